@@ -1,0 +1,204 @@
+"""Every error Headrace raises on purpose.
+
+    HeadraceError
+    ├── ConfigError               a setting is unknown or has a value that can't be used
+    ├── InvalidEvent              not a CloudEvent; carries every fault found
+    ├── UnsupportedFormat         an event format or encoding this service doesn't read
+    ├── PayloadTooLarge           above the configured size
+    ├── FilterError               a filter that can't be compiled; carries where and why
+    ├── InvalidSubscription       a subscription object with faults; carries the property's path
+    ├── InvalidChannel            a channel object with faults
+    ├── NotFound                  no such subscription or channel
+    ├── Conflict                  the request contradicts what exists
+    ├── LogError
+    │   ├── LogUnavailable        can't append now, may work later (disk full, queue full)
+    │   ├── LogBehind             routing lags too far behind to take more events
+    │   ├── LogDamaged            bytes that were once durable can't be read any more
+    │   └── LogLocked             another process writes this log
+    ├── OutboxGap                 a range was skipped: writing it would lose deliveries
+    └── JavaNotFound              Spark needs a Java runtime
+
+Each has a stable `code`, which the HTTP API returns in its problem documents.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+class HeadraceError(Exception):
+    """The root. `code` never changes once released; the message may."""
+
+    code: ClassVar[str] = "internal"
+
+
+class ConfigError(HeadraceError):
+    """A setting that is unknown or unusable. The message names the key, the value and where it came from."""
+
+    code = "config"
+
+
+class InvalidEvent(HeadraceError):
+    """Not a CloudEvent. `faults` lists everything that is wrong with it, not only the first thing."""
+
+    code = "invalid-event"
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = tuple(faults)
+
+
+class UnsupportedFormat(HeadraceError):
+    """A media type or encoding that isn't read here. `supported` lists those that are."""
+
+    code = "unsupported-format"
+
+    def __init__(self, given: str, supported: Sequence[str]) -> None:
+        super().__init__(f"{given!r} is not supported; send one of: {', '.join(supported)}")
+        self.given = given
+        self.supported = tuple(supported)
+
+
+class PayloadTooLarge(HeadraceError):
+    """More bytes than the limit allows."""
+
+    code = "payload-too-large"
+
+    def __init__(self, what: str, limit: int) -> None:
+        super().__init__(f"{what} is larger than the limit of {limit} bytes")
+        self.limit = limit
+
+
+class FilterError(HeadraceError):
+    """A filter that can't be compiled. It is never dropped and never treated as true.
+
+    `path` says where in the filter object (`filters[0].all[1].exact`), `position` where in an expression's
+    text, if the fault lies in one.
+    """
+
+    code = "invalid-filter"
+
+    def __init__(
+        self, problem: str, *, path: str = "", source: str | None = None, position: int | None = None
+    ) -> None:
+        self.problem = problem
+        self.path = path
+        self.source = source
+        self.position = position
+        super().__init__(self._render())
+
+    def _render(self) -> str:
+        head = f"{self.path}: {self.problem}" if self.path else self.problem
+        if self.source is None or self.position is None:
+            return head
+        before = self.source[: self.position]
+        line, column = before.count("\n") + 1, self.position - (before.rfind("\n") + 1)
+        text = self.source.splitlines()[line - 1] if self.source else ""
+        return f"{head} (line {line}, column {column + 1})\n  {text}\n  {' ' * column}^"
+
+
+class InvalidSubscription(HeadraceError):
+    """A subscription that can't be created. `faults` maps a property's path to what is wrong with it."""
+
+    code = "invalid-subscription"
+
+    def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
+        super().__init__("; ".join(f"{path}: {problem}" for path, problem in faults))
+        self.faults = tuple(faults)
+
+
+class InvalidChannel(HeadraceError):
+    """A channel that can't be created, with the property at fault."""
+
+    code = "invalid-channel"
+
+
+class NotFound(HeadraceError):
+    """There is no such thing."""
+
+    code = "not-found"
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f"there is no {kind} {name!r}")
+        self.kind = kind
+        self.name = name
+
+
+class Conflict(HeadraceError):
+    """The request contradicts what exists."""
+
+    code = "conflict"
+
+
+class LogError(HeadraceError):
+    """The event log can't do what was asked."""
+
+    code = "log"
+
+
+class LogUnavailable(LogError):
+    """Nothing was appended; the same events may be sent again after `retry_after` seconds."""
+
+    code = "log-unavailable"
+
+    def __init__(self, reason: str, retry_after: int = 1) -> None:
+        super().__init__(f"{reason}; nothing was stored, try again in {retry_after} s")
+        self.retry_after = retry_after
+
+
+class LogBehind(LogError):
+    """Accepted events wait to be routed, more than the limit allows; try again after `retry_after` seconds."""
+
+    code = "log-behind"
+
+    def __init__(self, backlog: int, limit: int, retry_after: int = 1) -> None:
+        super().__init__(
+            f"{backlog} events wait to be routed and the limit is {limit}; try again in {retry_after} s"
+        )
+        self.backlog = backlog
+        self.limit = limit
+        self.retry_after = retry_after
+
+
+class LogDamaged(LogError):
+    """Bytes that were durable once can't be read any more. Nothing is cut or skipped: an operator decides."""
+
+    code = "log-damaged"
+
+    def __init__(self, path: Path | str, offset: int, problem: str) -> None:
+        super().__init__(
+            f"{path} is damaged at byte {offset}: {problem}. "
+            "Restore the file from a copy, or move it away to go on without the events it holds."
+        )
+        self.path = str(path)
+        self.offset = offset
+
+
+class LogLocked(LogError):
+    """Two writers would tear the log apart."""
+
+    code = "log-locked"
+
+    def __init__(self, path: Path | str, holder: str) -> None:
+        super().__init__(f"{path} is written by another process ({holder}); stop it or use another --data")
+
+
+class OutboxGap(HeadraceError):
+    """A range that starts behind what is covered so far: the events between would never be routed."""
+
+    code = "outbox-gap"
+
+    def __init__(self, covered: int, start: int) -> None:
+        super().__init__(f"the outbox covers positions up to {covered}, the next range starts at {start}")
+        self.covered = covered
+        self.start = start
+
+
+class JavaNotFound(HeadraceError):
+    """Spark runs on Java 17 or newer and none was found."""
+
+    code = "java-not-found"
