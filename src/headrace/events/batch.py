@@ -1,0 +1,138 @@
+"""Events in Arrow columns, the form in which the log, Spark and the matcher hold them.
+
+`to_batch` and `from_batch` are exact inverses. The columns are a file format: old segments hold them, so
+columns may be added at the end but never renamed, reordered or retyped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+
+from headrace.events.canonical import canonical_string
+from headrace.events.event import AttributeValue, DataKind, Event
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_STRINGS = pa.map_(pa.string(), pa.string())
+_COLUMNS = ("specversion", "id", "source", "type", "subject", "time", "datacontenttype", "dataschema")
+
+SCHEMA = pa.schema(
+    [
+        ("position", pa.int64()),
+        ("publish_time", pa.timestamp("us", "UTC")),
+        ("namespace", pa.string()),
+        ("channel", pa.string()),
+        ("traceparent", pa.string()),
+        ("tracestate", pa.string()),
+        *((name, pa.string()) for name in _COLUMNS),
+        ("extensions", _STRINGS),
+        ("extension_types", _STRINGS),
+        ("data", pa.binary()),
+        ("data_kind", pa.int8()),
+    ]
+)
+"""`extensions` holds every attribute without a column of its own, as its canonical string;
+`extension_types` says which of them are no strings: `boolean`, `integer` or `json`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """An event as the ingress took it, before it has a position."""
+
+    event: Event
+    namespace: str
+    channel: str
+    traceparent: str | None = None
+    tracestate: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An event as the log holds it; `publish_time` counts microseconds since the epoch."""
+
+    position: int
+    publish_time: int
+    arrival: Arrival
+
+    @property
+    def event(self) -> Event:
+        """The event itself, without what the log knows about it."""
+        return self.arrival.event
+
+
+def to_batch(arrivals: Sequence[Arrival], first_position: int, publish_time: int) -> pa.RecordBatch:
+    """Lay arrivals out in columns, at consecutive positions and with one publish time.
+
+    The data of one batch must stay below 2 GiB, the reach of Arrow's 32-bit offsets.
+    """
+    events = [arrival.event for arrival in arrivals]
+    attributes = [event.attributes for event in events]
+    strings = [
+        [arrival.namespace for arrival in arrivals],
+        [arrival.channel for arrival in arrivals],
+        [arrival.traceparent for arrival in arrivals],
+        [arrival.tracestate for arrival in arrivals],
+        *([each.get(name) for each in attributes] for name in _COLUMNS),
+    ]
+    extensions = [[item for item in each.items() if item[0] not in _COLUMNS] for each in attributes]
+    columns = [
+        pa.array(range(first_position, first_position + len(arrivals)), pa.int64()),
+        pa.repeat(pa.scalar(publish_time, SCHEMA.field("publish_time").type), len(arrivals)),
+        *(pa.array(values, pa.string()) for values in strings),
+        _map_array([[(name, canonical_string(value)) for name, value in each] for each in extensions]),
+        _map_array([_types(each) for each in extensions]),
+        pa.array([event.data for event in events], pa.binary()),
+        pa.array([event.data_kind for event in events], pa.int8()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+def from_batch(batch: pa.RecordBatch) -> list[Recorded]:
+    """Read back what `to_batch` wrote, slices of a batch included."""
+    attributes = [
+        {name: value for name, value in zip(_COLUMNS, row, strict=True) if value is not None}
+        for row in zip(*(batch[name].to_pylist() for name in _COLUMNS), strict=True)
+    ]
+    types = map(dict, _map_items(batch["extension_types"]))
+    for each, extensions, kinds in zip(attributes, _map_items(batch["extensions"]), types, strict=True):
+        each.update((name, _value(text, kinds.get(name))) for name, text in extensions)
+    events = map(Event, attributes, batch["data"].to_pylist(), map(DataKind, batch["data_kind"].to_pylist()))
+    context = (batch[name].to_pylist() for name in ("namespace", "channel", "traceparent", "tracestate"))
+    arrivals = map(Arrival, events, *context)
+    times = batch["publish_time"].cast(pa.int64()).to_pylist()
+    return list(map(Recorded, batch["position"].to_pylist(), times, arrivals))
+
+
+def _map_array(rows: Sequence[Sequence[tuple[str, str]]]) -> pa.MapArray:
+    offsets = pa.array(accumulate(map(len, rows), initial=0), pa.int32())
+    keys = pa.array([name for row in rows for name, _ in row], pa.string())
+    items = pa.array([text for row in rows for _, text in row], pa.string())
+    return pa.MapArray.from_arrays(offsets, keys, items)
+
+
+def _map_items(array: pa.MapArray) -> Iterable[list[tuple[str, str]]]:
+    offsets = array.offsets.to_pylist()
+    first, last = offsets[0], offsets[-1]
+    names = array.keys.slice(first, last - first).to_pylist()
+    items = list(zip(names, array.items.slice(first, last - first).to_pylist(), strict=True))
+    return (items[start - first : end - first] for start, end in pairwise(offsets))
+
+
+def _types(extensions: Iterable[tuple[str, AttributeValue]]) -> list[tuple[str, str]]:
+    return [(name, _type(value)) for name, value in extensions if not isinstance(value, str)]
+
+
+def _type(value: AttributeValue) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    return "integer" if isinstance(value, int) else "json"
+
+
+def _value(text: str, kind: str | None) -> Any:
+    return text if kind is None else msgspec.json.decode(text)

@@ -1,0 +1,1 @@
+"""How events travel over each protocol, one module per protocol."""

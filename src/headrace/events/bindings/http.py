@@ -1,0 +1,158 @@
+"""Events in HTTP messages: binary, structured and batched mode. Pure functions, no sockets.
+
+Where HTTP can't say the difference: an empty body without a Content-Type is an event without data, with one
+it is empty data. So an event that declares a media type and has no data gains empty data in binary mode, and
+empty data of no declared type is lost; structured mode carries both as they are.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote_to_bytes
+
+from headrace.errors import InvalidEvent, UnsupportedFormat
+from headrace.events import json_data, json_format
+from headrace.events.attributes import faults, shown
+from headrace.events.canonical import canonical_string
+from headrace.events.event import DataKind, Event
+from headrace.events.media_types import charset, essence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_FAMILY = "application/cloudevents"
+_SUPPORTED = (json_format.MEDIA_TYPE, json_format.BATCH_MEDIA_TYPE, "any other type, in binary mode")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_ESCAPED = re.compile(r"\\(.)")
+_UNSAFE = re.compile(r'[^!-~]|["%]')
+_SAFE = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"%')
+
+
+class Mode(enum.Enum):
+    """The three ways HTTP carries events."""
+
+    BINARY = "binary"
+    STRUCTURED = "structured"
+    BATCHED = "batched"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """The headers and body of a request or response."""
+
+    headers: list[tuple[str, str]]
+    body: bytes
+
+
+@lru_cache(maxsize=256)
+def mode_of(content_type: str | None) -> Mode:
+    """Tell the mode from the Content-Type. Raise `UnsupportedFormat` for event formats other than JSON."""
+    media_type = essence(content_type or "")
+    if not media_type.startswith(_FAMILY):
+        return Mode.BINARY
+    if content_type is None or charset(content_type) not in (None, "utf-8", "utf8"):
+        raise UnsupportedFormat(shown(content_type), _SUPPORTED)
+    if media_type == json_format.BATCH_MEDIA_TYPE:
+        return Mode.BATCHED
+    if media_type == json_format.MEDIA_TYPE:
+        return Mode.STRUCTURED
+    raise UnsupportedFormat(media_type, _SUPPORTED)
+
+
+def decode(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> list[Event]:
+    """Read the events of a message in any mode.
+
+    Raise `InvalidEvent` with every fault, or `UnsupportedFormat`. In structured and batched mode the `ce-`
+    headers are copies of what the body says and are not looked at.
+    """
+    attributes: list[tuple[bytes, bytes]] = []
+    content_types: list[str] = []
+    for name, value in headers:
+        lowered = name.lower()
+        if lowered.startswith(b"ce-"):
+            attributes.append((lowered, value))
+        elif lowered == b"content-type":
+            content_types.append(value.decode("latin-1").strip(" \t"))
+    if len(content_types) > 1:
+        raise InvalidEvent([f"header 'content-type' stands {len(content_types)} times"])
+    content_type = content_types[0] if content_types else None
+    mode = mode_of(content_type)
+    if mode is Mode.BATCHED:
+        return json_format.decode_batch(body)
+    if mode is Mode.STRUCTURED:
+        return [json_format.decode(body)]
+    return [_decode_binary(attributes, content_type, body)]
+
+
+def encode_binary(event: Event) -> Message:
+    """Write attributes as headers and data as the body.
+
+    JSON data of a structured event without a media type leaves as application/json, the type it implied.
+    Base64 text of a 0.3 event leaves as the bytes it stands for, without `datacontentencoding`: the attribute
+    says how a document spells the data, and here nothing is spelled.
+    An event whose data is itself a CloudEvents document would be taken for that document; it leaves in
+    structured mode.
+    """
+    content_type = event.datacontenttype
+    if content_type is None and event.data_kind is DataKind.JSON and event.data is not None:
+        content_type = "application/json"
+    if content_type is not None and essence(content_type).startswith(_FAMILY):
+        return encode_structured(event)
+    plain = json_data.bytes_meant(event)
+    omitted = ("datacontenttype",) if plain is None else ("datacontenttype", "datacontentencoding")
+    headers = [
+        ("ce-" + name, _header_value(canonical_string(value)))
+        for name, value in event.attributes.items()
+        if name not in omitted
+    ]
+    if content_type is not None:
+        headers.append(("content-type", content_type))
+    return Message(headers, (event.data if plain is None else plain) or b"")
+
+
+def encode_structured(event: Event) -> Message:
+    """Write the event as a JSON document, `json_format.encode`."""
+    return Message([("content-type", json_format.MEDIA_TYPE)], json_format.encode(event))
+
+
+def encode_batch(events: Sequence[Event]) -> Message:
+    """Write the events as a JSON array; they must be of one specversion."""
+    return Message([("content-type", json_format.BATCH_MEDIA_TYPE)], json_format.encode_batch(events))
+
+
+def _decode_binary(headers: list[tuple[bytes, bytes]], content_type: str | None, body: bytes) -> Event:
+    attributes: dict[str, str] = {}
+    found: list[str] = []
+    for header, value in headers:
+        name = header[3:].decode("latin-1")
+        if name in attributes:
+            found.append(f"header {shown('ce-' + name)} stands more than once")
+        try:
+            attributes[name] = _attribute_value(value)
+        except UnicodeDecodeError:
+            attributes[name] = ""
+            found.append(f"header {shown('ce-' + name)} is not UTF-8: {shown(value)}")
+    if "datacontenttype" in attributes:
+        found.append("header 'ce-datacontenttype' is not allowed: the media type belongs in Content-Type")
+    if content_type is not None:
+        attributes["datacontenttype"] = content_type
+    found += faults(attributes)
+    if found:
+        raise InvalidEvent(found)
+    return Event(attributes, body if body or content_type is not None else None)
+
+
+def _attribute_value(value: bytes) -> str:
+    """Undo quoting, then percent-encoding, once. Bare UTF-8, which HTTP discourages, is understood."""
+    text = value.strip(b" \t").decode()
+    if text.startswith('"') and (quoted := _QUOTED.fullmatch(text)):
+        text = _ESCAPED.sub(r"\1", quoted[1])
+    return unquote_to_bytes(text).decode() if "%" in text else text
+
+
+def _header_value(text: str) -> str:
+    return quote(text, safe=_SAFE) if _UNSAFE.search(text) else text
