@@ -77,16 +77,25 @@ class FilterError(HeadraceError):
     """A filter that can't be compiled. It is never dropped and never treated as true.
 
     `path` says where in the filter object (`filters[0].all[1].exact`), `position` where in an expression's
-    text, if the fault lies in one.
+    text, if the fault lies in one. `value` is what was refused, `limit` the name of the limit that was passed.
     """
 
     code = "invalid-filter"
 
     def __init__(
-        self, problem: str, *, path: str = "", source: str | None = None, position: int | None = None
+        self,
+        problem: str,
+        *,
+        path: str = "",
+        source: str | None = None,
+        position: int | None = None,
+        value: object = None,
+        limit: str | None = None,
     ) -> None:
         self.problem = problem
         self.path = path
+        self.value = value
+        self.limit = limit
         self.source = source
         self.position = position
         super().__init__(self._render())
