@@ -1,0 +1,8 @@
+"""Which events someone wants: one expression tree, many languages to write it in."""
+
+from headrace.filters.compile import compile_filter
+from headrace.filters.explanation import Explanation
+from headrace.filters.filter import Filter
+from headrace.filters.limits import Limits
+
+__all__ = ["Explanation", "Filter", "Limits", "compile_filter"]

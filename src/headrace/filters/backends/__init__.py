@@ -1,0 +1,1 @@
+"""What the tree is turned into: one file per back end."""

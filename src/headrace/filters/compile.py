@@ -1,0 +1,45 @@
+"""The one door from what a user wrote to a filter that can be evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from headrace.errors import FilterError
+from headrace.filters.dialects.dialect import Place
+from headrace.filters.dialects.table import parse_filter
+from headrace.filters.filter import Filter
+from headrace.filters.ir.atoms import Has
+from headrace.filters.ir.expression import all_of, atoms_of
+from headrace.filters.limits import DEFAULT_LIMITS, Limits
+from headrace.filters.rewrites.flatten import flatten
+
+if TYPE_CHECKING:
+    from headrace.filters.ir.expression import Expression
+
+
+def compile_filter(
+    spec: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None, *, limits: Limits = DEFAULT_LIMITS
+) -> Filter:
+    """Compile one filter object, or a list of them that must all hold; no list or an empty one holds always.
+
+    Raises `FilterError` for whatever isn't a filter, with the path to the fault. Nothing is skipped.
+    """
+    expression = flatten(_parse(spec, limits))
+    count = sum(not isinstance(atom, Has) for atom in atoms_of(expression))
+    if count > limits.atoms:
+        raise FilterError(
+            f"{count} comparisons are more than the limit `atoms` of {limits.atoms}",
+            path="filters",
+            limit="atoms",
+        )
+    return Filter(expression)
+
+
+def _parse(spec: object, limits: Limits) -> Expression:
+    if spec is None:
+        return all_of(())
+    if isinstance(spec, Sequence) and not isinstance(spec, str | bytes):
+        root = Place("filters", limits, parse_filter)
+        return all_of(tuple(parse_filter(each, root.element(index)) for index, each in enumerate(spec)))
+    return parse_filter(spec, Place("filter", limits, parse_filter))

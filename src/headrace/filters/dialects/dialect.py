@@ -1,0 +1,76 @@
+"""What a dialect is: a parser from the body of a filter object to the tree."""
+
+from __future__ import annotations
+
+import json
+import re
+import reprlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from headrace.errors import FilterError
+
+if TYPE_CHECKING:
+    from headrace.filters.ir.expression import Expression
+    from headrace.filters.limits import Limits
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_]{1,100}\Z")
+
+
+class Dialect(Protocol):
+    """The parser of `body` in `{"<dialect>": body}`."""
+
+    def __call__(self, body: object, place: Place, /) -> Expression:
+        """Return the tree, or refuse with `place.fault` whatever can't be read exactly."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the filter a parser stands, and what it may do there.
+
+    `read` parses a filter object in whichever dialect it names: how dialects nest without knowing each other.
+    """
+
+    path: str
+    limits: Limits
+    read: Dialect
+    depth: int = 1
+
+    def member(self, name: str) -> Place:
+        """Return the place of an object's member."""
+        step = f".{name}" if _PLAIN_NAME.match(name) else f"[{json.dumps(name[:100])}]"
+        return replace(self, path=self.path + step)
+
+    def element(self, index: int) -> Place:
+        """Return the place of an array's element."""
+        return replace(self, path=f"{self.path}[{index}]")
+
+    def nested(self, spec: object) -> Expression:
+        """Read a filter one level below this one."""
+        if self.depth >= self.limits.depth:
+            raise FilterError(
+                f"filters are nested deeper than the limit `depth` of {self.limits.depth}",
+                path=self.path,
+                limit="depth",
+            )
+        return self.read(spec, replace(self, depth=self.depth + 1))
+
+    def fault(self, problem: str, value: object) -> FilterError:
+        """Return the error that refuses `value` here."""
+        return FilterError(f"{problem}, not {reprlib.repr(value)}", path=self.path, value=value)
+
+    def text(self, value: object) -> str:
+        """Return the value if it is a text that can be compared with: not empty, valid, not too long."""
+        if not isinstance(value, str) or not value:
+            raise self.fault("must be a string that is not empty", value)
+        if len(value) > self.limits.length:
+            raise FilterError(
+                f"{len(value)} characters are more than the limit `length` of {self.limits.length}",
+                path=self.path,
+                value=value,
+                limit="length",
+            )
+        if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+            raise self.fault("must be valid Unicode, without lone surrogates", value)
+        return value

@@ -1,0 +1,34 @@
+"""Which dialects there are, and how a filter object names the one it is written in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from headrace.filters.dialects import subscriptions
+
+if TYPE_CHECKING:
+    from headrace.filters.dialects.dialect import Dialect, Place
+    from headrace.filters.ir.expression import Expression
+
+DIALECTS: Mapping[str, Dialect] = MappingProxyType(
+    {
+        "exact": subscriptions.parse_exact,
+        "prefix": subscriptions.parse_prefix,
+        "suffix": subscriptions.parse_suffix,
+        "all": subscriptions.parse_all,
+        "any": subscriptions.parse_any,
+        "not": subscriptions.parse_not,
+    }
+)
+
+
+def parse_filter(spec: object, place: Place) -> Expression:
+    """Read one filter object, in the dialect that its only key names."""
+    if not isinstance(spec, Mapping) or len(spec) != 1:
+        raise place.fault("a filter is an object with exactly one key, its dialect", spec)
+    name, body = next(iter(spec.items()))
+    if not isinstance(name, str) or name not in DIALECTS:
+        raise place.fault(f"a filter's dialect is one of {', '.join(DIALECTS)}", name)
+    return DIALECTS[name](body, place.member(name))

@@ -1,0 +1,40 @@
+"""A compiled filter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.filters.backends.cel import write_cel
+from headrace.filters.backends.reference import evaluate
+from headrace.filters.explanation import explain
+from headrace.filters.ir.node import Node
+from headrace.filters.variables import variables_of
+
+if TYPE_CHECKING:
+    from headrace.events.event import Event
+    from headrace.filters.explanation import Explanation
+    from headrace.filters.ir.expression import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(Node):
+    """Which events someone wants. Frozen: share it between threads and processes freely.
+
+    It fails closed: an event on which the expression is unknown doesn't match.
+    """
+
+    expression: Expression
+
+    @property
+    def cel(self) -> str:
+        """The canonical CEL text, which defines what the filter means."""
+        return write_cel(self.expression)
+
+    def matches(self, event: Event) -> bool:
+        """Say whether the event is wanted."""
+        return evaluate(self.expression, variables_of(event)) is True
+
+    def explain(self, event: Event) -> Explanation:
+        """Say why the event is wanted or isn't, clause by clause; `str()` of it draws the tree."""
+        return explain(self.expression, variables_of(event))

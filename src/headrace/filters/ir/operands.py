@@ -1,0 +1,37 @@
+"""What an atom looks at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from headrace.filters.ir.node import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Path(Node):
+    """A variable and the keys below it: `ce.subject` is `Path(("ce", "subject"))`."""
+
+    steps: tuple[str, ...]
+
+    @property
+    def parent(self) -> Path:
+        """The map that holds the last key. A bare variable has none: it is always there."""
+        if len(self.steps) < 2:
+            raise ValueError(f"the variable {self.steps[0]} lies in no map")
+        return Path(self.steps[:-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Node):
+    """The canonical string of a string, boolean or number: `true`, `42`. Of anything else: unknown."""
+
+    path: Path
+
+
+Operand: TypeAlias = Path | Text
+
+
+def attribute(name: str) -> Path:
+    """Return the path of an attribute or extension."""
+    return Path(("ce", name))

@@ -1,0 +1,25 @@
+"""`A && (B && C) -> A && B && C`, and the same for `||`."""
+
+from __future__ import annotations
+
+from headrace.filters.ir.expression import And, Expression, Not, Or, all_of, any_of
+
+
+def flatten(expression: Expression) -> Expression:
+    """Return the tree without connectives directly inside their like, or around a single part."""
+    match expression:
+        case Not(part):
+            return Not(flatten(part))
+        case And(parts):
+            return all_of(_merged(And, parts))
+        case Or(parts):
+            return any_of(_merged(Or, parts))
+        case _:
+            return expression
+
+
+def _merged(connective: type[And | Or], parts: tuple[Expression, ...]) -> tuple[Expression, ...]:
+    merged: list[Expression] = []
+    for part in map(flatten, parts):
+        merged.extend(part.parts if isinstance(part, connective) else (part,))
+    return tuple(merged)
