@@ -26,10 +26,10 @@ OFFICIAL = frozenset[str]().union(*OFFICIAL_BY_VERSION.values())
 _ECHOED = 60
 _MAX_DEPTH = 32
 _NAME = re.compile(r"[a-z0-9]+")
-_URI_REFERENCE = re.compile(r'[^\x00-\x20\x7f-\x9f<>"{}|\\^`]+')
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _PLANE_ENDS = "".join(chr((plane << 16) | 0xFFFE) + chr((plane << 16) | 0xFFFF) for plane in range(17))
 _FORBIDDEN = re.compile(f"[\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\ufdd0-\\ufdef{_PLANE_ENDS}]")
+_URI_REFERENCE = re.compile(r'[^\x00-\x20<>"{}|\\^`\x7f]+')
 _JSON_NAMES = {
     bool: "a boolean",
     int: "an integer",
@@ -85,31 +85,27 @@ def _specversion(value: object) -> str | None:
 
 
 def _uri_reference(value: object) -> str | None:
-    problem = _filled(value)
-    if problem is None and not _URI_REFERENCE.fullmatch(str(value)):
-        return 'must be a URI reference, without blanks and any of <>"{}|\\^`'
-    return problem
+    if isinstance(value, str) and _URI_REFERENCE.fullmatch(value):
+        return None if value.isascii() else _string(value)
+    return _filled(value) or 'must be a URI reference, without blanks and any of <>"{}|\\^`'
 
 
 def _uri(value: object) -> str | None:
-    problem = _uri_reference(value)
-    if problem is None and not _SCHEME.match(str(value)):
-        return "must be an absolute URI, one with a scheme"
-    return problem
+    if isinstance(value, str) and not _SCHEME.match(value):
+        return _uri_reference(value) or "must be an absolute URI, one with a scheme"
+    return _uri_reference(value)
 
 
 def _timestamp(value: object) -> str | None:
-    problem = _filled(value)
-    if problem is None and not is_timestamp(str(value)):
-        return "must be an RFC 3339 timestamp such as 2018-04-05T17:31:00Z"
-    return problem
+    if isinstance(value, str) and is_timestamp(value):
+        return None
+    return _filled(value) or "must be an RFC 3339 timestamp such as 2018-04-05T17:31:00Z"
 
 
 def _media_type(value: object) -> str | None:
-    problem = _filled(value)
-    if problem is None and not is_media_type(str(value)):
-        return "must be a media type such as application/json"
-    return problem
+    if isinstance(value, str) and is_media_type(value):
+        return None
+    return _filled(value) or "must be a media type such as application/json"
 
 
 def _name(name: str) -> str | None:
@@ -158,4 +154,5 @@ _CHECKS_0_3: Mapping[str, Callable[[object], str | None]] = {
     **{name: check for name, check in _CHECKS_1_0.items() if name in OFFICIAL_BY_VERSION["0.3"]},
     "datacontentencoding": _filled,
     "schemaurl": _uri_reference,
+    "dataschema": _string,  # no attribute of 0.3, but it has a column of strings
 }

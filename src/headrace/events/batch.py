@@ -17,10 +17,11 @@ from headrace.events.canonical import canonical_string
 from headrace.events.event import AttributeValue, DataKind, Event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 _STRINGS = pa.map_(pa.string(), pa.string())
 _COLUMNS = ("specversion", "id", "source", "type", "subject", "time", "datacontenttype", "dataschema")
+_HAVE_COLUMNS = frozenset(_COLUMNS)
 
 SCHEMA = pa.schema(
     [
@@ -80,13 +81,15 @@ def to_batch(arrivals: Sequence[Arrival], first_position: int, publish_time: int
         [arrival.tracestate for arrival in arrivals],
         *([each.get(name) for each in attributes] for name in _COLUMNS),
     ]
-    extensions = [[item for item in each.items() if item[0] not in _COLUMNS] for each in attributes]
+    extensions = [[item for item in each.items() if item[0] not in _HAVE_COLUMNS] for each in attributes]
     columns = [
         pa.array(range(first_position, first_position + len(arrivals)), pa.int64()),
         pa.repeat(pa.scalar(publish_time, SCHEMA.field("publish_time").type), len(arrivals)),
         *(pa.array(values, pa.string()) for values in strings),
-        _map_array([[(name, canonical_string(value)) for name, value in each] for each in extensions]),
-        _map_array([_types(each) for each in extensions]),
+        _map_array(extensions, canonical_string),
+        _map_array(
+            [[item for item in each if not isinstance(item[1], str)] for each in extensions], _type_name
+        ),
         pa.array([event.data for event in events], pa.binary()),
         pa.array([event.data_kind for event in events], pa.int8()),
     ]
@@ -109,14 +112,18 @@ def from_batch(batch: pa.RecordBatch) -> list[Recorded]:
     return list(map(Recorded, batch["position"].to_pylist(), times, arrivals))
 
 
-def _map_array(rows: Sequence[Sequence[tuple[str, str]]]) -> pa.MapArray:
+def _map_array(
+    rows: Sequence[Sequence[tuple[str, AttributeValue]]], text: Callable[[AttributeValue], str]
+) -> pa.MapArray:
     offsets = pa.array(accumulate(map(len, rows), initial=0), pa.int32())
-    keys = pa.array([name for row in rows for name, _ in row], pa.string())
-    items = pa.array([text for row in rows for _, text in row], pa.string())
-    return pa.MapArray.from_arrays(offsets, keys, items)
+    names = pa.array([name for row in rows for name, _ in row], pa.string())
+    texts = pa.array([text(value) for row in rows for _, value in row], pa.string())
+    return pa.MapArray.from_arrays(offsets, names, texts)
 
 
 def _map_items(array: pa.MapArray) -> Iterable[list[tuple[str, str]]]:
+    if len(array) == 0:
+        return iter(())
     offsets = array.offsets.to_pylist()
     first, last = offsets[0], offsets[-1]
     names = array.keys.slice(first, last - first).to_pylist()
@@ -124,11 +131,7 @@ def _map_items(array: pa.MapArray) -> Iterable[list[tuple[str, str]]]:
     return (items[start - first : end - first] for start, end in pairwise(offsets))
 
 
-def _types(extensions: Iterable[tuple[str, AttributeValue]]) -> list[tuple[str, str]]:
-    return [(name, _type(value)) for name, value in extensions if not isinstance(value, str)]
-
-
-def _type(value: AttributeValue) -> str:
+def _type_name(value: AttributeValue) -> str:
     if isinstance(value, bool):
         return "boolean"
     return "integer" if isinstance(value, int) else "json"

@@ -56,7 +56,11 @@ def write(event: Event, data: bytes) -> dict[str, Any]:
         return {"data": msgspec.Raw(data)}
     if event.data_kind is DataKind.TEXT and (text := _text(data)) is not None:
         return {"data": text}
-    return _write_bytes_0_3(event, data) if event.specversion == "0.3" else _write_bytes(event, data)
+    return (
+        _write_bytes_0_3(event, data)
+        if event.attributes.get("specversion") == "0.3"
+        else _write_bytes(event, data)
+    )
 
 
 def bytes_meant(event: Event) -> bytes | None:

@@ -69,13 +69,15 @@ def encode(event: Event) -> bytes:
 
 def encode_batch(events: Sequence[Event]) -> bytes:
     """Write a batch. Its events must be of one specversion: `ValueError` if not."""
-    if len({event.specversion for event in events}) > 1:
+    if len({event.attributes.get("specversion") for event in events}) > 1:
         raise ValueError("a batch can't mix specversions; send one batch for each")
     return b"[" + b",".join(map(encode, events)) + b"]"
 
 
 def _require_utf8(body: bytes) -> None:
     # msgspec hands out raw slices without looking at their encoding.
+    if not body:
+        raise InvalidEvent(["the body is empty"])
     if body.isascii():
         return
     try:

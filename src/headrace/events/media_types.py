@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 -- a token of RFC 9110, nothing secret
 _QUOTED = r'"(?:[ !#-\[\]-~]|\\[ -~])*"'
 _PARAMETER = rf" *; *{_TOKEN}=(?:{_TOKEN}|{_QUOTED})"
-_MEDIA_TYPE = re.compile(rf"{_TOKEN}/{_TOKEN}(?:{_PARAMETER})* *;? *")
+_MEDIA_TYPE = re.compile(rf"{_TOKEN}/{_TOKEN}(?:{_PARAMETER})* *(?:; *)?")
 _CHARSET = re.compile(rf'; *charset=(?:({_TOKEN})|"({_TOKEN})")', re.IGNORECASE)
 
 
-@lru_cache(maxsize=1024)
 def is_media_type(text: str) -> bool:
     """Tell whether `text` has the shape of RFC 2046: `type/subtype`, then parameters."""
     return _MEDIA_TYPE.fullmatch(text) is not None
@@ -23,7 +21,6 @@ def essence(media_type: str) -> str:
     return media_type.partition(";")[0].strip().lower()
 
 
-@lru_cache(maxsize=1024)
 def is_json(media_type: str | None) -> bool:
     """Tell whether a media type declares JSON: `*/json` or `*/*+json`, whatever its parameters and case.
 

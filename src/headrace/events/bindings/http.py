@@ -10,7 +10,6 @@ from __future__ import annotations
 import enum
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote_to_bytes
 
@@ -24,6 +23,7 @@ from headrace.events.media_types import charset, essence
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+_ECHOED = 60
 _FAMILY = "application/cloudevents"
 _SUPPORTED = (json_format.MEDIA_TYPE, json_format.BATCH_MEDIA_TYPE, "any other type, in binary mode")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -48,19 +48,17 @@ class Message:
     body: bytes
 
 
-@lru_cache(maxsize=256)
 def mode_of(content_type: str | None) -> Mode:
     """Tell the mode from the Content-Type. Raise `UnsupportedFormat` for event formats other than JSON."""
-    media_type = essence(content_type or "")
-    if not media_type.startswith(_FAMILY):
+    if content_type is None or not (media_type := essence(content_type)).startswith(_FAMILY):
         return Mode.BINARY
-    if content_type is None or charset(content_type) not in (None, "utf-8", "utf8"):
-        raise UnsupportedFormat(shown(content_type), _SUPPORTED)
+    if charset(content_type) not in (None, "utf-8", "utf8"):
+        raise UnsupportedFormat(content_type[:_ECHOED], _SUPPORTED)
     if media_type == json_format.BATCH_MEDIA_TYPE:
         return Mode.BATCHED
     if media_type == json_format.MEDIA_TYPE:
         return Mode.STRUCTURED
-    raise UnsupportedFormat(media_type, _SUPPORTED)
+    raise UnsupportedFormat(media_type[:_ECHOED], _SUPPORTED)
 
 
 def decode(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> list[Event]:
@@ -73,7 +71,7 @@ def decode(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> list[Event]:
     content_types: list[str] = []
     for name, value in headers:
         lowered = name.lower()
-        if lowered.startswith(b"ce-"):
+        if lowered[:3] == b"ce-":
             attributes.append((lowered, value))
         elif lowered == b"content-type":
             content_types.append(value.decode("latin-1").strip(" \t"))
@@ -134,7 +132,7 @@ def _decode_binary(headers: list[tuple[bytes, bytes]], content_type: str | None,
         try:
             attributes[name] = _attribute_value(value)
         except UnicodeDecodeError:
-            attributes[name] = ""
+            attributes[name] = _attribute_value(value, errors="replace")
             found.append(f"header {shown('ce-' + name)} is not UTF-8: {shown(value)}")
     if "datacontenttype" in attributes:
         found.append("header 'ce-datacontenttype' is not allowed: the media type belongs in Content-Type")
@@ -146,12 +144,12 @@ def _decode_binary(headers: list[tuple[bytes, bytes]], content_type: str | None,
     return Event(attributes, body if body or content_type is not None else None)
 
 
-def _attribute_value(value: bytes) -> str:
+def _attribute_value(value: bytes, errors: str = "strict") -> str:
     """Undo quoting, then percent-encoding, once. Bare UTF-8, which HTTP discourages, is understood."""
-    text = value.strip(b" \t").decode()
+    text = value.strip(b" \t").decode(errors=errors)
     if text.startswith('"') and (quoted := _QUOTED.fullmatch(text)):
         text = _ESCAPED.sub(r"\1", quoted[1])
-    return unquote_to_bytes(text).decode() if "%" in text else text
+    return unquote_to_bytes(text).decode(errors=errors) if "%" in text else text
 
 
 def _header_value(text: str) -> str:
