@@ -16,17 +16,19 @@
     │   ├── LogDamaged            bytes that were once durable can't be read any more
     │   └── LogLocked             another process writes this log
     ├── OutboxGap                 a range was skipped: writing it would lose deliveries
-    └── JavaNotFound              Spark needs a Java runtime
+    ├── JavaNotFound              Spark needs a Java runtime
+    ├── ServiceUnreachable        no Headrace answers at the address
+    └── ServiceRefused            it answered with an error; carries the status and the problem
 
 Each has a stable `code`, which the HTTP API returns in its problem documents.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 
@@ -98,16 +100,17 @@ class FilterError(HeadraceError):
         self.limit = limit
         self.source = source
         self.position = position
-        super().__init__(self._render())
+        super().__init__(f"{path}: {self.detail}" if path else self.detail)
 
-    def _render(self) -> str:
-        head = f"{self.path}: {self.problem}" if self.path else self.problem
+    @property
+    def detail(self) -> str:
+        """What is wrong, with the line and a caret where the fault lies in an expression's text."""
         if self.source is None or self.position is None:
-            return head
+            return self.problem
         before = self.source[: self.position]
         line, column = before.count("\n") + 1, self.position - (before.rfind("\n") + 1)
         text = self.source.splitlines()[line - 1] if self.source else ""
-        return f"{head} (line {line}, column {column + 1})\n  {text}\n  {' ' * column}^"
+        return f"{self.problem} (line {line}, column {column + 1})\n  {text}\n  {' ' * column}^"
 
 
 class InvalidSubscription(HeadraceError):
@@ -211,3 +214,26 @@ class JavaNotFound(HeadraceError):
     """Spark runs on Java 17 or newer and none was found."""
 
     code = "java-not-found"
+
+
+class ServiceUnreachable(HeadraceError):
+    """Nobody answers at the address that a client was given."""
+
+    code = "service-unreachable"
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(
+            f"no Headrace answers at {url} ({reason}); start one with `headrace up`, or give its --url"
+        )
+        self.url = url
+
+
+class ServiceRefused(HeadraceError):
+    """The service answered with an error; `problem` is its problem document."""
+
+    code = "service-refused"
+
+    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
+        super().__init__(str(problem.get("detail", f"the service answered with status {status}")))
+        self.status = status
+        self.problem = dict(problem)

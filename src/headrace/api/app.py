@@ -1,0 +1,39 @@
+"""The one ASGI application: channels' addresses go to the ingress, everything else to the control API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+
+from headrace.api.management import on_error, on_status
+from headrace.errors import HeadraceError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from headrace.api.ingress import Ingress
+    from headrace.api.management import Management
+
+_HANDLERS: dict[Any, Any] = {
+    HeadraceError: on_error,
+    404: on_status(
+        404, "not-found", "nothing is served at {path}; see GET /subscriptions, GET /api/channels"
+    ),
+    405: on_status(405, "method-not-allowed", "{path} does not take {method}"),
+    500: on_status(500, "internal", "the service failed on this request; its log says why"),
+}
+
+
+def build_app(ingress: Ingress, management: Management) -> Callable[..., Awaitable[None]]:
+    """Put the doors together."""
+    control = Starlette(routes=management.routes(), exception_handlers=_HANDLERS)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        channel = ingress.address(scope) if scope["type"] == "http" else None
+        if channel is not None:
+            await ingress.handle(channel, scope, receive, send)
+        else:
+            await control(scope, receive, send)
+
+    return app

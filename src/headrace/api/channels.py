@@ -1,0 +1,35 @@
+"""Which channels there are, known without asking the database for each event."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headrace.subscriptions.channel import ChannelName
+    from headrace.subscriptions.store import Store
+
+
+class KnownChannels:
+    """A copy of the store's channels. For one event loop; other processes' changes arrive with `follow`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known = frozenset(store.channels())
+
+    def __contains__(self, channel: ChannelName) -> bool:
+        return channel in self._known
+
+    async def refresh(self) -> None:
+        """Read the channels anew."""
+        self._known = frozenset(await asyncio.to_thread(self._store.channels))
+
+    async def follow(self, seconds: float) -> None:
+        """Keep up with the store, for ever."""
+        revision = await asyncio.to_thread(self._store.revision)
+        while True:
+            await asyncio.sleep(seconds)
+            seen = await asyncio.to_thread(self._store.revision)
+            if seen != revision:
+                revision = seen
+                await self.refresh()

@@ -1,0 +1,173 @@
+"""The data plane of a channel: events in over HTTP, 202 once they are durable.
+
+Bare ASGI, because every event passes here: no routing table, no models, no request object.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+from headrace.api.problems import MEDIA_TYPE, body_of, headers_of, problem, status_of
+from headrace.errors import (
+    HeadraceError,
+    InvalidEvent,
+    LogBehind,
+    LogUnavailable,
+    NotFound,
+    PayloadTooLarge,
+    UnsupportedFormat,
+)
+from headrace.events.batch import Arrival
+from headrace.events.bindings.http import Mode, decode, mode_of
+from headrace.subscriptions.channel import ChannelName
+from headrace.telemetry.metrics import ACCEPT_SECONDS, ACCEPTED, MALFORMED, REFUSED
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from headrace.api.channels import KnownChannels
+    from headrace.api.settings import ApiSettings
+    from headrace.eventlog.log import LogWriter
+
+    Headers = list[tuple[bytes, bytes]]
+    Scope = dict[str, Any]
+    Receive = Callable[[], Awaitable[dict[str, Any]]]
+    Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+_PATH = re.compile(r"/channels/([^/]+)/([^/]+)/?")
+_HOST = re.compile(r"([^.:]+)-kn-channel\.([^.:]+)[.:]?.*")
+_EVENT_OVERHEAD = 512  # what an event weighs in memory besides its data, roughly
+
+
+class Ingress:
+    """Takes events for all channels. For one event loop."""
+
+    def __init__(
+        self, log: LogWriter, channels: KnownChannels, backlog: Callable[[], int], settings: ApiSettings
+    ) -> None:
+        self._log = log
+        self._channels = channels
+        self._backlog = backlog
+        self._settings = settings
+        self._held_bytes = 0
+
+    def address(self, scope: Scope) -> ChannelName | None:
+        """Return the channel that a request is for, by its path or its Host header; None if for none."""
+        path: str = scope["path"]
+        if path.startswith("/channels/"):
+            found = _PATH.fullmatch(path)
+            return ChannelName(found[1], found[2]) if found else ChannelName("", path)
+        if path in ("/", ""):
+            host = next((value for name, value in scope["headers"] if name == b"host"), b"")
+            if b"-kn-channel." in host:
+                found = _HOST.fullmatch(host.decode("latin-1"))
+                return ChannelName(found[2], found[1]) if found else None
+        return None
+
+    async def handle(self, channel: ChannelName, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request to a channel's address."""
+        if scope["method"] != "POST":
+            REFUSED.labels("405").inc()
+            detail = f"a channel takes events by POST, not by {scope['method']}"
+            await _answer(send, 405, problem(405, "method-not-allowed", detail), {"allow": "POST"})
+            return
+        try:
+            await self._accept(channel, scope["headers"], receive)
+        except HeadraceError as error:
+            self._count(channel, error)
+            await _answer(send, status_of(error), body_of(error), headers_of(error))
+        else:
+            await _answer(send, 202, b"", {})
+
+    async def _accept(self, channel: ChannelName, headers: Headers, receive: Receive) -> None:
+        if channel not in self._channels:
+            raise NotFound("channel", str(channel))
+        self._check_backlog()
+        limit = self._limit(headers)
+        chunks: list[bytes] = []
+        size = 0
+        try:
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise InvalidEvent(["the connection was closed before the request was complete"])
+                chunks.append(message.get("body", b""))
+                size += len(chunks[-1])
+                self._hold(len(chunks[-1]))
+                if size > limit:
+                    raise PayloadTooLarge("the request", limit)
+                if not message.get("more_body"):
+                    break
+            await self._store(channel, headers, b"".join(chunks))
+        finally:
+            self._held_bytes -= size
+
+    async def _store(self, channel: ChannelName, headers: Headers, body: bytes) -> None:
+        began = time.perf_counter()
+        events = decode(headers, body)
+        largest = self._settings.max_event_bytes
+        for event in events if len(body) > largest else ():
+            if event.data is not None and len(event.data) > largest:
+                raise PayloadTooLarge(f"the data of event {event.id!r}", largest)
+        trace = _trace_of(headers)
+        arrivals = [Arrival(event, channel.namespace, channel.name, *trace) for event in events]
+        if arrivals:
+            await self._log.append(arrivals, len(body) + _EVENT_OVERHEAD * len(arrivals))
+        ACCEPT_SECONDS.observe(time.perf_counter() - began)
+        ACCEPTED.labels(*channel).inc(len(arrivals))
+
+    def _check_backlog(self) -> None:
+        backlog = self._backlog()
+        if backlog > self._settings.max_backlog_events:
+            raise LogBehind(backlog, self._settings.max_backlog_events)
+
+    def _limit(self, headers: Headers) -> int:
+        """Return how many bytes the request may have, after a look at those headers that can refuse it."""
+        content_type, announced = None, 0
+        for name, value in headers:
+            if name == b"content-type":
+                content_type = value.decode("latin-1")
+            elif name == b"content-length":
+                announced = int(value)
+            elif name == b"content-encoding" and value.lower() != b"identity":
+                raise UnsupportedFormat(f"content-encoding {value.decode('latin-1')}", ["identity"])
+        is_batch = mode_of(content_type) is Mode.BATCHED
+        limit = self._settings.max_batch_bytes if is_batch else self._settings.max_event_bytes
+        if announced > limit:
+            raise PayloadTooLarge("the request", limit)
+        return limit
+
+    def _hold(self, size: int) -> None:
+        """Count bytes of requests that are in memory."""
+        self._held_bytes += size
+        if self._held_bytes > self._settings.max_inflight_bytes:
+            raise LogUnavailable(f"{self._held_bytes} bytes of requests are being read already")
+
+    @staticmethod
+    def _count(channel: ChannelName, error: HeadraceError) -> None:
+        if isinstance(error, InvalidEvent):
+            MALFORMED.labels(*channel).inc()
+        else:
+            REFUSED.labels(str(status_of(error))).inc()
+
+
+def _trace_of(headers: Headers) -> tuple[str | None, str | None]:
+    """Return traceparent and tracestate as they came; the latter may stand in several headers."""
+    parent, states = None, []
+    for name, value in headers:
+        if name == b"traceparent":
+            parent = value.decode("latin-1")
+        elif name == b"tracestate":
+            states.append(value.decode("latin-1"))
+    return parent, ",".join(states) if states else None
+
+
+async def _answer(send: Send, status: int, body: bytes, headers: dict[str, str]) -> None:
+    if body:
+        headers = {"content-type": MEDIA_TYPE} | headers
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    raw.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": raw})
+    await send({"type": "http.response.body", "body": body})

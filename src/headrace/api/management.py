@@ -1,0 +1,171 @@
+"""The control API: subscriptions, channels, health and metrics."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.responses import Response
+from starlette.routing import Route
+
+from headrace.api.problems import MEDIA_TYPE, body_of, headers_of, problem, status_of
+from headrace.errors import HeadraceError, InvalidChannel, InvalidSubscription, NotFound, PayloadTooLarge
+from headrace.subscriptions.channel import ChannelName, check_channel
+from headrace.subscriptions.subscription import parse_subscription
+from headrace.telemetry.metrics import exposition
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from starlette.requests import Request
+
+    from headrace.api.channels import KnownChannels
+    from headrace.subscriptions.store import Store
+
+_MAX_DOCUMENT = 1 << 20
+
+
+class Management:
+    """The handlers. The store's calls block, so they run in threads."""
+
+    def __init__(
+        self,
+        store: Store,
+        channels: KnownChannels,
+        end_of_log: Callable[[], int],
+        roles: Callable[[], Mapping[str, str]],
+        *,
+        metrics: bool,
+    ) -> None:
+        self._store = store
+        self._channels = channels
+        self._end_of_log = end_of_log
+        self._roles = roles
+        self._metrics = metrics
+
+    def routes(self) -> list[Route]:
+        """List what is served, and by which methods."""
+        return [
+            Route("/subscriptions", self.subscribe, methods=["POST"]),
+            Route("/subscriptions", self.subscriptions, methods=["GET"]),
+            Route("/subscriptions/{id}", self.subscription, methods=["GET"]),
+            Route("/subscriptions/{id}", self.unsubscribe, methods=["DELETE"]),
+            Route("/api/channels", self.create_channel, methods=["POST"]),
+            Route("/api/channels", self.list_channels, methods=["GET"]),
+            Route("/api/channels/{namespace}/{name}", self.channel, methods=["GET"]),
+            Route("/api/channels/{namespace}/{name}", self.delete_channel, methods=["DELETE"]),
+            Route("/healthz", self.health, methods=["GET"]),
+            Route("/readyz", self.readiness, methods=["GET"]),
+            *([Route("/metrics", self.metrics, methods=["GET"])] if self._metrics else []),
+        ]
+
+    async def subscribe(self, request: Request) -> Response:
+        """Create a subscription; it sees the events accepted from now on."""
+        proposal = parse_subscription(
+            await _document(request, InvalidSubscription([("", "the body is not JSON")]))
+        )
+        created = await asyncio.to_thread(self._store.create, proposal, self._end_of_log)
+        return _json(created.document(), 201, {"location": f"/subscriptions/{created.id}"})
+
+    async def subscriptions(self, _: Request) -> Response:
+        """List all subscriptions."""
+        found = await asyncio.to_thread(self._store.subscriptions)
+        return _json([subscription.document() for subscription in found])
+
+    async def subscription(self, request: Request) -> Response:
+        """Show one subscription."""
+        found = await asyncio.to_thread(self._store.get, request.path_params["id"])
+        return _json(found.document())
+
+    async def unsubscribe(self, request: Request) -> Response:
+        """End a subscription and show what it was."""
+        ended = await asyncio.to_thread(self._store.delete, request.path_params["id"], self._end_of_log)
+        return _json(ended.document())
+
+    async def create_channel(self, request: Request) -> Response:
+        """Make a channel."""
+        document = await _document(request, InvalidChannel("the body is not JSON"))
+        if not isinstance(document, dict) or set(document) != {"namespace", "name"}:
+            raise InvalidChannel('a channel is an object of the form {"namespace": "…", "name": "…"}')
+        channel = check_channel(document["namespace"], document["name"])
+        await asyncio.to_thread(self._store.create_channel, channel)
+        await self._channels.refresh()
+        return _json(_channel_document(channel, request), 201, {"location": f"/api/channels/{channel}"})
+
+    async def list_channels(self, request: Request) -> Response:
+        """List all channels."""
+        found = await asyncio.to_thread(self._store.channels)
+        return _json([_channel_document(channel, request) for channel in found])
+
+    async def channel(self, request: Request) -> Response:
+        """Show one channel."""
+        channel = _channel_of(request)
+        await self._channels.refresh()
+        if channel not in self._channels:
+            raise NotFound("channel", str(channel))
+        return _json(_channel_document(channel, request))
+
+    async def delete_channel(self, request: Request) -> Response:
+        """Remove a channel that nobody listens to."""
+        await asyncio.to_thread(self._store.delete_channel, _channel_of(request))
+        await self._channels.refresh()
+        return Response(status_code=204)
+
+    async def health(self, _: Request) -> Response:
+        """Say that this process answers."""
+        return _json({"status": "ok"})
+
+    async def readiness(self, _: Request) -> Response:
+        """Say whether events that are sent now will be routed and delivered at once."""
+        roles = dict(self._roles())
+        ready = all(state == "ready" for state in roles.values())
+        return _json({"ready": ready, "roles": roles}, 200 if ready else 503)
+
+    async def metrics(self, _: Request) -> Response:
+        """Show all metrics."""
+        text = await asyncio.to_thread(exposition)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+async def on_error(_: Request, error: Exception) -> Response:
+    """Answer an error that Headrace raised on purpose."""
+    assert isinstance(error, HeadraceError)  # noqa: S101  it is registered for these only
+    return Response(body_of(error), status_of(error), headers_of(error), MEDIA_TYPE)
+
+
+def on_status(status: int, code: str, detail: str) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """Make the handler for an error of the framework itself."""
+
+    async def answer(request: Request, error: Exception) -> Response:
+        headers = getattr(error, "headers", None)
+        body = problem(status, code, detail.format(path=request.url.path, method=request.method))
+        return Response(body, status, headers, MEDIA_TYPE)
+
+    return answer
+
+
+async def _document(request: Request, fault: HeadraceError) -> Any:
+    chunks, size = [], 0
+    async for chunk in request.stream():
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > _MAX_DOCUMENT:
+            raise PayloadTooLarge("the document", _MAX_DOCUMENT)
+    try:
+        return msgspec.json.decode(b"".join(chunks))
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise fault from error
+
+
+def _channel_of(request: Request) -> ChannelName:
+    return ChannelName(request.path_params["namespace"], request.path_params["name"])
+
+
+def _channel_document(channel: ChannelName, request: Request) -> dict[str, str]:
+    url = f"{request.base_url}channels/{channel}"
+    return {"namespace": channel.namespace, "name": channel.name, "url": url}
+
+
+def _json(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(msgspec.json.encode(document), status, headers, "application/json")

@@ -1,0 +1,82 @@
+"""Errors as `application/problem+json` (RFC 9457), with the error's stable code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from headrace.errors import (
+    Conflict,
+    FilterError,
+    HeadraceError,
+    InvalidChannel,
+    InvalidEvent,
+    InvalidSubscription,
+    LogBehind,
+    LogUnavailable,
+    NotFound,
+    PayloadTooLarge,
+    UnsupportedFormat,
+)
+
+MEDIA_TYPE = "application/problem+json"
+_STATUS: dict[type[HeadraceError], int] = {
+    InvalidEvent: 400,
+    FilterError: 400,
+    InvalidSubscription: 400,
+    InvalidChannel: 400,
+    NotFound: 404,
+    Conflict: 409,
+    PayloadTooLarge: 413,
+    UnsupportedFormat: 415,
+    LogBehind: 429,
+    LogUnavailable: 503,
+}
+_TITLES = {
+    400: "Bad request",
+    404: "Not found",
+    405: "Method not allowed",
+    409: "Conflict",
+    413: "Too large",
+    415: "Unsupported format",
+    429: "Too many events",
+    500: "Internal error",
+    503: "Unavailable",
+}
+
+
+def status_of(error: HeadraceError) -> int:
+    """Return the HTTP status that fits the error."""
+    return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
+
+
+def headers_of(error: HeadraceError) -> dict[str, str]:
+    """Return the headers that go with it: when to try again."""
+    if isinstance(error, LogBehind | LogUnavailable):
+        return {"retry-after": str(error.retry_after)}
+    return {}
+
+
+def body_of(error: HeadraceError) -> bytes:
+    """Encode the problem document; lists of faults stand in `faults`."""
+    extra: dict[str, Any] = {}
+    if isinstance(error, InvalidEvent):
+        extra["faults"] = list(error.faults)
+    elif isinstance(error, InvalidSubscription):
+        extra["faults"] = [{"path": path, "problem": problem} for path, problem in error.faults]
+    return problem(status_of(error), error.code, str(error), **extra)
+
+
+def problem(status: int, code: str, detail: str, **extra: Any) -> bytes:
+    """Encode a problem document."""
+    return msgspec.json.encode(
+        {
+            "type": f"urn:headrace:{code}",
+            "title": _TITLES[status],
+            "status": status,
+            "code": code,
+            "detail": detail,
+        }
+        | extra
+    )

@@ -1,0 +1,147 @@
+"""`headrace doctor`: can this machine run Headrace, and if not, what to do."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import shutil
+import socket
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+import msgspec
+
+from headrace.cli import options
+from headrace.config import Config, load_config
+from headrace.errors import HeadraceError
+from headrace.pipeline.java import find_java
+from headrace.service.layout import Layout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_ENOUGH_DISK = 2 << 30
+
+
+class _Finding(NamedTuple):
+    good: bool
+    what: str
+    remedy: str = ""
+
+
+@click.command()
+@click.option("--spark", is_flag=True, help="Also start Spark and run a job; takes some seconds.")
+@options.data
+@options.config_file
+@options.as_json
+def doctor(spark: bool, data: str | None, config_file: Path | None, as_json: bool) -> None:
+    """Check Python, Java, Spark, the port and the disk, and say what to do about what is wrong.
+
+    \b
+    Example:
+      headrace doctor --spark
+    """
+    config = load_config(config_file, {"data": data})
+    checks: dict[str, Callable[[Config], _Finding]] = {
+        "python": _python,
+        "java": _java,
+        "spark": _spark_runs if spark else _spark,
+        "port": _port,
+        "disk": _disk,
+        "sync": _sync,
+    }
+    findings = {}
+    for name, check in checks.items():
+        findings[name] = finding = check(config)
+        if not as_json:
+            mark = click.style("ok  ", fg="green") if finding.good else click.style("FAIL", fg="red")
+            click.echo(f"{mark} {name:<7} {finding.what}")
+            if not finding.good:
+                click.echo(f"             {finding.remedy}")
+    if as_json:
+        click.echo(msgspec.json.encode({name: finding._asdict() for name, finding in findings.items()}))
+    sys.exit(0 if all(finding.good for finding in findings.values()) else 1)
+
+
+def _python(_: Config) -> _Finding:
+    version = sys.version.split()[0]
+    return _Finding(sys.version_info >= (3, 11), f"Python {version}", "Use Python 3.11 or newer.")
+
+
+def _java(config: Config) -> _Finding:
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            java = find_java(Path(scratch))
+    except HeadraceError as error:
+        return _Finding(False, "no usable Java", str(error))
+    del config
+    return _Finding(True, f"Java {java.version} from {java.origin}")
+
+
+def _spark(_: Config) -> _Finding:
+    return _Finding(True, f"PySpark {importlib.metadata.version('pyspark')} (--spark starts it)")
+
+
+def _spark_runs(config: Config) -> _Finding:
+    from headrace.pipeline.session import start_session  # loads Spark, which takes a second
+
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            session, _ = start_session(config.pipeline, Path(scratch))
+            rows = session.range(3).count()
+            session.stop()
+        except Exception as error:  # noqa: BLE001  whatever it is, the user should read it
+            return _Finding(False, "Spark doesn't run", str(error))
+    took = time.monotonic() - began
+    return _Finding(
+        rows == 3, f"Spark {session.version} ran a job, {took:.0f} s with its start", "See the output above."
+    )
+
+
+def _port(config: Config) -> _Finding:
+    where = f"{config.api.host}:{config.api.port}"
+    with socket.socket(socket.AF_INET6 if ":" in config.api.host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((config.api.host, config.api.port))
+        except OSError as error:
+            remedy = "Stop what listens there, or choose another: headrace up --port …"
+            return _Finding(False, f"{where}: {error.strerror}", remedy)
+    return _Finding(True, f"{where} is free")
+
+
+def _disk(config: Config) -> _Finding:
+    folder = _existing(config.data)
+    free = shutil.disk_usage(folder).free
+    remedy = f"Free some space, or choose another folder: headrace up --data …; 503 is answered when {folder} is full."
+    return _Finding(free >= _ENOUGH_DISK, f"{free / 2**30:.1f} GiB free for {config.data}", remedy)
+
+
+def _sync(config: Config) -> _Finding:
+    """A 202 waits for a sync: its time is the least latency of an event."""
+    folder = _existing(Layout(config.data).log)
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder) as file:
+            began = time.perf_counter()
+            for _ in range(20):
+                file.write(bytes(4096))
+                file.flush()
+                os.fdatasync(file.fileno())
+            took = (time.perf_counter() - began) / 20
+    except OSError as error:
+        return _Finding(
+            False, f"{folder}: {error.strerror}", "Choose a folder that can be written: headrace up --data …"
+        )
+    remedy = "Each 202 waits for one of these: put --data on a faster disk."
+    return _Finding(took < 0.1, f"a durable write takes {took * 1000:.1f} ms in {folder}", remedy)
+
+
+def _existing(folder: Path) -> Path:
+    while not folder.exists():
+        folder = folder.parent
+    return folder

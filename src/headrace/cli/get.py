@@ -1,0 +1,59 @@
+"""`headrace get`: show what there is."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from headrace.cli import options
+from headrace.client import Client
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(["subscriptions", "channels"]))
+@click.argument("subscription_id", required=False)
+@options.url
+@options.as_json
+def get(kind: str, subscription_id: str | None, url: str, as_json: bool) -> None:
+    """List subscriptions or channels, or show one subscription by its id.
+
+    \b
+    Examples:
+      headrace get subscriptions
+      headrace get channels --json
+    """
+    if subscription_id is not None and kind == "channels":
+        raise click.UsageError("an id goes with subscriptions only")
+    found = asyncio.run(_fetch(kind, subscription_id, url))
+    if as_json or subscription_id is not None:
+        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
+    elif kind == "channels":
+        _print(
+            ["namespace", "name", "url"], [[each["namespace"], each["name"], each["url"]] for each in found]
+        )
+    else:
+        rows = [[each["id"], each["config"]["channel"], each["sink"], _filters(each)] for each in found]
+        _print(["id", "channel", "sink", "filters"], rows)
+
+
+async def _fetch(kind: str, subscription_id: str | None, url: str) -> Any:
+    async with Client(url) as client:
+        if subscription_id is not None:
+            return await client.subscription(subscription_id)
+        return await (client.channels() if kind == "channels" else client.subscriptions())
+
+
+def _filters(subscription: dict[str, Any]) -> str:
+    return msgspec.json.encode(subscription["filters"]).decode() if subscription["filters"] else "all events"
+
+
+def _print(headings: list[str], rows: list[list[str]]) -> None:
+    table = Table(*headings, box=None, header_style="bold", pad_edge=False)
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)

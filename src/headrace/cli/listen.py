@@ -1,0 +1,63 @@
+"""`headrace listen`: a local sink that prints what arrives."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING
+
+import click
+
+from headrace.cli import options
+from headrace.client import Sink
+from headrace.errors import ConfigError
+from headrace.events.json_format import encode
+
+if TYPE_CHECKING:
+    from headrace.client import Received
+
+
+@click.command()
+@click.option("--port", default=9000, show_default=True, help="The port to listen on.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--count", type=int, help="Stop after this many events.")
+@options.as_json
+def listen(port: int, host: str, count: int | None, as_json: bool) -> None:
+    """Print the events that are delivered here, until Ctrl-C.
+
+    \b
+    Example:
+      headrace listen --port 9000 --json
+    """
+    asyncio.run(_listen(host, port, count, as_json=as_json))
+
+
+async def _listen(host: str, port: int, count: int | None, *, as_json: bool) -> None:
+    done = asyncio.Event()
+    seen = 0
+
+    def on_received(received: Received) -> None:
+        nonlocal seen
+        click.echo(encode(received.event).decode() if as_json else _describe(received))
+        seen += 1
+        if seen == count:
+            done.set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, done.set)
+    try:
+        async with Sink(on_received, host=host, port=port) as sink:
+            click.echo(f"listening on {sink.url}/ (Ctrl-C ends)", err=True)
+            await done.wait()
+    except OSError as error:
+        raise ConfigError(
+            f"can't listen on {host}:{port}: {error.strerror}; choose another with --port"
+        ) from error
+
+
+def _describe(received: Received) -> str:
+    event = received.event
+    head = "  ".join(f"{name}={value}" for name, value in event.attributes.items() if name != "specversion")
+    data = "" if event.data is None else f"\n    {event.data.decode(errors='replace')}"
+    return f"{received.path}  {head}{data}"

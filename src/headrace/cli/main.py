@@ -1,0 +1,49 @@
+"""`headrace`: the table of commands, and how errors are shown."""
+
+from __future__ import annotations
+
+import click
+
+from headrace.cli.bench import bench
+from headrace.cli.config import config
+from headrace.cli.delete import delete
+from headrace.cli.demo import demo
+from headrace.cli.doctor import doctor
+from headrace.cli.get import get
+from headrace.cli.listen import listen
+from headrace.cli.publish import publish
+from headrace.cli.subscribe import subscribe
+from headrace.cli.up import up
+from headrace.errors import HeadraceError
+
+
+class _Commands(click.Group):
+    """Keeps the order in which commands were added, and shows Headrace's errors without a traceback."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except HeadraceError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="headrace")
+def main() -> None:
+    """Route CloudEvents by their content.
+
+    \b
+    Try it:
+      headrace demo                                            see it work, in half a minute
+      headrace up                                              start the service
+      headrace listen --port 9000                              print what arrives
+      headrace subscribe --sink http://127.0.0.1:9000/ --prefix type=com.example.
+      headrace publish --type com.example.order --data '{"amount": 7}'
+    """
+
+
+for _command in (up, demo, publish, subscribe, listen, get, delete, config, doctor, bench):
+    main.add_command(_command)

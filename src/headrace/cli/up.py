@@ -1,0 +1,41 @@
+"""`headrace up`: start the service and stay."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from headrace.cli import options
+from headrace.config import load_config
+from headrace.service.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@click.command()
+@click.option("--port", type=int, help="The port to listen on (8080).")
+@click.option("--host", help="The address to listen on (127.0.0.1).")
+@options.data
+@options.config_file
+def up(port: int | None, host: str | None, data: str | None, config_file: Path | None) -> None:
+    """Start the service on this machine and stay until Ctrl-C.
+
+    \b
+    Example:
+      headrace up --port 8080 --data ./headrace-data
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s supervisor %(levelname)-7s %(message)s")
+    config = load_config(config_file, {"api.port": port, "api.host": host, "data": data})
+    address = f"http://{config.api.host}:{config.api.port}"
+    click.echo(
+        f"Headrace keeps its data in {config.data} and is starting; Spark takes some seconds.", err=True
+    )
+
+    def on_ready() -> None:
+        click.echo(f"Ready. Send events to {address}/channels/default/default", err=True)
+
+    sys.exit(Supervisor(config).run(on_ready))

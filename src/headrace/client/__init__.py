@@ -1,0 +1,6 @@
+"""What a Python program uses to publish, subscribe and receive."""
+
+from headrace.client.client import Client
+from headrace.client.sink import Received, Sink
+
+__all__ = ["Client", "Received", "Sink"]

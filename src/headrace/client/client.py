@@ -1,0 +1,123 @@
+"""A client of the HTTP API."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Self
+
+import aiohttp
+import msgspec
+
+from headrace.errors import ServiceRefused, ServiceUnreachable
+from headrace.events.bindings.http import Message, encode_batch, encode_binary, encode_structured
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from headrace.events.event import Event
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+DEFAULT_CHANNEL = "default/default"
+
+
+class Client:
+    """Use it as an async context manager, from one event loop.
+
+    Errors are ServiceRefused, with the service's own words, and ServiceUnreachable.
+    """
+
+    def __init__(self, url: str = DEFAULT_URL, *, timeout_seconds: float = 30.0) -> None:
+        self._url = url.rstrip("/")
+        self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        self._session = aiohttp.ClientSession(
+            timeout=self._timeout,
+            connector=aiohttp.TCPConnector(limit=0),
+            skip_auto_headers=("Content-Type",),
+            trust_env=False,
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def publish(
+        self, event: Event, channel: str = DEFAULT_CHANNEL, *, structured: bool = False
+    ) -> None:
+        """Send one event; it is durable when this returns."""
+        await self.post(encode_structured(event) if structured else encode_binary(event), channel)
+
+    async def publish_batch(self, events: Sequence[Event], channel: str = DEFAULT_CHANNEL) -> None:
+        """Send many events in one request: all of them are durable when this returns, or none."""
+        await self.post(encode_batch(events), channel)
+
+    async def post(self, message: Message, channel: str = DEFAULT_CHANNEL) -> None:
+        """Send an encoded message to a channel."""
+        await self._request("POST", f"/channels/{channel}", message.body, message.headers)
+
+    async def create_channel(self, namespace: str, name: str) -> dict[str, Any]:
+        """Make a channel."""
+        return await self._json("POST", "/api/channels", {"namespace": namespace, "name": name})
+
+    async def channels(self) -> list[dict[str, Any]]:
+        """List the channels."""
+        return await self._json("GET", "/api/channels")
+
+    async def subscribe(self, subscription: Mapping[str, Any]) -> dict[str, Any]:
+        """Create a subscription, and return it with its id and defaults."""
+        return await self._json("POST", "/subscriptions", subscription)
+
+    async def subscriptions(self) -> list[dict[str, Any]]:
+        """List the subscriptions."""
+        return await self._json("GET", "/subscriptions")
+
+    async def subscription(self, subscription_id: str) -> dict[str, Any]:
+        """Show one subscription."""
+        return await self._json("GET", f"/subscriptions/{subscription_id}")
+
+    async def unsubscribe(self, subscription_id: str) -> dict[str, Any]:
+        """End a subscription, and return what it was."""
+        return await self._json("DELETE", f"/subscriptions/{subscription_id}")
+
+    async def readiness(self) -> dict[str, Any]:
+        """Ask whether every role is ready; an answer of 503 is an answer too."""
+        try:
+            return await self._json("GET", "/readyz")
+        except ServiceRefused as refusal:
+            return refusal.problem
+
+    async def metrics(self) -> str:
+        """Return the metrics in Prometheus' text format."""
+        return (await self._request("GET", "/metrics")).decode()
+
+    async def _json(self, method: str, path: str, document: Any = None) -> Any:
+        body = b"" if document is None else msgspec.json.encode(document)
+        return msgspec.json.decode(
+            await self._request(method, path, body, [("content-type", "application/json")])
+        )
+
+    async def _request(
+        self, method: str, path: str, body: bytes = b"", headers: Sequence[tuple[str, str]] = ()
+    ) -> bytes:
+        if self._session is None:
+            raise RuntimeError("use the client as `async with Client(…) as client`")
+        try:
+            async with self._session.request(
+                method, self._url + path, data=body, headers=headers
+            ) as response:
+                content = await response.read()
+        except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
+            raise ServiceUnreachable(self._url, str(error) or type(error).__name__) from error
+        if response.status >= 300:
+            raise ServiceRefused(response.status, _problem(content))
+        return content
+
+
+def _problem(content: bytes) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(content, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return {}

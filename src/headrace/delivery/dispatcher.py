@@ -1,0 +1,270 @@
+"""The dispatcher: drains the outbox into lanes, one per subscription, and keeps account of every delivery.
+
+A delivery is in one of three places: in the outbox at or above the cursor, in the ledger waiting, or settled.
+What a full lane can't take goes to the ledger, so that a slow sink never holds up the reading for the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.delivery.backoff import wait_before
+from headrace.delivery.journal import Journal
+from headrace.delivery.lane import Delivery, Lane
+from headrace.delivery.ledger import Burial, Key, Wait
+from headrace.delivery.outcome import Outcome, Verdict
+from headrace.delivery.parcel import Parcel
+from headrace.delivery.progress import Progress
+from headrace.delivery.subscribers import Subscribers
+from headrace.events.batch import from_batch
+from headrace.events.bindings.http import encode_structured
+from headrace.telemetry.metrics import BURIED, DELIVERED, DELIVERY_SECONDS, DISCARDED, RETRIED
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from headrace.delivery.ledger import Ledger
+    from headrace.delivery.outcome import Sender
+    from headrace.delivery.settings import DeliverySettings
+    from headrace.eventlog.log import LogReader
+    from headrace.eventlog.outbox import OutboxReader
+    from headrace.subscriptions.store import Store
+
+_log = logging.getLogger(__name__)
+_PAIRS_AT_A_TIME = 1000
+_REFRESH_SECONDS = 0.5
+
+
+class Dispatcher:
+    """One per outbox. Everything but the ledger's and the store's calls runs on one event loop."""
+
+    def __init__(
+        self,
+        outbox: OutboxReader,
+        log: LogReader,
+        store: Store,
+        ledger: Ledger,
+        senders: dict[str, Sender],
+        settings: DeliverySettings,
+    ) -> None:
+        self._outbox = outbox
+        self._log = log
+        self._ledger = ledger
+        self._senders = senders
+        self._settings = settings
+        self._subscribers = Subscribers(store)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ledger")
+        self._progress = Progress(ledger.cursor())
+        self._journal = Journal(ledger, self._progress.settled, self._in_thread)
+        self._lanes: dict[str, Lane] = {}
+        self._queued = 0
+        # Positions that wait in the ledger and are under way here, by subscription.
+        self._taken_up: defaultdict[str, set[int]] = defaultdict(set)
+        self._kept = ledger.kept_from(self._progress.settled())
+        self._next_due = ledger.next_due()
+
+    def settled(self) -> int:
+        """Return the position below which neither the outbox nor the log is needed by deliveries."""
+        oldest = self._ledger.oldest_waiting()
+        settled = self._ledger.cursor()
+        return settled if oldest is None else min(settled, oldest)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Deliver until `stop` is set, then let attempts under way finish.
+
+        An error in one loop ends them all at once, like a crash: the next start repeats what was not settled.
+        """
+        await self._in_thread(self._subscribers.refresh)
+        flush_seconds = self._settings.flush_seconds
+        async with asyncio.TaskGroup() as loops:
+            loops.create_task(self._feed(self._progress.settled(), stop))
+            loops.create_task(_repeat(self._journal.flush, flush_seconds, stop))
+            loops.create_task(_repeat(self._take_up_due, flush_seconds, stop))
+            loops.create_task(_repeat(self._refresh, _REFRESH_SECONDS, stop))
+        await self._finish()
+
+    # Reading the outbox
+
+    async def _feed(self, position: int, stop: asyncio.Event) -> None:
+        while not stop.is_set():
+            if self._outbox.covered() <= position:
+                await asyncio.sleep(self._settings.poll_seconds)
+                continue
+            for end, pairs in self._outbox.read(position):
+                for offset in range(0, pairs.num_rows, _PAIRS_AT_A_TIME):
+                    await self._journal.room()
+                    await self._plan(pairs.slice(offset, _PAIRS_AT_A_TIME))
+                    if stop.is_set():
+                        return
+                self._progress.read_to(end)
+                position = end
+                self._kept.clear()  # of no use behind the range that a crash interrupted
+
+    async def _plan(self, pairs: pa.Table) -> None:
+        positions, subscriptions = pairs["position"].to_pylist(), pairs["subscription"].to_pylist()
+        if any(self._subscribers.get(each) is None for each in set(subscriptions)):
+            await self._refresh()
+        parcels = self._parcels(positions)
+        for position, subscription in zip(positions, subscriptions, strict=True):
+            key = Key(subscription, position)
+            if key not in self._kept:
+                self._progress.begin(position)
+                self._begin(Delivery(key, parcels[position]))
+        await asyncio.sleep(0)
+
+    def _begin(self, delivery: Delivery) -> None:
+        lane = self._lane(delivery.key.subscription)
+        if lane is None:
+            DISCARDED.inc()
+            self._progress.settle(delivery.key.position)
+        elif lane.room <= self._settings.queue_length // 2 or (lane.queued and self._is_full()):
+            # Half of a queue is for what waits in the ledger, or it would wait as long as new events come.
+            self._set_aside(delivery, 0.0, "the subscription's queue was full")
+        else:
+            self._put(lane, delivery)
+
+    def _put(self, lane: Lane, delivery: Delivery) -> None:
+        self._queued += 1
+        lane.put(delivery)
+
+    def _is_full(self) -> bool:
+        return self._queued >= self._settings.max_queued
+
+    def _parcels(self, positions: Iterable[int]) -> dict[int, Parcel]:
+        """Read the events at these positions, which come in increasing order."""
+        wanted = sorted(set(positions))
+        parcels: dict[int, Parcel] = {}
+        for batch in self._log.read(wanted[0], wanted[-1] + 1):
+            chosen = batch.filter(pc.is_in(batch["position"], pa.array(wanted, pa.int64())))
+            parcels.update({recorded.position: Parcel(recorded) for recorded in from_batch(chosen)})
+        return parcels
+
+    # Taking up what waits
+
+    async def _take_up_due(self) -> None:
+        now = time.time()
+        if self._next_due is None or self._next_due > now:
+            return
+        for subscription in await self._in_thread(self._ledger.subscriptions_due, now):
+            await self._take_up(subscription, now)
+        self._next_due = await self._in_thread(self._ledger.next_due)
+
+    async def _take_up(self, subscription: str, now: float) -> None:
+        lane = self._lane(subscription)
+        if lane is None:
+            DISCARDED.inc(await self._in_thread(self._ledger.forget, subscription))
+            return
+        if lane.room <= 0 or (lane.queued and self._is_full()):
+            return
+        under_way = self._taken_up[subscription]
+        for wait in await self._in_thread(self._ledger.due, subscription, now, lane.room, tuple(under_way)):
+            under_way.add(wait.key.position)
+            parcel = self._parcels([wait.key.position])[wait.key.position]
+            self._put(lane, Delivery(wait.key, parcel, wait.attempts, waited=True))
+
+    # Settling
+
+    def _settle(self, delivery: Delivery, outcome: Outcome) -> None:
+        """Take note of an attempt's outcome. Called by the lanes."""
+        self._queued -= 1
+        attempts = delivery.attempts + 1
+        if outcome.verdict is Verdict.DONE:
+            DELIVERED.inc()
+            DELIVERY_SECONDS.observe(time.time() - delivery.parcel.recorded.publish_time / 1e6)
+            self._done(delivery)
+        elif outcome.verdict is Verdict.AGAIN and attempts <= self._settings.retries:
+            RETRIED.inc()
+            wait = wait_before(attempts, self._settings)
+            self._set_aside(delivery._replace(attempts=attempts), wait, outcome.reason)
+        else:
+            self._bury(delivery._replace(attempts=attempts), outcome.reason)
+
+    def _done(self, delivery: Delivery) -> None:
+        if delivery.waited:
+            self._journal.finish(delivery.key, self._after(delivery))
+        else:
+            self._progress.settle(delivery.key.position)
+
+    def _set_aside(self, delivery: Delivery, seconds: float, reason: str) -> None:
+        due = time.time() + seconds
+        self._journal.wait(Wait(delivery.key, delivery.attempts, due, reason), self._after(delivery, due))
+
+    def _bury(self, delivery: Delivery, reason: str) -> None:
+        BURIED.inc()
+        _log.warning(
+            "gave up delivering position %d to subscription %s after %d attempts: %s",
+            delivery.key.position, delivery.key.subscription, delivery.attempts, reason,
+        )  # fmt: skip
+        event = encode_structured(delivery.parcel.recorded.event).body
+        burial = Burial(delivery.key, delivery.attempts, time.time(), reason, event)
+        self._journal.bury(burial, self._after(delivery))
+
+    def _after(self, delivery: Delivery, due: float | None = None) -> Callable[[], None]:
+        """Return what is to be done once the ledger holds the change."""
+
+        def settle() -> None:
+            if delivery.waited:
+                self._taken_up[delivery.key.subscription].discard(delivery.key.position)
+            else:
+                self._progress.settle(delivery.key.position)
+            if due is not None:
+                self._next_due = due if self._next_due is None else min(self._next_due, due)
+
+        return settle
+
+    # Lanes
+
+    def _lane(self, subscription_id: str) -> Lane | None:
+        lane = self._lanes.get(subscription_id)
+        if lane is None:
+            subscription = self._subscribers.get(subscription_id)
+            if subscription is None:
+                return None
+            lane = self._lanes[subscription_id] = Lane(
+                subscription,
+                self._senders[subscription.protocol],
+                self._settings.concurrency,
+                self._settings.queue_length,
+                self._settle,
+            )
+        return lane
+
+    async def _refresh(self) -> None:
+        for ended in await self._in_thread(self._subscribers.refresh):
+            lane = self._lanes.pop(ended, None)
+            for delivery in lane.drain() if lane else ():
+                self._queued -= 1
+                DISCARDED.inc()
+                self._done(delivery)
+
+    async def _finish(self) -> None:
+        lanes = list(self._lanes.values())
+        for lane in lanes:
+            lane.drain()  # still in the outbox or the ledger
+        try:
+            async with asyncio.timeout(self._settings.shutdown_seconds):
+                await asyncio.gather(*(lane.finish() for lane in lanes))
+        except TimeoutError:
+            _log.warning("attempts still under way at the stop will be repeated at the next start")
+        await self._journal.flush()
+        await self._journal.flush()  # what the first commit settled moves the cursor
+        for sender in self._senders.values():
+            await sender.close()
+        self._thread.shutdown()
+
+    async def _in_thread(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
+
+
+async def _repeat(action: Callable[[], Awaitable[None]], seconds: float, stop: asyncio.Event) -> None:
+    while not stop.is_set():
+        await asyncio.sleep(seconds)
+        await action()

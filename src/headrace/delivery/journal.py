@@ -1,0 +1,71 @@
+"""Collects changes for the ledger and commits them together, a few times a second."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from headrace.delivery.ledger import Burial, Changes, Key, Wait
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from headrace.delivery.ledger import Ledger
+
+_MAX_COLLECTED = 10_000
+
+
+class Journal:
+    """Write-behind for one event loop. A callback given with a change runs once the change is durable."""
+
+    def __init__(
+        self, ledger: Ledger, settled: Callable[[], int], in_thread: Callable[..., Awaitable[None]]
+    ) -> None:
+        self._ledger = ledger
+        self._settled = settled
+        self._in_thread = in_thread
+        self._waits: list[Wait] = []
+        self._burials: list[Burial] = []
+        self._finished: list[Key] = []
+        self._callbacks: list[Callable[[], None]] = []
+        self._cursor = ledger.cursor()
+        self._room = asyncio.Event()
+        self._room.set()
+
+    def wait(self, wait: Wait, then: Callable[[], None]) -> None:
+        """Keep a delivery for another attempt."""
+        self._waits.append(wait)
+        self._collect(then)
+
+    def bury(self, burial: Burial, then: Callable[[], None]) -> None:
+        """Give a delivery up, and keep its event."""
+        self._burials.append(burial)
+        self._collect(then)
+
+    def finish(self, key: Key, then: Callable[[], None]) -> None:
+        """Remove a waiting delivery that needs no other attempt."""
+        self._finished.append(key)
+        self._collect(then)
+
+    async def room(self) -> None:
+        """Wait until so little is collected that memory stays bounded."""
+        await self._room.wait()
+
+    async def flush(self) -> None:
+        """Commit what was collected and how far the outbox is settled."""
+        cursor = self._settled()
+        if not self._callbacks and cursor == self._cursor:
+            return
+        changes = Changes(self._waits, self._burials, self._finished, cursor)
+        callbacks, self._callbacks = self._callbacks, []
+        self._waits, self._burials, self._finished = [], [], []
+        await self._in_thread(self._ledger.commit, changes)
+        self._cursor = cursor
+        self._room.set()
+        for callback in callbacks:
+            callback()
+
+    def _collect(self, then: Callable[[], None]) -> None:
+        self._callbacks.append(then)
+        if len(self._callbacks) >= _MAX_COLLECTED:
+            self._room.clear()

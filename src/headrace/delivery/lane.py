@@ -1,0 +1,78 @@
+"""One subscription's deliveries: a bounded queue and a bounded number of attempts at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.delivery.ledger import Key
+    from headrace.delivery.outcome import Outcome, Sender
+    from headrace.delivery.parcel import Parcel
+    from headrace.subscriptions.subscription import Subscription
+
+
+class Delivery(NamedTuple):
+    """An event for a subscription; `waited` says that the ledger holds it, `attempts` how many were made."""
+
+    key: Key
+    parcel: Parcel
+    attempts: int = 0
+    waited: bool = False
+
+
+class Lane:
+    """Starts a task per attempt under way and none when idle, so that 100,000 lanes cost only their queues."""
+
+    def __init__(
+        self,
+        subscription: Subscription,
+        sender: Sender,
+        concurrency: int,
+        capacity: int,
+        settle: Callable[[Delivery, Outcome], None],
+    ) -> None:
+        self.subscription = subscription
+        self._sender = sender
+        self._concurrency = concurrency
+        self._capacity = capacity
+        self._settle = settle
+        self._queue: deque[Delivery] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def queued(self) -> int:
+        """How many deliveries wait in memory."""
+        return len(self._queue)
+
+    @property
+    def room(self) -> int:
+        """How many more the queue takes."""
+        return self._capacity - len(self._queue)
+
+    def put(self, delivery: Delivery) -> None:
+        """Queue a delivery; look at `room` first."""
+        self._queue.append(delivery)
+        if len(self._tasks) < self._concurrency:
+            task = asyncio.create_task(self._work())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def drain(self) -> list[Delivery]:
+        """Take back what was not begun."""
+        drained = list(self._queue)
+        self._queue.clear()
+        return drained
+
+    async def finish(self) -> None:
+        """Wait for the attempts under way."""
+        await asyncio.gather(*self._tasks)
+
+    async def _work(self) -> None:
+        while self._queue:
+            delivery = self._queue.popleft()
+            outcome = await self._sender.send(self.subscription, delivery.parcel)
+            self._settle(delivery, outcome)

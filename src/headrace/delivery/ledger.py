@@ -1,0 +1,152 @@
+"""What the dispatcher must not forget: how far it got, what waits for another attempt, what it gave up.
+
+The cursor is a log position: every delivery of an event below it was acknowledged, waits here, or lies with the
+dead. Changes are collected and committed together, the cursor last, so that a crash repeats and never loses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqlalchemy import bindparam, delete, func, insert, select
+
+from headrace.delivery.tables import CURSOR, DEAD, METADATA, WAITING
+from headrace.subscriptions.database import open_database
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection, Table
+
+
+class Key(NamedTuple):
+    """One planned delivery."""
+
+    subscription: str
+    position: int
+
+
+class Wait(NamedTuple):
+    """A delivery that is tried again when it is due; `attempts` were made already."""
+
+    key: Key
+    attempts: int
+    due: float
+    reason: str
+
+
+class Burial(NamedTuple):
+    """A delivery that is given up."""
+
+    key: Key
+    attempts: int
+    time: float
+    reason: str
+    event: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What one commit makes durable."""
+
+    waits: Sequence[Wait]
+    burials: Sequence[Burial]
+    finished: Sequence[Key]
+    cursor: int | None
+
+
+class Ledger:
+    """Calls block; one thread at a time. The dispatcher is the only writer."""
+
+    def __init__(self, url: str) -> None:
+        self._engine = open_database(url, METADATA)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
+    def cursor(self) -> int:
+        """Return the position from which the outbox is read on."""
+        with self._engine.connect() as connection:
+            return int(connection.execute(select(CURSOR.c.position)).scalar() or 0)
+
+    def commit(self, changes: Changes) -> None:
+        """Make the changes durable, all or none."""
+        with self._engine.begin() as connection:
+            gone = [*changes.finished, *(burial.key for burial in changes.burials)]
+            _remove(connection, WAITING, [*gone, *(wait.key for wait in changes.waits)])
+            _remove(connection, DEAD, [burial.key for burial in changes.burials])
+            _add(connection, WAITING, changes.waits)
+            _add(connection, DEAD, changes.burials)
+            if changes.cursor is not None:
+                connection.execute(delete(CURSOR))
+                connection.execute(insert(CURSOR).values(only=1, position=changes.cursor))
+
+    def next_due(self) -> float | None:
+        """Return when the earliest waiting delivery is due."""
+        with self._engine.connect() as connection:
+            return connection.execute(select(func.min(WAITING.c.due))).scalar()
+
+    def subscriptions_due(self, now: float) -> list[str]:
+        """List the subscriptions that have waiting deliveries due."""
+        with self._engine.connect() as connection:
+            query = select(WAITING.c.subscription).where(WAITING.c.due <= now).distinct()
+            return list(connection.execute(query).scalars())
+
+    def due(self, subscription: str, now: float, limit: int, without: Sequence[int] = ()) -> list[Wait]:
+        """Return the oldest deliveries of a subscription that are due, except those under way already."""
+        query = (
+            select(WAITING)
+            .where(
+                WAITING.c.subscription == subscription,
+                WAITING.c.due <= now,
+                WAITING.c.position.not_in(without),
+            )
+            .order_by(WAITING.c.position)
+            .limit(limit)
+        )
+        with self._engine.connect() as connection:
+            rows = connection.execute(query).all()
+        return [Wait(Key(row.subscription, row.position), row.attempts, row.due, row.reason) for row in rows]
+
+    def oldest_waiting(self) -> int | None:
+        """Return the lowest position that is still needed for another attempt."""
+        with self._engine.connect() as connection:
+            return connection.execute(select(func.min(WAITING.c.position))).scalar()
+
+    def kept_from(self, position: int) -> set[Key]:
+        """Return what waits or is dead at or above a position: a crash came before the cursor had passed it."""
+        kept: set[Key] = set()
+        with self._engine.connect() as connection:
+            for table in (WAITING, DEAD):
+                query = select(table.c.subscription, table.c.position).where(table.c.position >= position)
+                kept.update(Key(*row) for row in connection.execute(query))
+        return kept
+
+    def forget(self, subscription: str) -> int:
+        """Drop what waits for a subscription that was deleted; return how many that were."""
+        with self._engine.begin() as connection:
+            return connection.execute(delete(WAITING).where(WAITING.c.subscription == subscription)).rowcount
+
+    def count(self) -> tuple[int, int]:
+        """Return how many deliveries wait and how many are dead."""
+        with self._engine.connect() as connection:
+            waiting, dead = (
+                connection.execute(select(func.count()).select_from(t)).scalar() for t in (WAITING, DEAD)
+            )
+        return waiting or 0, dead or 0
+
+
+def _remove(connection: Connection, table: Table, keys: Sequence[Key]) -> None:
+    if keys:
+        its_key = (table.c.subscription == bindparam("s"), table.c.position == bindparam("p"))
+        connection.execute(
+            delete(table).where(*its_key), [{"s": key.subscription, "p": key.position} for key in keys]
+        )
+
+
+def _add(connection: Connection, table: Table, entries: Sequence[Wait] | Sequence[Burial]) -> None:
+    if entries:
+        rows = [{**entry._asdict(), **entry.key._asdict()} for entry in entries]
+        connection.execute(insert(table), [{name: row[name] for name in table.c.keys()} for row in rows])  # noqa: SIM118

@@ -1,0 +1,39 @@
+"""The tables behind the ledger."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, String, Table, Text
+
+METADATA = MetaData()
+
+CURSOR = Table(
+    "cursor",
+    METADATA,
+    Column("only", Integer, primary_key=True),
+    Column("position", BigInteger, nullable=False),
+)
+
+WAITING = Table(
+    "waiting",
+    METADATA,
+    Column("subscription", String(64), primary_key=True),
+    Column("position", BigInteger, primary_key=True),
+    Column("attempts", Integer, nullable=False),
+    Column("due", Float, nullable=False),
+    Column("reason", Text, nullable=False),
+    Index("waiting_due", "due", "subscription"),
+    Index("waiting_position", "position"),
+    sqlite_with_rowid=False,
+)
+
+DEAD = Table(
+    "dead",
+    METADATA,
+    Column("subscription", String(64), primary_key=True),
+    Column("position", BigInteger, primary_key=True),
+    Column("attempts", Integer, nullable=False),
+    Column("time", Float, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("event", LargeBinary, nullable=False),
+)
+"""Given up, with the whole event as structured JSON: it outlives the log's retention."""

@@ -1,0 +1,1 @@
+"""What happened, durably: the event log, and the outbox of deliveries planned from it."""

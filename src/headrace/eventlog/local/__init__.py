@@ -1,0 +1,1 @@
+"""The embedded log and outbox: Arrow in local files, shared between processes by mapping them."""

@@ -1,0 +1,66 @@
+"""Files that are there in full or not at all, and folders with one writer."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from typing import TYPE_CHECKING
+
+from headrace.errors import LogLocked
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEMPORARY = ".tmp"
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames and removals in the folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_whole(path: Path, content: bytes | memoryview) -> None:
+    """Create the file with this content, atomically and durably: readers see all of it or none."""
+    temporary = path.with_name(path.name + TEMPORARY)
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.rename(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def remove_temporaries(folder: Path) -> None:
+    """Remove what a crash left half-written. Only the folder's one writer may call this."""
+    for leftover in folder.glob(f"*{TEMPORARY}"):
+        leftover.unlink()
+
+
+class WriterLock:
+    """Held as long as the process lives: the kernel lets go of it even after SIGKILL."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "LOCK"
+        self._file = self._path.open("a+", encoding="ascii")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.seek(0)
+            holder = self._file.read().strip() or "unknown"
+            self._file.close()
+            raise LogLocked(folder, f"process {holder}") from None
+        self._file.truncate(0)
+        self._file.write(str(os.getpid()))
+        self._file.flush()
+
+    def release(self) -> None:
+        """Let another process write."""
+        self._file.close()

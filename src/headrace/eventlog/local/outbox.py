@@ -1,0 +1,127 @@
+"""The embedded outbox: one Arrow file per routed range, named by the log positions it covers."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.errors import OutboxGap
+from headrace.eventlog.local.files import WriterLock, remove_temporaries, sync_folder, write_whole
+from headrace.eventlog.local.mark import Mark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_SUFFIX = ".arrow"
+_MARK = "COVERED"
+
+
+class _Range(NamedTuple):
+    start: int
+    end: int
+    path: Path
+
+
+def _list_ranges(folder: Path) -> list[_Range]:
+    names = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(_SUFFIX))
+    spans = (name.removesuffix(_SUFFIX).split("-") for name in names)
+    return [_Range(int(start), int(end), folder / f"{start}-{end}{_SUFFIX}") for start, end in spans]
+
+
+class OutboxFiles:
+    """Reads and drains the outbox; any process, one thread per instance."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._mark = Mark(folder / _MARK, create=True)
+
+    def covered(self) -> int:
+        """Return the first position whose deliveries are not planned yet."""
+        covered = self._mark.get()
+        return _covered_by_files(self._folder) if covered is None else covered
+
+    def read(self, start: int) -> Iterator[tuple[int, pa.Table]]:
+        """Yield (end, pairs) for what is planned from position `start` on."""
+        covered = self.covered()
+        for span in _list_ranges(self._folder):
+            if start < span.end <= covered:
+                yield span.end, _since(_load(span.path), start)
+
+    def drop(self, before: int) -> int:
+        """Remove files whose positions all lie below `before`; the newest stays, it says what is covered."""
+        freed = 0
+        for span in _list_ranges(self._folder)[:-1]:
+            if span.end > before:
+                break
+            freed += span.path.stat().st_size
+            span.path.unlink()
+        if freed:
+            sync_folder(self._folder)
+        return freed
+
+
+class OutboxFileWriter:
+    """The one writer of an outbox folder; a lock keeps a second pipeline out."""
+
+    def __init__(self, folder: Path, begin: int = 0) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._lock = WriterLock(folder)
+        remove_temporaries(folder)
+        self._mark = Mark(folder / _MARK, create=True)
+        self._covered = max(_covered_by_files(folder), begin)
+        self._mark.set(self._covered)
+
+    def covered(self) -> int:
+        """Return the first position whose deliveries are not planned yet."""
+        return self._covered
+
+    def write(self, start: int, end: int, pairs: pa.Table) -> int:
+        """Plan the deliveries of positions [start, end), and return how many were new."""
+        if start > self._covered:
+            raise OutboxGap(self._covered, start)
+        if end <= self._covered:
+            return 0
+        fresh = _since(pairs, self._covered).sort_by("position")
+        path = self._folder / f"{self._covered:020d}-{end:020d}{_SUFFIX}"
+        write_whole(path, _encode(fresh))
+        self._covered = end
+        self._mark.set(end)
+        return int(fresh.num_rows)
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        self._mark.close()
+        self._lock.release()
+
+
+def _covered_by_files(folder: Path) -> int:
+    ranges = _list_ranges(folder)
+    return ranges[-1].end if ranges else 0
+
+
+def _since(pairs: pa.Table, start: int) -> pa.Table:
+    return pairs.filter(pc.greater_equal(pairs["position"], start))
+
+
+def _encode(pairs: pa.Table) -> memoryview:
+    """A subscription id stands in the file once, however many events it gets."""
+    compact = pa.table(
+        {"position": pairs["position"], "subscription": pairs["subscription"].dictionary_encode()}
+    ).combine_chunks()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, compact.schema) as writer:
+        writer.write_table(compact)
+    return memoryview(sink.getvalue())
+
+
+def _load(path: Path) -> pa.Table:
+    """Read a file that `drop` can't have removed: it is read before the cursor passes it."""
+    with pa.memory_map(str(path)) as mapped:
+        return pa.ipc.open_file(mapped).read_all()

@@ -1,0 +1,106 @@
+"""What a log's writer does first: find the end of what is whole, cut a torn tail, refuse damage.
+
+A commit is synced before the next one is written. So a crash can tear only the last frame, which nobody was
+told is stored: that may be cut. Anything broken before the last frame was stored once: that is never cut.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.errors import LogDamaged
+from headrace.eventlog.local.frames import (
+    FRAME_HEADER,
+    FRAME_MAGIC,
+    SEGMENT_HEADER,
+    SegmentHead,
+    body_is_whole,
+    unpack_frame,
+    unpack_segment_head,
+)
+from headrace.eventlog.local.segments import Segment, list_segments
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Tail(NamedTuple):
+    """Where appending goes on."""
+
+    segment: Segment
+    salt: int
+    size: int
+    end: int
+
+
+def recover(folder: Path, durable_end: int | None) -> Tail | None:
+    """Check every segment, cut the torn tail of the last, and say where to go on; None for an empty log.
+
+    `durable_end` is what the last writer said was durable, where that is still known: nothing below it is cut.
+    Sealed segments are checked by their headers here, and by their checksums whenever they are read.
+    """
+    segments = list_segments(folder)
+    tail = None
+    for segment in segments:
+        if tail is not None and segment.first != tail.end:
+            problem = f"it ends at position {tail.end}, and the next segment begins at {segment.first}"
+            raise LogDamaged(tail.segment.path, tail.size, problem)
+        tail = _check(segment, is_last=segment is segments[-1], durable_end=durable_end)
+    if durable_end is not None and durable_end > (tail.end if tail else 0):
+        where, size = (tail.segment.path, tail.size) if tail else (folder, 0)
+        raise LogDamaged(
+            where, size, f"the log ends before position {durable_end}, up to which events were accepted"
+        )
+    return tail
+
+
+def _check(segment: Segment, *, is_last: bool, durable_end: int | None) -> Tail:
+    with segment.path.open("rb+") as file:
+        head = unpack_segment_head(file.read(SEGMENT_HEADER))
+        if isinstance(head, str):
+            raise LogDamaged(segment.path, 0, head)
+        if head.first != segment.first:
+            raise LogDamaged(segment.path, 0, f"its header says that it begins at position {head.first}")
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            end, offset = _follow(mapped, head, check_bodies=is_last)
+            torn = offset < len(mapped)
+            if torn:
+                problem = _damage(mapped, head, offset, end, durable_end, is_last=is_last)
+                if problem:
+                    raise LogDamaged(segment.path, offset, f"no whole frame stands there, {problem}")
+        if torn:
+            file.truncate(offset)
+            os.fsync(file.fileno())
+    return Tail(segment, head.salt, offset, end)
+
+
+def _follow(mapped: mmap.mmap, head: SegmentHead, *, check_bodies: bool) -> tuple[int, int]:
+    """Return the position and the offset behind the last whole frame."""
+    position, offset = head.first, SEGMENT_HEADER
+    while (frame := unpack_frame(mapped[offset : offset + FRAME_HEADER], head.salt)) is not None:
+        body_end = offset + FRAME_HEADER + frame.length
+        if frame.first != position or body_end > len(mapped):
+            break
+        if check_bodies and not body_is_whole(mapped[offset + FRAME_HEADER : body_end], frame):
+            break
+        position, offset = position + frame.rows, body_end
+    return position, offset
+
+
+def _damage(
+    mapped: mmap.mmap, head: SegmentHead, offset: int, end: int, durable_end: int | None, *, is_last: bool
+) -> str | None:
+    """Say why the broken frame can't be the torn last one, if it can't."""
+    if not is_last:
+        return "and this isn't the last segment"
+    if durable_end is not None and end < durable_end:
+        return f"but events up to position {durable_end} were accepted"
+    at = mapped.find(FRAME_MAGIC, offset + 1)
+    while at != -1:
+        frame = unpack_frame(mapped[at : at + FRAME_HEADER], head.salt)
+        if frame and body_is_whole(mapped[at + FRAME_HEADER : at + FRAME_HEADER + frame.length], frame):
+            return f"but a whole one follows at byte {at}"
+        at = mapped.find(FRAME_MAGIC, at + 1)
+    return None

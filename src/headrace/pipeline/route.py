@@ -1,0 +1,124 @@
+"""The route: one Structured Streaming query from the log to the outbox.
+
+What the outbox covers is the truth. Spark's checkpoint is never synced to disk, so it is thrown away at every
+start, and the query begins where the outbox ends: a lost, torn or repeated batch changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+
+from headrace.errors import OutboxGap
+from headrace.pipeline.session import start_session
+from headrace.pipeline.source import WARM_UP_TICKS, LogSource
+from headrace.pipeline.worker import PLAN, match_pointers
+from headrace.telemetry.metrics import BATCH_SECONDS, MATCHED, ROUTED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+    from headrace.eventlog.outbox import OutboxWriter
+    from headrace.pipeline.settings import PipelineSettings
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RoutePaths:
+    """Where the route reads and writes."""
+
+    log: Path
+    store: str
+    work: Path
+
+
+class Route:
+    """Runs the query and starts it again when it fails. One per outbox; `run` belongs to one thread."""
+
+    def __init__(self, paths: RoutePaths, outbox: OutboxWriter, settings: PipelineSettings) -> None:
+        self._paths = paths
+        self._outbox = outbox
+        self._settings = settings
+        self._batches = 0
+
+    def run(self, stop: threading.Event, on_ready: Callable[[], None]) -> None:
+        """Route until `stop` is set; `on_ready` is called once the workers are warm."""
+        spark, java = start_session(self._settings, self._paths.work)
+        _log.info("Spark %s on Java %s (%s)", spark.version, java.version, java.origin)
+        spark.dataSource.register(LogSource)
+        try:
+            while not stop.is_set():
+                self._run_query(spark, stop, on_ready)
+        finally:
+            spark.stop()
+
+    def _run_query(self, spark: SparkSession, stop: threading.Event, on_ready: Callable[[], None]) -> None:
+        query = self._start(spark)
+        ready = False
+        while query.isActive and not stop.wait(0.5 if ready else 0.05):
+            if not ready and self._batches >= WARM_UP_TICKS:
+                ready = True
+                on_ready()
+        if stop.is_set():
+            query.stop()
+            return
+        _log.error(
+            "routing stopped and starts again from position %d: %s", self._outbox.covered(), query.exception()
+        )
+        stop.wait(self._settings.restart_seconds)
+
+    def _start(self, spark: SparkSession) -> StreamingQuery:
+        checkpoint = self._paths.work / "checkpoint"
+        shutil.rmtree(checkpoint, ignore_errors=True)
+        self._batches = 0
+        pointers = spark.readStream.format(LogSource.name()).options(**self._options(spark)).load()
+        plan = pointers.mapInArrow(match_pointers, PLAN)
+        stream = plan.writeStream.foreachBatch(self._write).option("checkpointLocation", str(checkpoint))
+        return stream.trigger(processingTime="0 seconds").start()
+
+    def _options(self, spark: SparkSession) -> dict[str, Any]:
+        return {
+            "log": str(self._paths.log),
+            "store": self._paths.store,
+            "rosters": str(self._paths.work / "rosters"),
+            "begin": str(self._outbox.covered()),
+            "maxEventsPerBatch": str(self._settings.max_events_per_batch),
+            "minEventsPerTask": str(self._settings.min_events_per_task),
+            "tasks": str(spark.sparkContext.defaultParallelism),
+            "pollSeconds": str(self._settings.poll_seconds),
+            "tickSeconds": str(self._settings.tick_seconds),
+        }
+
+    def _write(self, frame: DataFrame, batch_id: int) -> None:
+        """Take one batch's plan to the outbox. Spark's batch id means nothing here."""
+        began = time.monotonic()
+        plan = frame.toArrow()
+        start, end = _range_of(plan)
+        if end > start:
+            pairs = plan.filter(pc.is_valid(plan["subscription"])).select(["position", "subscription"])
+            MATCHED.inc(self._outbox.write(start, end, pairs))
+            ROUTED.inc(end - start)
+            BATCH_SECONDS.observe(time.monotonic() - began)
+        self._batches += 1
+
+
+def _range_of(plan: pa.Table) -> tuple[int, int]:
+    """Return the positions that the batch covers; its tasks' ranges have to join without a gap."""
+    notes = plan.filter(pc.is_valid(plan["until"])).sort_by("position")
+    starts, ends = notes["position"].to_pylist(), notes["until"].to_pylist()
+    for end, start in zip(ends, starts[1:], strict=False):
+        if end != start:
+            raise OutboxGap(end, start)
+    return (starts[0], ends[-1]) if starts else (0, 0)

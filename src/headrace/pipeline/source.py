@@ -1,0 +1,130 @@
+"""The stream source: hands out ranges of log positions, never the events themselves.
+
+Spark runs it in one long-lived Python process beside the driver. It decides where a batch ends first and which
+subscriptions it is matched against second; that order is what lets a subscription miss no event.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from headrace.eventlog.local.reader import SegmentReader
+from headrace.pipeline.roster import RosterWriter
+from headrace.subscriptions.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql.streaming.datasource import ReadLimit
+    from pyspark.sql.types import StructType
+
+POINTER = "log string, roster string, start long, end long"
+# How long one call may wait for events: a stop has to get through in between.
+_LONGEST_WAIT = 1.0
+# Batches without events after a start: they bring up the Python workers before anything depends on them.
+WARM_UP_TICKS = 3
+
+Offset = dict[str, int]
+
+
+class Pointer(NamedTuple):
+    """A range of positions, where to read them, and whom to match them against."""
+
+    log: str
+    roster: str
+    start: int
+    end: int
+
+
+class LogSource(DataSource):
+    """`spark.readStream.format("headrace")`; the options are those that `route` gives."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return what `format(...)` calls it."""
+        return "headrace"
+
+    def schema(self) -> str:
+        """Return the columns of a pointer."""
+        return POINTER
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
+        """Make the reader."""
+        return _Reader(self.options)
+
+
+class _Reader(DataSourceStreamReader):
+    """An offset is a position and a count of ticks; a tick is a batch without events that keeps workers alive.
+
+    Spark sends copies of it to the workers, which only `read`; what it needs for planning stays behind.
+    """
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self._options = options
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_options": self._options}
+
+    @cached_property
+    def _planner(self) -> _Planner:
+        return _Planner(self._options)
+
+    def initialOffset(self) -> Offset:  # noqa: N802
+        """Begin where the outbox ends. Spark's checkpoint is new at every start, so this is always asked."""
+        return {"position": int(self._options["begin"]), "tick": 0}
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: ARG002, N802
+        """Return the end of the next batch, waiting a while for events to arrive."""
+        return self._planner.next_end(start)
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """Cut the batch into one range per task, against the subscriptions as they are now."""
+        return [
+            InputPartition(pointer) for pointer in self._planner.pointers(start["position"], end["position"])
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Emit the pointer as a row. Runs in a worker."""
+        yield pa.RecordBatch.from_pylist([partition.value._asdict()])
+
+
+class _Planner:
+    """The state of the source, in the one process that plans batches."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self._log_folder = options["log"]
+        self._log = SegmentReader(Path(options["log"]))
+        self._roster = RosterWriter(Path(options["rosters"]), Store(options["store"]), self._log.end)
+        self._max_events = int(options["maxEventsPerBatch"])
+        self._min_per_task = int(options["minEventsPerTask"])
+        self._tasks = int(options["tasks"])
+        self._poll = float(options["pollSeconds"])
+        self._tick = float(options["tickSeconds"])
+        self._last_batch = time.monotonic()
+
+    def next_end(self, start: Offset) -> Offset:
+        deadline = time.monotonic() + _LONGEST_WAIT
+        while True:
+            end = self._log.end()
+            if end > start["position"]:
+                return {"position": min(end, start["position"] + self._max_events), "tick": start["tick"]}
+            now = time.monotonic()
+            if start["tick"] < WARM_UP_TICKS or now - self._last_batch > self._tick:
+                return {"position": start["position"], "tick": start["tick"] + 1}
+            if now > deadline:
+                return start
+            time.sleep(self._poll)
+
+    def pointers(self, start: int, end: int) -> list[Pointer]:
+        self._last_batch = time.monotonic()
+        roster = str(self._roster.current(start))
+        tasks = max(1, min(self._tasks, (end - start) // self._min_per_task))
+        cuts = [start + (end - start) * task // tasks for task in range(tasks + 1)]
+        return [Pointer(self._log_folder, roster, *cut) for cut in pairwise(cuts)]

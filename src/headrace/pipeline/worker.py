@@ -1,0 +1,56 @@
+"""What runs in Spark's Python workers: map the log, match whole batches, emit pairs.
+
+Workers outlive a micro-batch, and so do the mapped log and the matcher below.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headrace.eventlog.local.reader import SegmentReader
+from headrace.pipeline.roster import load_roster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from headrace.matching import Matcher
+
+PLAN = "position long, subscription string, until long"
+"""A planned delivery (until is null), or a note that positions [position, until) were matched in full."""
+
+_SCHEMA = pa.schema([("position", pa.int64()), ("subscription", pa.string()), ("until", pa.int64())])
+
+
+@lru_cache(maxsize=1)
+def _log(folder: str) -> SegmentReader:
+    return SegmentReader(Path(folder))
+
+
+@lru_cache(maxsize=2)
+def _matcher(roster: str) -> Matcher:
+    return load_roster(Path(roster))
+
+
+def match_pointers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Match the ranges that the pointers name."""
+    for pointers in batches:
+        for pointer in pointers.to_pylist():
+            yield from _match(pointer["log"], pointer["roster"], pointer["start"], pointer["end"])
+
+
+def _match(log: str, roster: str, start: int, end: int) -> Iterator[pa.RecordBatch]:
+    reader, matcher = _log(log), _matcher(roster)
+    for events in reader.read(start, end):
+        pairs = matcher.match_pairs(events)
+        if pairs.num_rows:
+            nothing = pa.nulls(pairs.num_rows, pa.int64())
+            yield pa.RecordBatch.from_arrays(
+                [pairs["position"], pairs["subscription"], nothing], schema=_SCHEMA
+            )
+    yield pa.RecordBatch.from_pydict(
+        {"position": [start], "subscription": [None], "until": [end]}, schema=_SCHEMA
+    )

@@ -1,0 +1,1 @@
+"""Running Headrace: the roles as processes, and the supervisor that keeps them alive."""

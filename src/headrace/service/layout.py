@@ -1,0 +1,36 @@
+"""Where things lie in the data folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The folders of one embedded deployment."""
+
+    data: Path
+
+    @property
+    def log(self) -> Path:
+        """Segments of events: the truth of what was accepted."""
+        return self.data / "log"
+
+    @property
+    def outbox(self) -> Path:
+        """Planned deliveries: the truth of what was routed."""
+        return self.data / "outbox"
+
+    @property
+    def work(self) -> Path:
+        """Spark's scratch space; may be removed while the service is stopped."""
+        return self.data / "pipeline"
+
+    @property
+    def run(self) -> Path:
+        """What the processes of this start tell one another; may be removed while the service is stopped."""
+        return self.data / "run"

@@ -1,0 +1,51 @@
+"""The entry of a role's process: `python -m headrace.service.role NAME CONFIG_FILE`.
+
+The supervisor holds the other end of standard input; when it is gone, however it went, the role stops too.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from headrace.config import Config, read_snapshot
+from headrace.errors import HeadraceError
+from headrace.service.layout import Layout
+from headrace.service.states import STARTING, announce
+
+ROLES = ("http", "pipeline", "dispatcher")
+EXIT_REFUSED = 3
+"""The role can't run as things are, and starting it again would change nothing."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run one role until it is told to stop."""
+    name, config_file = arguments
+    logging.basicConfig(
+        level=logging.INFO, format=f"%(asctime)s {name:<10} %(levelname)-7s %(message)s", force=True
+    )
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    config: Config = read_snapshot(Path(config_file))
+    announce(Layout(config.data).run, name, STARTING)
+    threading.Thread(target=_stop_with_supervisor, daemon=True).start()
+    try:
+        importlib.import_module(f"headrace.service.roles.{name}").run(config)
+    except HeadraceError as error:
+        logging.getLogger(__name__).error("%s", error)  # noqa: TRY400  the message says what to do
+        return EXIT_REFUSED
+    return 0
+
+
+def _stop_with_supervisor() -> None:
+    while sys.stdin.buffer.read(1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

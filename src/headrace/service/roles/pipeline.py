@@ -1,0 +1,50 @@
+"""The role that routes: a Spark driver, the one writer of the outbox."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from headrace.eventlog.local.outbox import OutboxFileWriter
+from headrace.eventlog.local.reader import SegmentReader
+from headrace.pipeline.route import Route, RoutePaths
+from headrace.service.layout import Layout
+from headrace.service.states import READY, announce
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from headrace.config import Config
+
+ROLE = "pipeline"
+
+
+def run(config: Config) -> None:
+    """Route until told to stop. Stopping at any moment is safe: the outbox says where to go on."""
+    layout = Layout(config.data)
+    layout.work.mkdir(parents=True, exist_ok=True)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    _send_java_output_to(layout.work / "spark.log")
+    outbox = OutboxFileWriter(layout.outbox, SegmentReader(layout.log).start())
+    paths = RoutePaths(layout.log, config.store.url, layout.work)
+    Route(paths, outbox, config.pipeline).run(stop, lambda: announce(layout.run, ROLE, READY))
+    outbox.close()
+
+
+def _send_java_output_to(path: Path) -> None:
+    """Give the JVM a file to write to; this process keeps its own standard error for its log."""
+    own = os.dup(2)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    os.close(file)
+    sys.stderr = os.fdopen(own, "w", buffering=1)
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, logging.StreamHandler):
+            handler.setStream(sys.stderr)

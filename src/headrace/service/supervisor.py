@@ -1,0 +1,120 @@
+"""Starts the roles as processes, starts them again when they die, stops them in order."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from headrace.config import write_snapshot
+from headrace.errors import ConfigError
+from headrace.service.layout import Layout
+from headrace.service.role import EXIT_REFUSED, ROLES
+from headrace.service.states import READY, STARTING, announce, read_states
+from headrace.telemetry.metrics import FOLDER_VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.config import Config
+
+_log = logging.getLogger(__name__)
+_LONGEST_PAUSE = 30.0
+_STOP_SECONDS = 20.0
+
+
+class Supervisor:
+    """One deployment on one machine. `run` belongs to the main thread."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._layout = Layout(config.data)
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._failures = dict.fromkeys(ROLES, 0)
+        self._restart_at: dict[str, float] = {}
+        self._stop = threading.Event()
+
+    def run(self, on_ready: Callable[[], None]) -> int:
+        """Keep all roles running until told to stop; return the exit status."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._stop.set())
+        self._prepare()
+        refused = False
+        told = False
+        try:
+            for role in ROLES:
+                self._start(role)
+                refused = refused or not self._await_log()
+            while not refused and not self._stop.wait(0.1 if not told else 0.5):
+                refused = self._tend()
+                if not told and self._all_ready():
+                    told = True
+                    on_ready()
+        finally:
+            self._stop_all()
+        return EXIT_REFUSED if refused else 0
+
+    def _prepare(self) -> None:
+        try:
+            self._layout.data.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(self._layout.run, ignore_errors=True)
+            (self._layout.run / "metrics").mkdir(parents=True)
+        except OSError as error:
+            raise ConfigError(
+                f"the data folder {self._layout.data} can't be used: {error.strerror}"
+            ) from error
+        write_snapshot(self._config, self._layout.run / "config.json")
+
+    def _start(self, role: str) -> None:
+        command = [sys.executable, "-m", "headrace.service.role", role, str(self._layout.run / "config.json")]
+        environment = os.environ | {FOLDER_VARIABLE: str(self._layout.run / "metrics")}
+        self._processes[role] = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)  # noqa: S603
+
+    def _await_log(self) -> bool:
+        """Wait until the log exists: the other roles read it. False if it was refused."""
+        http = self._processes["http"]
+        while not self._stop.is_set() and read_states(self._layout.run, ["http"])["http"] != READY:
+            if http.poll() is not None:
+                return False
+            time.sleep(0.02)
+        return True
+
+    def _tend(self) -> bool:
+        """Start what died again, after a pause that grows; True if a role refuses to run."""
+        now = time.monotonic()
+        for role, process in list(self._processes.items()):
+            status = process.poll()
+            if status == EXIT_REFUSED:
+                return True
+            if status is not None and role not in self._restart_at:
+                announce(self._layout.run, role, STARTING)
+                pause = min(2.0 ** self._failures[role], _LONGEST_PAUSE)
+                _log.error("role %s ended with status %d and starts again in %g s", role, status, pause)
+                self._failures[role] += 1
+                self._restart_at[role] = now + pause
+            elif self._restart_at.get(role, now + 1) <= now:
+                del self._restart_at[role]
+                self._start(role)
+        return False
+
+    def _all_ready(self) -> bool:
+        return all(state == READY for state in read_states(self._layout.run, ROLES).values())
+
+    def _stop_all(self) -> None:
+        """First the door, so that nothing new comes in; then the rest. None is left behind."""
+        for process in self._processes.values():
+            process.terminate()
+        deadline = time.monotonic() + _STOP_SECONDS
+        for role, process in self._processes.items():
+            try:
+                process.wait(max(deadline - time.monotonic(), 0.1))
+            except subprocess.TimeoutExpired:
+                _log.warning("role %s doesn't stop and is killed; what it left undone is repeated", role)
+                process.kill()
+                process.wait()

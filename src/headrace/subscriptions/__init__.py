@@ -1,0 +1,1 @@
+"""Who wants events, which ones, and where to: channels, subscriptions and the store that keeps them."""

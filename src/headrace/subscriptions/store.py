@@ -1,0 +1,221 @@
+"""The store of channels and subscriptions, in SQLite or PostgreSQL.
+
+How a subscription comes to see *exactly* the events accepted after its creation, whoever else is writing:
+
+1. Its row is committed without a position.
+2. Then the end of the log is read and becomes its position, unless somebody else has set one already.
+
+The pipeline reads where its batch ends first and the rows second. To a row that has no position yet it gives one
+itself, in the same way: the end of the log, read after the row was seen. Whichever comes first wins, and either
+is right: a batch that did not see the row ended at or below the position, because its end was read before the
+row existed. Deletion works in the same two steps.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from headrace.errors import Conflict, NotFound
+from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName
+from headrace.subscriptions.database import open_database
+from headrace.subscriptions.subscription import Subscription
+from headrace.subscriptions.tables import CHANNELS, METADATA, REVISION, SUBSCRIPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Connection, Row
+
+
+class Store:
+    """Threads and processes may share the database; calls block, so an event loop makes them in a thread."""
+
+    def __init__(self, url: str) -> None:
+        self._engine = open_database(url, METADATA)
+        for table, row in (
+            (REVISION, {"only": 1, "value": 0}),
+            (CHANNELS, {"namespace": DEFAULT_CHANNEL.namespace, "name": DEFAULT_CHANNEL.name}),
+        ):
+            try:
+                with self._engine.begin() as connection:
+                    connection.execute(insert(table).values(row))
+            except IntegrityError:
+                pass  # it was made by an earlier start, or by another process at this moment
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
+    # Channels
+
+    def create_channel(self, channel: ChannelName) -> None:
+        """Make a channel, or raise Conflict where it exists."""
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(insert(CHANNELS).values(namespace=channel.namespace, name=channel.name))
+                _next_revision(connection)
+        except IntegrityError:
+            raise Conflict(f"channel {channel} exists already") from None
+
+    def channels(self) -> list[ChannelName]:
+        """List the channels in order of their names."""
+        query = select(CHANNELS.c.namespace, CHANNELS.c.name).order_by(CHANNELS.c.namespace, CHANNELS.c.name)
+        with self._engine.connect() as connection:
+            return [ChannelName(*row) for row in connection.execute(query)]
+
+    def delete_channel(self, channel: ChannelName) -> None:
+        """Remove a channel that nobody listens to."""
+        with self._engine.begin() as connection:
+            _next_revision(connection)
+            listening = select(SUBSCRIPTIONS.c.id).where(*_on_channel(channel), ~SUBSCRIPTIONS.c.deleting)
+            if connection.execute(listening.limit(1)).first():
+                raise Conflict(f"channel {channel} has subscriptions; delete them first")
+            gone = connection.execute(
+                delete(CHANNELS).where(
+                    CHANNELS.c.namespace == channel.namespace, CHANNELS.c.name == channel.name
+                )
+            )
+            if not gone.rowcount:
+                raise NotFound("channel", str(channel))
+
+    # Subscriptions
+
+    def create(self, subscription: Subscription, end_of_log: Callable[[], int]) -> Subscription:
+        """Add it, and let it see the events accepted from now on."""
+        with self._engine.begin() as connection:
+            revision = _next_revision(connection)
+            channel = subscription.channel
+            exists = select(CHANNELS.c.name).where(
+                CHANNELS.c.namespace == channel.namespace, CHANNELS.c.name == channel.name
+            )
+            if not connection.execute(exists).first():
+                raise NotFound("channel", str(channel))
+            connection.execute(insert(SUBSCRIPTIONS).values(_to_row(subscription) | {"revision": revision}))
+        self._settle("created", subscription.id, end_of_log())
+        return self.get(subscription.id)
+
+    def get(self, subscription_id: str) -> Subscription:
+        """Return the subscription, or raise NotFound."""
+        query = select(SUBSCRIPTIONS).where(SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting)
+        with self._engine.connect() as connection:
+            row = connection.execute(query).first()
+        if row is None:
+            raise NotFound("subscription", subscription_id)
+        return _from_row(row)
+
+    def subscriptions(self) -> list[Subscription]:
+        """List the subscriptions in order of their creation."""
+        query = select(SUBSCRIPTIONS).where(~SUBSCRIPTIONS.c.deleting).order_by(SUBSCRIPTIONS.c.created)
+        with self._engine.connect() as connection:
+            return [_from_row(row) for row in connection.execute(query)]
+
+    def delete(self, subscription_id: str, end_of_log: Callable[[], int]) -> Subscription:
+        """End it: no event accepted from now on is for it. Return what it was."""
+        subscription = self.get(subscription_id)
+        with self._engine.begin() as connection:
+            asked = connection.execute(
+                update(SUBSCRIPTIONS)
+                .where(SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting)
+                .values(deleting=True, revision=_next_revision(connection))
+            )
+        if not asked.rowcount:
+            raise NotFound("subscription", subscription_id)
+        self._settle("deleted", subscription_id, end_of_log())
+        return subscription
+
+    # What the pipeline and the dispatcher follow
+
+    def revision(self) -> int:
+        """Return a number that grows with every change."""
+        with self._engine.connect() as connection:
+            return int(connection.execute(select(REVISION.c.value)).scalar_one())
+
+    def changes(self, since: int) -> tuple[int, list[Subscription]]:
+        """Return the subscriptions changed after revision `since`, ended ones included, and the revision reached."""
+        query = (
+            select(SUBSCRIPTIONS).where(SUBSCRIPTIONS.c.revision > since).order_by(SUBSCRIPTIONS.c.revision)
+        )
+        with self._engine.connect() as connection:
+            rows = connection.execute(query).all()
+        return max([since, *(row.revision for row in rows)]), [_from_row(row) for row in rows]
+
+    def settle(self, end_of_log: Callable[[], int]) -> None:
+        """Give subscriptions that wait for a position the end of the log as it is now."""
+        waiting = select(SUBSCRIPTIONS.c.id, SUBSCRIPTIONS.c.created, SUBSCRIPTIONS.c.deleting).where(
+            SUBSCRIPTIONS.c.created.is_(None) | (SUBSCRIPTIONS.c.deleting & SUBSCRIPTIONS.c.deleted.is_(None))
+        )
+        with self._engine.connect() as connection:
+            rows = connection.execute(waiting).all()
+        for row in rows:
+            if row.created is None:
+                self._settle("created", row.id, end_of_log())
+            if row.deleting:
+                self._settle("deleted", row.id, end_of_log())
+
+    def purge(self, settled: int) -> list[str]:
+        """Forget ended subscriptions, once an event behind their end has been delivered; return their ids.
+
+        Be careful: below, not at, their end. Only a batch that went beyond it is known to have seen the end.
+        """
+        ended = SUBSCRIPTIONS.c.deleted < settled
+        with self._engine.begin() as connection:
+            gone = [row.id for row in connection.execute(select(SUBSCRIPTIONS.c.id).where(ended))]
+            if gone:
+                connection.execute(delete(SUBSCRIPTIONS).where(SUBSCRIPTIONS.c.id.in_(gone)))
+        return gone
+
+    def _settle(self, column: str, subscription_id: str, position: int) -> None:
+        target = SUBSCRIPTIONS.c[column]
+        with self._engine.begin() as connection:
+            connection.execute(
+                update(SUBSCRIPTIONS)
+                .where(SUBSCRIPTIONS.c.id == subscription_id, target.is_(None))
+                .values({column: position, "revision": _next_revision(connection)})
+            )
+
+
+def _next_revision(connection: Connection) -> int:
+    """Take the next revision; holds the row's lock until the transaction ends."""
+    return int(
+        connection.execute(
+            update(REVISION).values(value=REVISION.c.value + 1).returning(REVISION.c.value)
+        ).scalar_one()
+    )
+
+
+def _on_channel(channel: ChannelName) -> tuple[Any, ...]:
+    return SUBSCRIPTIONS.c.namespace == channel.namespace, SUBSCRIPTIONS.c.channel == channel.name
+
+
+def _to_row(subscription: Subscription) -> dict[str, Any]:
+    return {
+        "id": subscription.id,
+        "namespace": subscription.channel.namespace,
+        "channel": subscription.channel.name,
+        "document": msgspec.json.encode(subscription.document()).decode(),
+        "created": subscription.created,
+        "deleted": subscription.deleted,
+        "deleting": subscription.deleting,
+    }
+
+
+def _from_row(row: Row[Any]) -> Subscription:
+    document = msgspec.json.decode(row.document)
+    return Subscription(
+        id=row.id,
+        channel=ChannelName(row.namespace, row.channel),
+        sink=document["sink"],
+        protocol=document["protocol"],
+        source=document.get("source"),
+        types=tuple(document.get("types", ())),
+        filters=tuple(document["filters"]),
+        config=document["config"],
+        protocolsettings=document["protocolsettings"],
+        created=row.created,
+        deleted=row.deleted,
+        deleting=row.deleting,
+    )

@@ -1,0 +1,35 @@
+"""The tables behind the store."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, String, Table, Text
+
+METADATA = MetaData()
+
+CHANNELS = Table(
+    "channels",
+    METADATA,
+    Column("namespace", String(63), primary_key=True),
+    Column("name", String(63), primary_key=True),
+)
+
+SUBSCRIPTIONS = Table(
+    "subscriptions",
+    METADATA,
+    Column("id", String(64), primary_key=True),
+    Column("namespace", String(63), nullable=False, index=True),
+    Column("channel", String(63), nullable=False),
+    Column("document", Text, nullable=False),
+    Column("created", BigInteger),
+    Column("deleted", BigInteger),
+    Column("deleting", Boolean, nullable=False, default=False),
+    Column("revision", BigInteger, nullable=False, index=True),
+)
+
+REVISION = Table(
+    "revision",
+    METADATA,
+    Column("only", Integer, primary_key=True),
+    Column("value", BigInteger, nullable=False),
+)
+"""One row. Every change takes the next value, and the row's lock makes revisions visible in their order."""

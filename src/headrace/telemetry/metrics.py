@@ -1,0 +1,44 @@
+"""Every metric, in one place. All roles count into it; `/metrics` shows the sum over the processes.
+
+prometheus_client shares counters between processes through files in PROMETHEUS_MULTIPROC_DIR; without that
+variable a process counts for itself.
+"""
+
+from __future__ import annotations
+
+import os
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, multiprocess
+from prometheus_client import REGISTRY as OWN_PROCESS
+
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+_CHANNEL = ("namespace", "channel")
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+ACCEPTED = Counter("headrace_events_accepted", "Events answered with 202.", _CHANNEL)
+MALFORMED = Counter("headrace_requests_malformed", "Requests answered with 400.", _CHANNEL)
+REFUSED = Counter("headrace_requests_refused", "Requests answered with another error.", ("status",))
+ACCEPT_SECONDS = Histogram(
+    "headrace_accept_seconds", "From the last byte of a request to its 202.", buckets=_SECONDS
+)
+ROUTED = Counter("headrace_events_routed", "Events matched against all subscriptions.")
+MATCHED = Counter("headrace_deliveries_planned", "Pairs of event and subscription in the outbox.")
+BATCH_SECONDS = Histogram(
+    "headrace_batch_seconds", "Matching and planning of one micro-batch.", buckets=_SECONDS
+)
+DELIVERED = Counter("headrace_deliveries_succeeded", "Deliveries that a sink acknowledged.")
+RETRIED = Counter("headrace_deliveries_retried", "Attempts that failed and will be repeated.")
+BURIED = Counter("headrace_deliveries_dead", "Deliveries given up and kept as dead letters.")
+DISCARDED = Counter("headrace_deliveries_discarded", "Deliveries to subscriptions deleted meanwhile.")
+DELIVERY_SECONDS = Histogram(
+    "headrace_delivery_seconds", "From publish to acknowledgement.", buckets=_SECONDS
+)
+
+
+def exposition() -> bytes:
+    """Return all metrics in Prometheus' text format."""
+    if FOLDER_VARIABLE not in os.environ:
+        return generate_latest(OWN_PROCESS)
+    registry = CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return generate_latest(registry)
