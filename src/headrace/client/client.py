@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Self
 
 import aiohttp
@@ -60,32 +59,32 @@ class Client:
 
     async def create_channel(self, namespace: str, name: str) -> dict[str, Any]:
         """Make a channel."""
-        return await self._json("POST", "/api/channels", {"namespace": namespace, "name": name})
+        return await self._object("POST", "/api/channels", {"namespace": namespace, "name": name})
 
     async def channels(self) -> list[dict[str, Any]]:
         """List the channels."""
-        return await self._json("GET", "/api/channels")
+        return await self._list("/api/channels")
 
     async def subscribe(self, subscription: Mapping[str, Any]) -> dict[str, Any]:
         """Create a subscription, and return it with its id and defaults."""
-        return await self._json("POST", "/subscriptions", subscription)
+        return await self._object("POST", "/subscriptions", subscription)
 
     async def subscriptions(self) -> list[dict[str, Any]]:
         """List the subscriptions."""
-        return await self._json("GET", "/subscriptions")
+        return await self._list("/subscriptions")
 
     async def subscription(self, subscription_id: str) -> dict[str, Any]:
         """Show one subscription."""
-        return await self._json("GET", f"/subscriptions/{subscription_id}")
+        return await self._object("GET", f"/subscriptions/{subscription_id}")
 
     async def unsubscribe(self, subscription_id: str) -> dict[str, Any]:
         """End a subscription, and return what it was."""
-        return await self._json("DELETE", f"/subscriptions/{subscription_id}")
+        return await self._object("DELETE", f"/subscriptions/{subscription_id}")
 
     async def readiness(self) -> dict[str, Any]:
         """Ask whether every role is ready; an answer of 503 is an answer too."""
         try:
-            return await self._json("GET", "/readyz")
+            return await self._object("GET", "/readyz")
         except ServiceRefused as refusal:
             return refusal.problem
 
@@ -109,7 +108,7 @@ class Client:
                 method, self._url + path, data=body, headers=headers
             ) as response:
                 content = await response.read()
-        except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise ServiceUnreachable(self._url, str(error) or type(error).__name__) from error
         if response.status >= 300:
             raise ServiceRefused(response.status, _problem(content))

@@ -29,7 +29,7 @@ from headrace.events.bindings.http import encode_structured
 from headrace.telemetry.metrics import BURIED, DELIVERED, DELIVERY_SECONDS, DISCARDED, RETRIED
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from headrace.delivery.ledger import Ledger
     from headrace.delivery.outcome import Sender
@@ -52,7 +52,7 @@ class Dispatcher:
         log: LogReader,
         store: Store,
         ledger: Ledger,
-        senders: dict[str, Sender],
+        senders: Mapping[str, Sender],
         settings: DeliverySettings,
     ) -> None:
         self._outbox = outbox

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import shutil
-import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,12 +21,13 @@ from headrace.pipeline.worker import PLAN, match_pointers
 from headrace.telemetry.metrics import BATCH_SECONDS, MATCHED, ROUTED
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable
     from pathlib import Path
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
     from headrace.eventlog.outbox import OutboxWriter
     from headrace.pipeline.settings import PipelineSettings
@@ -101,7 +101,7 @@ class Route:
             "tickSeconds": str(self._settings.tick_seconds),
         }
 
-    def _write(self, frame: DataFrame, batch_id: int) -> None:
+    def _write(self, frame: DataFrame, _batch_id: int) -> None:
         """Take one batch's plan to the outbox. Spark's batch id means nothing here."""
         began = time.monotonic()
         plan = frame.toArrow()

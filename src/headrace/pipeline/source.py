@@ -20,7 +20,7 @@ from headrace.pipeline.roster import RosterWriter
 from headrace.subscriptions.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql.streaming.datasource import ReadLimit
     from pyspark.sql.types import StructType
@@ -66,8 +66,8 @@ class _Reader(DataSourceStreamReader):
     Spark sends copies of it to the workers, which only `read`; what it needs for planning stays behind.
     """
 
-    def __init__(self, options: dict[str, str]) -> None:
-        self._options = options
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = dict(options)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_options": self._options}
@@ -98,7 +98,7 @@ class _Reader(DataSourceStreamReader):
 class _Planner:
     """The state of the source, in the one process that plans batches."""
 
-    def __init__(self, options: dict[str, str]) -> None:
+    def __init__(self, options: Mapping[str, str]) -> None:
         self._log_folder = options["log"]
         self._log = SegmentReader(Path(options["log"]))
         self._roster = RosterWriter(Path(options["rosters"]), Store(options["store"]), self._log.end)

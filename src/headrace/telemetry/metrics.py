@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, multiprocess
 from prometheus_client import REGISTRY as OWN_PROCESS
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, multiprocess
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 _CHANNEL = ("namespace", "channel")

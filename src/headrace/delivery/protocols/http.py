@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -46,7 +45,7 @@ class HttpSender:
                 allow_redirects=False,
             ) as response:
                 return await _judge(response)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             return Outcome(Verdict.AGAIN, f"no answer within {self._timeout_seconds:g} s")
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return Outcome(Verdict.AGAIN, f"{type(error).__name__}: {error}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.errors import LogUnavailable
@@ -73,11 +74,8 @@ class GroupCommitter:
         self._committing = None
 
     def _next_group(self) -> list[_Request]:
-        size = 0
-        for count, request in enumerate(self._waiting, start=1):
-            size += request.size
-            if size >= _MAX_COMMIT_BYTES:
-                break
+        sizes = accumulate(request.size for request in self._waiting)
+        count = sum(1 for size in sizes if size < _MAX_COMMIT_BYTES) or 1
         group, self._waiting = self._waiting[:count], self._waiting[count:]
         return group
 

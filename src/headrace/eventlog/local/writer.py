@@ -74,7 +74,7 @@ class SegmentWriter:
         """Write behind the last whole frame, wherever a failed append left the file."""
         written, total = 0, len(header) + len(body)
         while written < total:
-            parts = [header[written:], body] if written < len(header) else [body[written - len(header) :]]
+            parts: list[bytes | memoryview] = [header[written:], body[max(written - len(header), 0) :]]
             written += os.pwritev(self._file.fileno(), parts, self._size + written)
         os.fdatasync(self._file.fileno())
         self._size += total
