@@ -92,11 +92,13 @@ class Client:
         """Return the metrics in Prometheus' text format."""
         return (await self._request("GET", "/metrics")).decode()
 
-    async def _json(self, method: str, path: str, document: Any = None) -> Any:
+    async def _object(self, method: str, path: str, document: Any = None) -> dict[str, Any]:
         body = b"" if document is None else msgspec.json.encode(document)
-        return msgspec.json.decode(
-            await self._request(method, path, body, [("content-type", "application/json")])
-        )
+        answer = await self._request(method, path, body, [("content-type", "application/json")])
+        return msgspec.json.decode(answer, type=dict[str, Any])
+
+    async def _list(self, path: str) -> list[dict[str, Any]]:
+        return msgspec.json.decode(await self._request("GET", path), type=list[dict[str, Any]])
 
     async def _request(
         self, method: str, path: str, body: bytes = b"", headers: Sequence[tuple[str, str]] = ()

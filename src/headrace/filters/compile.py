@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import FilterError
-from headrace.filters.dialects.dialect import Place
+from headrace.filters.dialects.dialect import Place, is_array
 from headrace.filters.dialects.table import parse_filter
 from headrace.filters.filter import Filter
 from headrace.filters.ir.atoms import Has
@@ -15,6 +14,8 @@ from headrace.filters.limits import DEFAULT_LIMITS, Limits
 from headrace.filters.rewrites.flatten import flatten
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from headrace.filters.ir.expression import Expression
 
 
@@ -26,20 +27,21 @@ def compile_filter(
     Raises `FilterError` for whatever isn't a filter, with the path to the fault. Nothing is skipped.
     """
     expression = flatten(_parse(spec, limits))
-    count = sum(not isinstance(atom, Has) for atom in atoms_of(expression))
-    if count > limits.atoms:
-        raise FilterError(
-            f"{count} comparisons are more than the limit `atoms` of {limits.atoms}",
-            path="filters",
-            limit="atoms",
-        )
+    _check_size(expression, limits)
     return Filter(expression)
 
 
 def _parse(spec: object, limits: Limits) -> Expression:
     if spec is None:
         return all_of(())
-    if isinstance(spec, Sequence) and not isinstance(spec, str | bytes):
+    if is_array(spec):
         root = Place("filters", limits, parse_filter)
         return all_of(tuple(parse_filter(each, root.element(index)) for index, each in enumerate(spec)))
     return parse_filter(spec, Place("filter", limits, parse_filter))
+
+
+def _check_size(expression: Expression, limits: Limits) -> None:
+    count = sum(not isinstance(atom, Has) for atom in atoms_of(expression))
+    if count > limits.atoms:
+        problem = f"{count} comparisons are more than the limit `atoms` of {limits.atoms}"
+        raise FilterError(problem, path="filters", limit="atoms")

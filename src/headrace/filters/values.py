@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from types import MappingProxyType, NoneType
+from typing import TYPE_CHECKING, Any
 
 from headrace.filters.ir.operands import Operand, Path, Text
 
@@ -14,6 +15,17 @@ if TYPE_CHECKING:
     from headrace.filters.variables import Variables
 
 INT64 = range(-(2**63), 2**63)
+
+_KINDS: dict[type, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    NoneType: "null",
+    dict: "map",
+    MappingProxyType: "map",
+    Mapping: "map",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,32 +39,16 @@ def value_of(operand: Operand, variables: Variables) -> object:
     """Return the operand's value or a `Fault`."""
     match operand:
         case Path(steps):
-            return _follow(steps, variables)
+            return follow(steps, variables)
         case Text(path):
-            return _as_text(_follow(path.steps, variables), path)
+            return _as_text(follow(path.steps, variables), path)
 
 
-def kind_of(value: object) -> str:
-    """Name the type as a filter sees it. Integers and doubles are one kind: they compare with each other."""
-    match value:
-        case str():
-            return "string"
-        case bool():
-            return "boolean"
-        case int() | float():
-            return "number"
-        case None:
-            return "null"
-        case Mapping():
-            return "map"
-        case _:
-            return "list"
-
-
-def _follow(steps: tuple[str, ...], variables: Variables) -> object:
-    value: object = variables
+def follow(steps: tuple[str, ...], variables: Variables) -> Any:
+    """Return what stands at the end of the steps or a `Fault`."""
+    value: Any = variables
     for depth, step in enumerate(steps):
-        if not isinstance(value, Mapping):
+        if kind_of(value) != "map":
             return Fault(f"{'.'.join(steps[:depth])} is a {kind_of(value)}, not a map")
         if step not in value:
             return Fault(f"{'.'.join(steps[: depth + 1])} is missing")
@@ -60,12 +56,20 @@ def _follow(steps: tuple[str, ...], variables: Variables) -> object:
     return _as_double(value) if isinstance(value, int) and value not in INT64 else value
 
 
+def kind_of(value: object) -> str:
+    """Name the type as a filter sees it. Integers and doubles are one kind: they compare with each other."""
+    kind = _KINDS.get(type(value))
+    if kind is not None:
+        return kind
+    return next((kind for base, kind in _KINDS.items() if isinstance(value, base)), "list")
+
+
 def _as_double(value: int) -> float:
     """Read an integer beyond 64 bits as CEL does a JSON number: nearest double, infinite beyond those."""
     try:
         return float(value)
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 def _as_text(value: object, path: Path) -> object:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, assert_never
 
 from headrace.filters.ir.atoms import Comparison, EndsWith, Has, Operator, StartsWith
 from headrace.filters.ir.expression import And, Constant, Not, Or
 from headrace.filters.truth import UNKNOWN, Truth, conjunction, disjunction, negation
-from headrace.filters.values import Fault, kind_of, value_of
+from headrace.filters.values import Fault, follow, kind_of, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from headrace.filters.ir.operands import Path
     from headrace.filters.variables import Variables
 
-_ORDERINGS: Mapping[Operator, Callable[[Any, Any], bool]] = {
+_ORDERINGS: dict[Operator, Callable[[Any, Any], bool]] = {
     Operator.LESS: operator.lt,
     Operator.LESS_OR_EQUAL: operator.le,
     Operator.GREATER: operator.gt,
@@ -60,8 +59,8 @@ def _evaluate_atom(atom: Atom, variables: Variables) -> Truth:
 
 
 def _is_present(path: Path, variables: Variables) -> Truth:
-    holder = value_of(path.parent, variables)
-    return path.steps[-1] in holder if isinstance(holder, Mapping) else UNKNOWN
+    holder = follow(path.steps[:-1], variables)
+    return path.steps[-1] in holder if kind_of(holder) == "map" else UNKNOWN
 
 
 def _compare(left: object, how: Operator, right: object) -> Truth:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import reprlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from headrace.errors import FilterError
 
@@ -74,3 +75,8 @@ class Place:
         if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
             raise self.fault("must be valid Unicode, without lone surrogates", value)
         return value
+
+
+def is_array(value: object) -> TypeGuard[Sequence[object]]:
+    """Say whether the value is what JSON calls an array: in Python texts are sequences too."""
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.filters.dialects.attributes import attribute_name, present_and
+from headrace.filters.dialects.dialect import is_array
 from headrace.filters.ir.atoms import Comparison, EndsWith, Operator, StartsWith
 from headrace.filters.ir.expression import Not, all_of, any_of
 from headrace.filters.ir.literals import Literal
@@ -59,6 +60,6 @@ def _parse_attributes(body: object, place: Place, ask: Callable[[str, Operand], 
 
 
 def _parse_elements(body: object, place: Place) -> tuple[Expression, ...]:
-    if not isinstance(body, Sequence) or isinstance(body, str | bytes) or not body:
+    if not is_array(body) or not body:
         raise place.fault("must be an array with at least one filter", body)
     return tuple(place.element(index).nested(spec) for index, spec in enumerate(body))
