@@ -94,11 +94,11 @@ class Route:
             "store": self._paths.store,
             "rosters": str(self._paths.work / "rosters"),
             "begin": str(self._outbox.covered()),
-            "maxEventsPerBatch": str(self._settings.max_events_per_batch),
-            "minEventsPerTask": str(self._settings.min_events_per_task),
+            "max_events": str(self._settings.max_events_per_batch),
+            "min_per_task": str(self._settings.min_events_per_task),
             "tasks": str(spark.sparkContext.defaultParallelism),
-            "pollSeconds": str(self._settings.poll_seconds),
-            "tickSeconds": str(self._settings.tick_seconds),
+            "poll": str(self._settings.poll_seconds),
+            "tick": str(self._settings.tick_seconds),
         }
 
     def _write(self, frame: DataFrame, _batch_id: int) -> None:

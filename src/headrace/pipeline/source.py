@@ -102,11 +102,11 @@ class _Planner:
         self._log_folder = options["log"]
         self._log = SegmentReader(Path(options["log"]))
         self._roster = RosterWriter(Path(options["rosters"]), Store(options["store"]), self._log.end)
-        self._max_events = int(options["maxEventsPerBatch"])
-        self._min_per_task = int(options["minEventsPerTask"])
+        self._max_events = int(options["max_events"])
+        self._min_per_task = int(options["min_per_task"])
         self._tasks = int(options["tasks"])
-        self._poll = float(options["pollSeconds"])
-        self._tick = float(options["tickSeconds"])
+        self._poll = float(options["poll"])
+        self._tick = float(options["tick"])
         self._last_batch = time.monotonic()
 
     def next_end(self, start: Offset) -> Offset:
