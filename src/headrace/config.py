@@ -32,6 +32,7 @@ class Config:
     """Everything that can be set, one typed object per package."""
 
     data: Path
+    roles: tuple[str, ...]
     api: ApiSettings
     store: StoreSettings
     log: LogSettings

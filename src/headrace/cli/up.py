@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--port", type=int, help="The port to listen on (8080).")
 @click.option("--host", help="The address to listen on (127.0.0.1).")
+@click.option("--role", "roles", multiple=True, help="Run only this part here; may be repeated.")
 @options.data
 @options.config_file
-def up(port: int | None, host: str | None, data: str | None, config_file: Path | None) -> None:
+def up(
+    port: int | None, host: str | None, roles: tuple[str, ...], data: str | None, config_file: Path | None
+) -> None:
     """Start the service on this machine and stay until Ctrl-C.
 
     \b
@@ -29,7 +32,9 @@ def up(port: int | None, host: str | None, data: str | None, config_file: Path |
       headrace up --port 8080 --data ./headrace-data
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s supervisor %(levelname)-7s %(message)s")
-    config = load_config(config_file, {"api.port": port, "api.host": host, "data": data})
+    config = load_config(
+        config_file, {"api.port": port, "api.host": host, "data": data, "roles": list(roles) or None}
+    )
     address = f"http://{config.api.host}:{config.api.port}"
     click.echo(
         f"Headrace keeps its data in {config.data} and is starting; Spark takes some seconds.", err=True

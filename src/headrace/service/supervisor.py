@@ -36,7 +36,7 @@ class Supervisor:
         self._config = config
         self._layout = Layout(config.data)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._failures = dict.fromkeys(ROLES, 0)
+        self._failures = dict.fromkeys(config.roles, 0)
         self._restart_at: dict[str, float] = {}
         self._stop = threading.Event()
 
@@ -48,7 +48,7 @@ class Supervisor:
         refused = False
         told = False
         try:
-            for role in ROLES:
+            for role in sorted(self._config.roles, key=ROLES.index):
                 self._start(role)
                 refused = refused or not self._await_log()
             while not refused and not self._stop.wait(0.1 if not told else 0.5):
@@ -61,6 +61,9 @@ class Supervisor:
         return EXIT_REFUSED if refused else 0
 
     def _prepare(self) -> None:
+        for role in self._config.roles:
+            if role not in ROLES:
+                raise ConfigError(f"there is no role {role!r}; there are: {', '.join(ROLES)}")
         try:
             self._layout.data.mkdir(parents=True, exist_ok=True)
             shutil.rmtree(self._layout.run, ignore_errors=True)
@@ -78,8 +81,12 @@ class Supervisor:
 
     def _await_log(self) -> bool:
         """Wait until the log exists: the other roles read it. False if it was refused."""
-        http = self._processes["http"]
-        while not self._stop.is_set() and read_states(self._layout.run, ["http"])["http"] != READY:
+        http = self._processes.get("http")
+        while (
+            http is not None
+            and not self._stop.is_set()
+            and read_states(self._layout.run, ["http"])["http"] != READY
+        ):
             if http.poll() is not None:
                 return False
             time.sleep(0.02)
@@ -104,7 +111,7 @@ class Supervisor:
         return False
 
     def _all_ready(self) -> bool:
-        return all(state == READY for state in read_states(self._layout.run, ROLES).values())
+        return all(state == READY for state in read_states(self._layout.run, self._config.roles).values())
 
     def _stop_all(self) -> None:
         """First the door, so that nothing new comes in; then the rest. None is left behind."""

@@ -21,6 +21,8 @@ REFUSED = Counter("headrace_requests_refused", "Requests answered with another e
 ACCEPT_SECONDS = Histogram(
     "headrace_accept_seconds", "From the last byte of a request to its 202.", buckets=_SECONDS
 )
+LOG_SYNCS = Counter("headrace_log_syncs", "Commits of the event log, each one sync of the disk.")
+LOG_BYTES = Counter("headrace_log_bytes", "Bytes written to the event log.")
 ROUTED = Counter("headrace_events_routed", "Events matched against all subscriptions.")
 MATCHED = Counter("headrace_deliveries_planned", "Pairs of event and subscription in the outbox.")
 BATCH_SECONDS = Histogram(

@@ -15,6 +15,7 @@ from headrace.eventlog.local.mark import Mark
 from headrace.eventlog.local.recovery import Tail, recover
 from headrace.eventlog.local.segments import Segment, segment_path
 from headrace.events.batch import to_batch
+from headrace.telemetry.metrics import LOG_BYTES, LOG_SYNCS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,8 +42,6 @@ class SegmentWriter:
         tail = recover(folder, self._mark.get()) or self._new_segment(0)
         self._open(tail)
         self._mark.set(self._end)
-        self.syncs = 0
-        self.bytes_written = 0
 
     @property
     def end(self) -> int:
@@ -78,8 +77,8 @@ class SegmentWriter:
             written += os.pwritev(self._file.fileno(), parts, self._size + written)
         os.fdatasync(self._file.fileno())
         self._size += total
-        self.syncs += 1
-        self.bytes_written += total
+        LOG_SYNCS.inc()
+        LOG_BYTES.inc(total)
 
     def _take_back(self) -> None:
         """Remove what a failed append left. Where even that fails, the next append writes over it."""

@@ -53,7 +53,7 @@ async def _serve(config: Config, listener: socket.socket) -> None:
         store,
         channels,
         end_of_log=lambda: writer.end,
-        roles=lambda: read_states(layout.run, ("http", "pipeline", "dispatcher")),
+        roles=lambda: read_states(layout.run, config.roles),
         metrics=config.api.metrics,
     )
     server = _Server(

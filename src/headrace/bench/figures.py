@@ -1,0 +1,62 @@
+"""Quantiles, CPU time and counters: what the benchmarks report."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+def quantiles(latencies: Sequence[float]) -> dict[str, float]:
+    """Return p50, p90, p99 and the maximum, in milliseconds."""
+    ordered = sorted(latencies)
+    if not ordered:
+        return {}
+    at = {f"p{part}": ordered[min(len(ordered) * part // 100, len(ordered) - 1)] for part in (50, 90, 99)}
+    return {name: round(seconds * 1000, 1) for name, seconds in (at | {"max": ordered[-1]}).items()}
+
+
+def cpu_seconds(session: int) -> float:
+    """Return the processor time that all living processes of a session have used so far."""
+    total = 0
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue  # it has ended
+            if int(fields[3]) == session:
+                total += int(fields[11]) + int(fields[12])
+    return total / _TICKS_PER_SECOND
+
+
+def counter(exposition: str, name: str) -> float:
+    """Sum a counter over its labels, from Prometheus' text format."""
+    return sum(
+        float(value)
+        for value in re.findall(rf"^{name}_total(?:{{[^}}]*}})? (\S+)$", exposition, re.MULTILINE)
+    )
+
+
+def show(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print measurements as a table, one column per figure."""
+    table = Table(title=title, title_justify="left", header_style="bold")
+    for heading in rows[0]:
+        table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(
+            *(f"{value:,.1f}" if isinstance(value, float) else str(value) for value in row.values())
+        )
+    console = Console()
+    if not console.is_terminal:
+        console.width = 140
+    console.print(table)

@@ -1,0 +1,128 @@
+"""A producer that costs as little as possible, so that the service is what is measured.
+
+Requests are encoded before the clock starts; each connection sends one and waits for its answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from headrace.events.bindings.http import Message
+
+
+def encode_request(message: Message, host: str, channel: str = "default/default") -> bytes:
+    """Write the whole request as bytes."""
+    lines = [f"POST /channels/{channel} HTTP/1.1", f"host: {host}", f"content-length: {len(message.body)}"]
+    lines += [f"{name}: {value}" for name, value in message.headers]
+    return "\r\n".join([*lines, "", ""]).encode() + message.body
+
+
+class Connection(asyncio.Protocol):
+    """One keep-alive connection; `post` returns the status of the answer."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._answer: asyncio.Future[int] | None = None
+        self._transport: asyncio.Transport | None = None
+
+    @classmethod
+    async def open(cls, host: str, port: int) -> Connection:
+        """Connect."""
+        _, protocol = await asyncio.get_running_loop().create_connection(cls, host, port)
+        return protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the transport."""
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but its bases
+
+    def data_received(self, data: bytes) -> None:
+        """Look for the end of the answer."""
+        self._buffer += data
+        head, end, rest = self._buffer.partition(b"\r\n\r\n")
+        if not end:
+            return
+        length = _content_length(head)
+        if len(rest) >= length and self._answer is not None and not self._answer.done():
+            self._buffer = rest[length:]
+            self._answer.set_result(int(head[9:12]))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell who waits."""
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(exc or ConnectionResetError("the service closed the connection"))
+
+    async def post(self, request: bytes) -> int:
+        """Send a request and wait for the status."""
+        assert self._transport is not None  # noqa: S101  open() comes first
+        self._answer = asyncio.get_running_loop().create_future()
+        self._transport.write(request)
+        return await self._answer
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._transport is not None:
+            self._transport.close()
+
+
+async def saturate(
+    host: str, port: int, connections: int, seconds: float, requests: Iterator[bytes]
+) -> tuple[list[float], int]:
+    """Post as fast as answers come, over several connections; return latencies of 202s and how many were not."""
+    latencies: list[float] = []
+    refused = 0
+    deadline = time.perf_counter() + seconds
+
+    async def produce() -> None:
+        nonlocal refused
+        connection = await Connection.open(host, port)
+        while (began := time.perf_counter()) < deadline:
+            status = await connection.post(next(requests))
+            if status == 202:
+                latencies.append(time.perf_counter() - began)
+            else:
+                refused += 1
+        connection.close()
+
+    await asyncio.gather(*(produce() for _ in range(connections)))
+    return latencies, refused
+
+
+async def pace(
+    host: str, port: int, rate: float, requests: list[bytes], on_sent: Callable[[int, float], None]
+) -> list[float]:
+    """Post at a steady rate, whatever the answers do; return latencies of 202s.
+
+    Each request has its planned time, and latency counts from there: a stall is not hidden by sending later.
+    """
+    idle: list[Connection] = []
+    latencies: list[float] = []
+
+    async def send(number: int, planned: float) -> None:
+        connection = idle.pop() if idle else await Connection.open(host, port)
+        on_sent(number, planned)
+        if await connection.post(requests[number]) == 202:
+            latencies.append(time.time() - planned)
+        idle.append(connection)
+
+    began = time.time()
+    async with asyncio.TaskGroup() as sending:
+        for number in range(len(requests)):
+            planned = began + number / rate
+            await asyncio.sleep(max(planned - time.time(), 0))
+            sending.create_task(send(number, planned))
+    for connection in idle:
+        connection.close()
+    return latencies
+
+
+def _content_length(head: bytes) -> int:
+    for line in head.split(b"\r\n")[1:]:
+        name, _, value = line.partition(b":")
+        if name.lower() == b"content-length":
+            return int(value)
+    return 0
