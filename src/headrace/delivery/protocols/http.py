@@ -27,6 +27,7 @@ class HttpSender:
             # An event must not gain a content type it did not have.
             skip_auto_headers=("Content-Type", "User-Agent", "Accept-Encoding", "Accept"),
             cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,  # a broken or exploding encoding must not hide the answer's status
             trust_env=False,
         )
         self._timeout_seconds = timeout_seconds
