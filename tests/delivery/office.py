@@ -1,0 +1,137 @@
+"""Everything around a dispatcher, for real: log, outbox, store and ledger on disk."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from headrace.config import load_config
+from headrace.delivery.dispatcher import Dispatcher
+from headrace.delivery.ledger import Ledger
+from headrace.delivery.outcome import Sender
+from headrace.delivery.protocols.http import HttpSender
+from headrace.delivery.settings import DeliverySettings
+from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
+from headrace.eventlog.local.reader import SegmentReader
+from headrace.eventlog.local.writer import SegmentWriter
+from headrace.events import Event
+from headrace.events.batch import Arrival
+from headrace.subscriptions.store import Store
+from headrace.subscriptions.subscription import parse_subscription
+
+# Fast enough that no test waits for the clock.
+QUICK = {
+    "timeout_seconds": 5.0,
+    "retries": 3,
+    "backoff_seconds": 0.02,
+    "jitter": 0.0,
+    "flush_seconds": 0.01,
+    "poll_seconds": 0.002,
+}
+
+
+def delivery_settings(**changes: Any) -> DeliverySettings:
+    overrides = {f"delivery.{key}": value for key, value in (QUICK | changes).items()}
+    return load_config(None, overrides, {}).delivery
+
+
+def sample(number: int, **attributes: str) -> Event:
+    required = {"specversion": "1.0", "id": str(number), "source": "/s", "type": "t"}
+    return Event(required | attributes, f'{{"number": {number}}}'.encode())
+
+
+async def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not become true in time"
+        await asyncio.sleep(0.005)
+
+
+class Office:
+    def __init__(self, folder: Path, segment_bytes: int = 1 << 20) -> None:
+        self.folder = folder
+        self.log = SegmentWriter(folder / "log", segment_bytes)
+        self.outbox = OutboxFileWriter(folder / "outbox")
+        self.store = Store(f"sqlite:///{folder}/store.db")
+        self.ledger = self.open_ledger()
+
+    def open_ledger(self) -> Ledger:
+        return Ledger(f"sqlite:///{self.folder}/delivery.db")
+
+    def close(self) -> None:
+        self.log.close()
+        self.outbox.close()
+        self.store.close()
+        self.ledger.close()
+
+    def subscribe(self, sink: str, **settings: Any) -> str:
+        proposal = parse_subscription({"sink": sink, "protocol": "HTTP", "protocolsettings": settings})
+        return self.store.create(proposal, lambda: self.log.end).id
+
+    def record(self, events: Sequence[Event]) -> range:
+        first = self.log.append([Arrival(event, "default", "default") for event in events])
+        return range(first, first + len(events))
+
+    def plan(self, positions: range, pairs: Iterable[tuple[int, str]]) -> None:
+        """Write one file of the outbox that covers these positions."""
+        rows = list(pairs)
+        table = pa.table(
+            {
+                "position": pa.array([position for position, _ in rows], pa.int64()),
+                "subscription": pa.array([subscription for _, subscription in rows], pa.string()),
+            }
+        )
+        self.outbox.write(positions.start, positions.stop, table)
+
+    def send(self, events: Sequence[Event], *subscriptions: str) -> range:
+        """Record events and plan each for all of these subscriptions."""
+        positions = self.record(events)
+        self.plan(positions, ((position, each) for position in positions for each in subscriptions))
+        return positions
+
+    def dispatcher(self, ledger: Ledger, sender: Sender, settings: DeliverySettings) -> Dispatcher:
+        outbox, log = OutboxFiles(self.folder / "outbox"), SegmentReader(self.folder / "log")
+        return Dispatcher(outbox, log, self.store, ledger, {"HTTP": sender}, settings)
+
+    @asynccontextmanager
+    async def delivering(self, **changes: Any) -> AsyncIterator[Dispatcher]:
+        """Run a dispatcher; stop it in order at the end."""
+        settings = delivery_settings(**changes)
+        ledger = self.open_ledger()
+        dispatcher = self.dispatcher(ledger, HttpSender(settings.timeout_seconds), settings)
+        stop = asyncio.Event()
+        running = asyncio.create_task(dispatcher.run(stop))
+        try:
+            yield dispatcher
+        finally:
+            stop.set()
+            await running
+            ledger.close()
+
+    @asynccontextmanager
+    async def crashing(self, **changes: Any) -> AsyncIterator[Dispatcher]:
+        """Run a dispatcher; abandon it at the end, as a crash would."""
+        settings = delivery_settings(**changes)
+        ledger = self.open_ledger()
+        sender = HttpSender(settings.timeout_seconds)
+        dispatcher = self.dispatcher(ledger, sender, settings)
+        running = asyncio.create_task(dispatcher.run(asyncio.Event()))
+        try:
+            yield dispatcher
+        finally:
+            running.cancel()
+            lanes = [task for lane in dispatcher._lanes.values() for task in lane._tasks]
+            for task in lanes:
+                task.cancel()
+            await asyncio.gather(running, *lanes, return_exceptions=True)
+            dispatcher._thread.shutdown()
+            await sender.close()
+            ledger.close()
+
+    def settled(self) -> bool:
+        """Tell whether nothing is left to do."""
+        return self.ledger.cursor() == self.log.end and self.ledger.count()[0] == 0

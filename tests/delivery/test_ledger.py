@@ -1,0 +1,114 @@
+import pytest
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+
+from headrace.delivery.ledger import Burial, Changes, Key, Ledger, Wait
+from headrace.delivery.tables import DEAD
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    ledger = Ledger(f"sqlite:///{tmp_path}/delivery.db")
+    yield ledger
+    ledger.close()
+
+
+def wait(subscription="a", position=0, attempts=1, due=100.0, reason="status 500"):
+    return Wait(Key(subscription, position), attempts, due, reason)
+
+
+def burial(subscription="a", position=0, attempts=4, event=b"{}"):
+    return Burial(Key(subscription, position), attempts, 50.0, "status 400", event)
+
+
+def commit(ledger, waits=(), burials=(), finished=(), cursor=None):
+    ledger.commit(Changes(list(waits), list(burials), list(finished), cursor))
+
+
+def test_a_new_ledger_begins_at_nought_and_is_empty(ledger):
+    assert ledger.cursor() == 0
+    assert ledger.count() == (0, 0)
+    assert ledger.next_due() is None
+    assert ledger.oldest_waiting() is None
+    assert ledger.subscriptions_due(1e12) == []
+    assert ledger.kept_from(0) == set()
+
+
+def test_the_cursor_stays_where_it_was_put(ledger, tmp_path):
+    commit(ledger, cursor=5)
+    commit(ledger, waits=[wait()])
+    commit(ledger, cursor=1 << 40)
+    ledger.close()
+    again = Ledger(f"sqlite:///{tmp_path}/delivery.db")
+    assert again.cursor() == 1 << 40
+    assert again.count() == (1, 0)
+    again.close()
+
+
+def test_what_is_due_comes_oldest_first_and_bounded(ledger):
+    commit(ledger, waits=[wait(position=p, due=100.0 + p) for p in (5, 3, 9, 1)] + [wait("b", 0, due=1.0)])
+    assert [each.key.position for each in ledger.due("a", 105.0, 10)] == [1, 3, 5]
+    assert [each.key.position for each in ledger.due("a", 105.0, 2)] == [1, 3]
+    assert [each.key.position for each in ledger.due("a", 105.0, 2, without=(1, 3))] == [5]
+    assert ledger.due("a", 100.9, 10) == []
+    assert ledger.due("a", 101.0, 1) == [wait(position=1, due=101.0)]
+
+
+def test_who_has_something_due(ledger):
+    commit(ledger, waits=[wait("a", 0), wait("a", 1), wait("b", 0, due=100.5), wait("c", 0, due=200.0)])
+    assert sorted(ledger.subscriptions_due(100.5)) == ["a", "b"]
+    assert ledger.next_due() == 100.0
+    assert ledger.oldest_waiting() == 0
+
+
+def test_a_wait_replaces_the_one_before(ledger):
+    commit(ledger, waits=[wait(attempts=1, due=100.0)])
+    commit(ledger, waits=[wait(attempts=2, due=300.0, reason="timed out")])
+    assert ledger.due("a", 1000.0, 10) == [wait(attempts=2, due=300.0, reason="timed out")]
+
+
+def test_what_is_finished_waits_no_more(ledger):
+    commit(ledger, waits=[wait("a", 1), wait("a", 2), wait("b", 1)])
+    commit(ledger, finished=[Key("a", 1), Key("a", 77)])
+    assert ledger.kept_from(0) == {Key("a", 2), Key("b", 1)}
+
+
+def test_the_dead_keep_their_event_and_wait_no_more(ledger):
+    commit(ledger, waits=[wait("a", 1)])
+    commit(ledger, burials=[burial("a", 1, event=b'{"id": "1"}')])
+    commit(ledger, burials=[burial("a", 1, attempts=9, event=b'{"id": "1"}')])
+    assert ledger.count() == (0, 1)
+    with ledger._engine.connect() as connection:
+        (row,) = connection.execute(select(DEAD))
+    assert row == ("a", 1, 9, 50.0, "status 400", b'{"id": "1"}')
+
+
+def test_kept_are_the_waiting_and_the_dead_from_a_position_on(ledger):
+    commit(
+        ledger,
+        waits=[wait("a", 4), wait("a", 5), wait("b", 6)],
+        burials=[burial("c", 4), burial("c", 7)],
+    )
+    assert ledger.kept_from(5) == {Key("a", 5), Key("b", 6), Key("c", 7)}
+
+
+def test_a_deleted_subscription_is_forgotten(ledger):
+    commit(ledger, waits=[wait("a", 1), wait("a", 2), wait("b", 1)])
+    assert ledger.forget("a") == 2
+    assert ledger.forget("a") == 0
+    assert ledger.kept_from(0) == {Key("b", 1)}
+
+
+def test_a_commit_is_all_or_nothing(ledger):
+    commit(ledger, waits=[wait("old", 1)], cursor=3)
+    with pytest.raises(IntegrityError):
+        commit(ledger, waits=[wait("new", 1), wait("new", 1)], finished=[Key("old", 1)], cursor=9)
+    assert ledger.cursor() == 3
+    assert ledger.kept_from(0) == {Key("old", 1)}
+
+
+def test_two_ledgers_of_one_database_see_the_same(ledger, tmp_path):
+    other = Ledger(f"sqlite:///{tmp_path}/delivery.db")
+    commit(ledger, waits=[wait()], cursor=4)
+    assert (other.cursor(), other.count()) == (4, (1, 0))
+    other.close()

@@ -1,0 +1,31 @@
+from headrace.delivery.subscribers import Subscribers
+
+
+def test_it_follows_the_store(office):
+    subscribers = Subscribers(office.store)
+    first = office.subscribe("http://127.0.0.1:1/first")
+    assert subscribers.get(first) is None, "not before a refresh"
+    assert subscribers.refresh() == set()
+    second = office.subscribe("http://127.0.0.1:1/second")
+    assert subscribers.refresh() == set()
+    found = [subscribers.get(each) for each in (first, second)]
+    assert [each and each.sink for each in found] == ["http://127.0.0.1:1/first", "http://127.0.0.1:1/second"]
+
+
+def test_what_ended_is_told_once_and_gone(office):
+    subscribers = Subscribers(office.store)
+    first, second = office.subscribe("http://127.0.0.1:1/a"), office.subscribe("http://127.0.0.1:1/b")
+    subscribers.refresh()
+    office.store.delete(first, lambda: office.log.end)
+    assert subscribers.refresh() == {first}
+    assert subscribers.refresh() == set()
+    assert subscribers.get(first) is None
+    assert subscribers.get(second) is not None
+
+
+def test_a_subscription_that_ended_before_the_first_look(office):
+    gone = office.subscribe("http://127.0.0.1:1/a")
+    office.store.delete(gone, lambda: office.log.end)
+    subscribers = Subscribers(office.store)
+    assert subscribers.refresh() == {gone}
+    assert subscribers.get(gone) is None
