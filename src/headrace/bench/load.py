@@ -63,6 +63,11 @@ class Connection(asyncio.Protocol):
         self._transport.write(request)
         return await self._answer
 
+    @property
+    def is_open(self) -> bool:
+        """Whether requests can be sent."""
+        return self._transport is not None and not self._transport.is_closing()
+
     def close(self) -> None:
         """Hang up."""
         if self._transport is not None:
@@ -103,6 +108,8 @@ async def pace(
     latencies: list[float] = []
 
     async def send(number: int, planned: float) -> None:
+        while idle and not idle[-1].is_open:
+            idle.pop()
         connection = idle.pop() if idle else await Connection.open(host, port)
         on_sent(number, planned)
         if await connection.post(requests[number]) == 202:

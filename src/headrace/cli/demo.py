@@ -11,7 +11,7 @@ from headrace.demo.run import run_demo
 
 @click.command()
 @click.option("--events", default=3000, show_default=True, help="How many events to send.")
-@click.option("--rate", default=500.0, show_default=True, help="How many per second.")
+@click.option("--rate", default=300.0, show_default=True, help="How many per second.")
 def demo(events: int, rate: float) -> None:
     """Start a service of its own, send events through it, and check what arrives.
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 ROLE = "http"
 _FOLLOW_SECONDS = 1.0
+# Longer than producers' pools keep a connection, so that they never write into one that is just being closed.
+_KEEP_ALIVE_SECONDS = 75
 _log = logging.getLogger(__name__)
 
 
@@ -64,6 +66,7 @@ async def _serve(config: Config, listener: socket.socket) -> None:
             log_config=None,
             access_log=False,
             server_header=False,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=config.api.shutdown_seconds,
         )
     )
