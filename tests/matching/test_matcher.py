@@ -127,6 +127,22 @@ def test_filters_of_another_channel_are_never_asked(asked):
     assert asked == [compile_filter({"exact": {"type": "t"}})]
 
 
+def test_a_bare_event_asks_no_filter_of_a_channel(asked):
+    matcher = Matcher()
+    matcher.add("scoped", compile_filter({"prefix": {"type": "t"}}), scope=Scope("a", "x"))
+    assert matcher.match(event()) == []
+    assert asked == []
+
+
+def test_what_is_removed_leaves_nothing_behind():
+    matcher = Matcher()
+    for i, scope in enumerate([None, Scope("a", "x"), Scope("b", "x")]):
+        matcher.add(f"{i}", compile_filter({"exact": {"type": "t"}}), scope=scope)
+    for subscription in "201":
+        matcher.remove(subscription)
+    assert vars(matcher._register) == vars(Matcher()._register)
+
+
 def test_pairs_are_ordered_by_position():
     matcher = Matcher()
     matcher.add_many(

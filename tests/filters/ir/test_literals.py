@@ -10,6 +10,8 @@ from headrace.filters.ir.operands import Path
 
 def test_literals_of_different_types_are_different():
     assert len({Literal(1), Literal(1.0), Literal(True)}) == 3
+    assert Literal(1) != Literal(1.0)
+    assert Literal(1) != Literal(True)
     assert Literal(1) != 1
 
 
