@@ -72,7 +72,7 @@ def test_pickles_are_small():
     compiled = [
         compile_filter({"exact": {"type": f"type-{i}", "subject": f"subject-{i}"}}) for i in range(1000)
     ]
-    assert len(pickle.dumps(compiled)) < 150 * len(compiled)
+    assert len(pickle.dumps(compiled)) < 115 * len(compiled)
 
 
 def test_a_filter_is_frozen():
