@@ -7,41 +7,45 @@ from __future__ import annotations
 
 import mmap
 import os
-import struct
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-# The value and its complement: a reader that catches a half-written pair notices and looks again.
-_PAIR = struct.Struct("<qq")
+# The number and its complement, each one machine word. The complement is never 0 once a number was set.
+_NUMBER, _COMPLEMENT = 0, 1
+_SIZE = 16
 
 
 class Mark:
-    """One writer, any number of readers, in any process."""
+    """One writer, any number of readers, in any process.
+
+    Be careful: a number is stored by one instruction, through a view of machine words, so that readers see the
+    old one or the new one and a writer that is killed leaves one of them. `struct.pack_into` would store zeros
+    first, and byte by byte.
+    """
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
         descriptor = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o644)
         try:
-            if create and os.fstat(descriptor).st_size < _PAIR.size:
-                os.ftruncate(descriptor, _PAIR.size)
-            self._map = mmap.mmap(descriptor, _PAIR.size)
+            if create and os.fstat(descriptor).st_size < _SIZE:
+                os.ftruncate(descriptor, _SIZE)
+            self._map = mmap.mmap(descriptor, _SIZE)
         finally:
             os.close(descriptor)
+        self._words = memoryview(self._map).cast("q")
 
     def get(self) -> int | None:
         """Return the number, or None where no number was ever set."""
-        while True:
-            value, complement = _PAIR.unpack_from(self._map)
-            if value == ~complement:
-                return int(value)
-            if value == complement == 0:
-                return None
+        number = self._words[_NUMBER]
+        return number if number or self._words[_COMPLEMENT] else None
 
     def set(self, value: int) -> None:
         """Advance it, for every reader at once."""
-        _PAIR.pack_into(self._map, 0, value, ~value)
+        self._words[_NUMBER] = value
+        self._words[_COMPLEMENT] = ~value
 
     def close(self) -> None:
         """Unmap it."""
+        self._words.release()
         self._map.close()

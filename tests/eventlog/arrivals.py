@@ -1,0 +1,56 @@
+"""Events to append, logs to append them to, and what a reader makes of them."""
+
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from headrace.eventlog.local.reader import SegmentReader
+from headrace.eventlog.local.writer import SegmentWriter
+from headrace.events.batch import Arrival, Recorded, from_batch
+from headrace.events.event import Event
+
+HUGE = 1 << 40
+
+
+def arrival(name: object, data: bytes | None = None) -> Arrival:
+    attributes = {"specversion": "1.0", "id": str(name), "source": "/s", "type": "t", "urgent": True}
+    return Arrival(Event(attributes, data), "default", "default", traceparent=f"00-{name}")
+
+
+def arrivals(names: Iterable[object], data: bytes | None = None) -> list[Arrival]:
+    return [arrival(name, data) for name in names]
+
+
+def read(folder: Path, start: int = 0, end: int | None = None) -> list[Recorded]:
+    """What a reader that has just come finds."""
+    reader = SegmentReader(folder)
+    end = reader.end() if end is None else end
+    return [recorded for batch in reader.read(start, end) for recorded in from_batch(batch)]
+
+
+def ids(folder: Path, start: int = 0, end: int | None = None) -> list[str]:
+    """The ids, after a check that the positions are the right ones."""
+    found = read(folder, start, end)
+    assert [recorded.position for recorded in found] == list(range(start, start + len(found)))
+    return [recorded.event.id for recorded in found]
+
+
+def build(folder: Path, commits: Iterable[Iterable[object]], segment_bytes: int = HUGE) -> Path:
+    """A log with one frame per commit, closed in good order."""
+    writer = SegmentWriter(folder, segment_bytes)
+    for names in commits:
+        writer.append(arrivals(names))
+    writer.close()
+    return folder
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """Every file's bytes, except the lock, which says who looked last."""
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.name != "LOCK"}
+
+
+def python(code: str, *arguments: object) -> subprocess.Popen[str]:
+    """Start a real process; its standard output and input are pipes."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

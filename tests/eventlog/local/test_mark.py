@@ -1,0 +1,68 @@
+import pytest
+
+from headrace.eventlog.local.mark import Mark
+from tests.eventlog.arrivals import python
+
+# Their bytes differ in every place that a torn store could mix up.
+BELOW, ABOVE = (1 << 48) - 1, 1 << 48
+
+ALTERNATE = f"""
+import sys
+from pathlib import Path
+from headrace.eventlog.local.mark import Mark
+mark = Mark(Path(sys.argv[1]))
+mark.set({BELOW})
+print("begun", flush=True)
+while True:
+    mark.set({BELOW})
+    mark.set({ABOVE})
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "MARK"
+
+
+def test_nothing_was_set(path):
+    assert Mark(path, create=True).get() is None
+
+
+@pytest.mark.parametrize("value", [0, 1, 255, 256, 2**62])
+def test_what_was_set_is_seen_by_others_and_later(path, value):
+    mark = Mark(path, create=True)
+    other = Mark(path)
+    mark.set(7)
+    mark.set(value)
+    assert mark.get() == other.get() == value
+    mark.close()
+    other.close()
+    assert Mark(path).get() == value
+    assert Mark(path, create=True).get() == value
+
+
+def test_only_a_writer_creates_it(path):
+    with pytest.raises(FileNotFoundError):
+        Mark(path)
+
+
+def test_a_reader_never_sees_half_a_number_nor_none(path):
+    mark = Mark(path, create=True)
+    writer = python(ALTERNATE, path)
+    try:
+        assert writer.stdout.readline() == "begun\n"
+        seen = {mark.get() for _ in range(300_000)}
+    finally:
+        writer.kill()
+        writer.communicate()
+    assert seen == {BELOW, ABOVE}
+
+
+def test_a_writer_killed_while_setting_it_leaves_a_number(path):
+    """Killed between the two stores: the new number is there, its complement isn't."""
+    mark = Mark(path, create=True)
+    mark.set(5)
+    before = path.read_bytes()
+    mark.set(6)
+    path.write_bytes(path.read_bytes()[:8] + before[8:])
+    assert Mark(path).get() == 6
