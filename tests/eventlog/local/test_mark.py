@@ -1,7 +1,7 @@
 import pytest
+from tests.eventlog.arrivals import python
 
 from headrace.eventlog.local.mark import Mark
-from tests.eventlog.arrivals import python
 
 # Their bytes differ in every place that a torn store could mix up.
 BELOW, ABOVE = (1 << 48) - 1, 1 << 48

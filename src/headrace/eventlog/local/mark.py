@@ -28,8 +28,9 @@ class Mark:
     def __init__(self, path: Path, *, create: bool = False) -> None:
         descriptor = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o644)
         try:
-            if create and os.fstat(descriptor).st_size < _SIZE:
-                os.ftruncate(descriptor, _SIZE)
+            if create:
+                # Room on the disk now, or an error now: storing into a page that finds none is a SIGBUS.
+                os.posix_fallocate(descriptor, 0, _SIZE)
             self._map = mmap.mmap(descriptor, _SIZE)
         finally:
             os.close(descriptor)
