@@ -119,3 +119,18 @@ async def test_lanes_do_not_hold_up_one_another():
     slow.drain()
     senders["slow"].let_go(1)
     await slow.finish()
+
+
+async def test_what_is_put_at_the_moment_the_last_attempt_ends_is_attempted():
+    """Between the end of a task and the call of its done callback, other callbacks of the loop run."""
+    sender, settled = GatedSender(), []
+    sender.let_go(2)
+
+    def settle(delivery_, _):
+        settled.append(delivery_.key.position)
+        if len(settled) == 1:
+            asyncio.get_running_loop().call_soon(lane.put, delivery(2))
+
+    lane = Lane(SUBSCRIPTION, sender, 1, 100, settle)
+    lane.put(delivery(1))
+    await eventually(lambda: settled == [1, 2], seconds=2)

@@ -11,6 +11,7 @@ import logging
 import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -68,13 +69,15 @@ class Dispatcher:
         self._queued = 0
         # Positions that wait in the ledger and are under way here, by subscription.
         self._taken_up: defaultdict[str, set[int]] = defaultdict(set)
+        # What the ledger holds of positions that the outbox is read from again: not to be begun a second time.
         self._kept = ledger.kept_from(self._progress.settled())
         self._next_due = ledger.next_due()
 
     def settled(self) -> int:
         """Return the position below which neither the outbox nor the log is needed by deliveries."""
-        oldest = self._ledger.oldest_waiting()
+        # In this order: the cursor passes a delivery only after the ledger has it, so that it is seen in one of them.
         settled = self._ledger.cursor()
+        oldest = self._ledger.oldest_waiting()
         return settled if oldest is None else min(settled, oldest)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -95,7 +98,8 @@ class Dispatcher:
 
     async def _feed(self, position: int, stop: asyncio.Event) -> None:
         while not stop.is_set():
-            if self._outbox.covered() <= position:
+            covered = self._outbox.covered()
+            if covered <= position:
                 await asyncio.sleep(self._settings.poll_seconds)
                 continue
             for end, pairs in self._outbox.read(position):
@@ -106,7 +110,9 @@ class Dispatcher:
                         return
                 self._progress.read_to(end)
                 position = end
-                self._kept.clear()  # of no use behind the range that a crash interrupted
+            if position < covered:  # no file covers the rest: its events are older than the outbox
+                self._progress.read_to(covered)
+                position = covered
 
     async def _plan(self, pairs: pa.Table) -> None:
         positions, subscriptions = pairs["position"].to_pylist(), pairs["subscription"].to_pylist()
@@ -115,7 +121,9 @@ class Dispatcher:
         parcels = self._parcels(positions)
         for position, subscription in zip(positions, subscriptions, strict=True):
             key = Key(subscription, position)
-            if key not in self._kept:
+            if key in self._kept:
+                self._kept.discard(key)
+            else:
                 self._progress.begin(position)
                 self._begin(Delivery(key, parcels[position]))
         await asyncio.sleep(0)
@@ -265,6 +273,8 @@ class Dispatcher:
 
 
 async def _repeat(action: Callable[[], Awaitable[None]], seconds: float, stop: asyncio.Event) -> None:
+    """Act every so many seconds, and once more at the stop: the reading may wait for it."""
     while not stop.is_set():
-        await asyncio.sleep(seconds)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), seconds)
         await action()

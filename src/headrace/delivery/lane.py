@@ -76,3 +76,5 @@ class Lane:
             delivery = self._queue.popleft()
             outcome = await self._sender.send(self.subscription, delivery.parcel)
             self._settle(delivery, outcome)
+        # Now, not when the loop calls back: what is put in between would be left to a task that has ended.
+        self._tasks.discard(asyncio.current_task())  # type: ignore[arg-type]

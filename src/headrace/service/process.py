@@ -31,7 +31,7 @@ class ServiceProcess:
     def __init__(
         self, data: Path, port: int, output: Path, settings: Mapping[str, str] | None = None
     ) -> None:
-        self._data = data
+        self.data = data
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
         self.output = output
@@ -48,7 +48,7 @@ class ServiceProcess:
             "--port",
             str(self.port),
             "--data",
-            str(self._data),
+            str(self.data),
         ]
         with self.output.open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603
@@ -92,6 +92,11 @@ class ServiceProcess:
     def tail(self, lines: int = 30) -> str:
         """Return the end of what it printed."""
         return "\n".join(self.output.read_text(errors="replace").splitlines()[-lines:])
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._process is not None and self._process.poll() is None
 
     @property
     def pid(self) -> int:

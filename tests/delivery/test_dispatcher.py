@@ -1,0 +1,330 @@
+import asyncio
+import itertools
+
+import pytest
+from sqlalchemy import select
+from tests.delivery.office import Office, delivery_settings, eventually, sample
+from tests.delivery.raw_sink import RawSink, answer, silence
+
+from headrace.delivery import dispatcher as dispatcher_module
+from headrace.delivery.ledger import Changes, Key, Ledger, Wait
+from headrace.delivery.protocols.http import HttpSender
+from headrace.delivery.tables import DEAD
+from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
+from headrace.eventlog.local.segments import list_segments
+from headrace.eventlog.retention import expire_segments
+from headrace.eventlog.settings import LogSettings
+from headrace.events.bindings.http import encode_structured
+
+
+class Gate:
+    """Holds answers back until it is opened."""
+
+    def __init__(self, *held: str) -> None:
+        self.held = held
+        self.opened = asyncio.Event()
+
+    def __call__(self, request):
+        return self._wait() if request["ce-id"] in self.held or not self.held else answer(200)
+
+    async def _wait(self):
+        await self.opened.wait()
+        yield answer(200)
+
+    def open(self):
+        self.opened.set()
+
+
+def dead(office):
+    with office.ledger._engine.connect() as connection:
+        return connection.execute(select(DEAD).order_by(DEAD.c.position)).all()
+
+
+async def test_everything_planned_is_delivered_once_and_nothing_else(office, sink):
+    names = [f"/{number}" for number in range(4)]
+    subscriptions = [office.subscribe(sink.url + name) for name in names]
+    wanted: dict[str, list[str]] = {name: [] for name in names}
+    numbers = itertools.count()
+    async with office.delivering():
+        for _ in range(4):
+            events = [sample(next(numbers)) for _ in range(150)]
+            positions = office.record(events)
+            pairs = []
+            for position in positions:
+                for index in range(4):
+                    if position % (index + 1) == 0:
+                        pairs.append((position, subscriptions[index]))
+                        wanted[names[index]].append(str(position))
+            office.plan(positions, pairs)
+        await eventually(office.settled)
+    for name in names:
+        assert sorted(sink.ids_at(name), key=int) == wanted[name]
+    assert office.ledger.count() == (0, 0)
+
+
+async def test_an_event_arrives_as_it_was_recorded(office, sink):
+    subscriptions = [office.subscribe(sink.url + "/b"), office.subscribe(sink.url + "/s", mode="structured")]
+    event = sample(7, subject="ä b", time="2026-01-01T00:00:00.000+02:00", datacontenttype="application/json")
+    async with office.delivering():
+        office.send([event], *subscriptions)
+        await eventually(office.settled)
+    binary, structured = sorted(sink.requests, key=lambda request: request.target)
+    assert (binary.body, binary["ce-time"], binary["content-type"]) == (
+        event.data,
+        "2026-01-01T00:00:00.000+02:00",
+        "application/json",
+    )
+    assert structured.body == encode_structured(event).body
+
+
+async def test_ranges_without_a_single_match_are_passed(office, sink):
+    async with office.delivering():
+        office.plan(office.record([sample(1), sample(2)]), [])
+        await eventually(office.settled)
+    assert office.ledger.cursor() == 2
+
+
+async def test_a_failing_sink_is_tried_again_later_and_later_and_then_given_up(office):
+    times = []
+
+    def fail(_):
+        times.append(asyncio.get_running_loop().time())
+        return answer(503, b"come back")
+
+    event = sample(1, subject="é")
+    async with RawSink(fail) as sink, office.delivering(retries=3, backoff_seconds=0.05):
+        subscription = office.subscribe(sink.url)
+        office.send([event], subscription)
+        await eventually(lambda: office.settled() and office.ledger.count() == (0, 1))
+    assert len(times) == 4
+    for wait, (before, after) in zip((0.05, 0.1, 0.2), itertools.pairwise(times), strict=True):
+        assert after - before >= wait
+    ((owner, position, attempts, _, reason, kept),) = dead(office)
+    assert (owner, position, attempts, reason) == (subscription, 0, 4, "status 503: come back")
+    assert kept == encode_structured(event).body
+
+
+async def test_a_sink_that_heals_gets_its_event(office):
+    statuses = iter([500, 429, 200])
+    async with RawSink(lambda _: answer(next(statuses))) as sink, office.delivering():
+        office.send([sample(1)], office.subscribe(sink.url))
+        await eventually(office.settled)
+        assert len(sink.requests) == 3
+    assert office.ledger.count() == (0, 0)
+
+
+async def test_what_stays_wrong_is_given_up_at_once(office):
+    async with RawSink(lambda _: answer(400, b"bad")) as sink, office.delivering():
+        office.send([sample(1), sample(2)], office.subscribe(sink.url))
+        await eventually(office.settled)
+        assert len(sink.requests) == 2
+    assert [(row.position, row.attempts, row.reason) for row in dead(office)] == [
+        (0, 1, "status 400: bad"),
+        (1, 1, "status 400: bad"),
+    ]
+
+
+async def test_without_retries_the_first_failure_is_the_last(office):
+    async with RawSink(lambda _: answer(500)) as sink, office.delivering(retries=0):
+        office.send([sample(1)], office.subscribe(sink.url))
+        await eventually(office.settled)
+        assert len(sink.requests) == 1
+    assert office.ledger.count() == (0, 1)
+
+
+async def test_a_hanging_sink_does_not_slow_a_live_one(office, sink):
+    async with (
+        RawSink(lambda _: silence()) as hanging,
+        office.delivering(queue_length=20, shutdown_seconds=0.1),
+    ):
+        subscriptions = [office.subscribe(hanging.url), office.subscribe(sink.url)]
+        for start in range(0, 500, 50):
+            office.send([sample(start + offset) for offset in range(50)], *subscriptions)
+        await eventually(lambda: len(sink.requests) == 500)
+        assert len(hanging.requests) == 16, "as many as may be under way at a time"
+        assert office.ledger.count()[1] == 0
+
+
+async def test_what_a_queue_can_not_take_waits_in_the_ledger_and_is_delivered_once(office):
+    gate = Gate()
+    async with RawSink(gate) as sink, office.delivering(concurrency=2, queue_length=10):
+        office.send([sample(number) for number in range(300)], office.subscribe(sink.url))
+        await eventually(lambda: office.ledger.count()[0] >= 290)
+        gate.open()
+        await eventually(office.settled)
+        assert sorted(sink.ids, key=int) == [str(number) for number in range(300)]
+    assert office.ledger.count() == (0, 0)
+
+
+async def test_all_queues_together_are_bounded(office):
+    gate = Gate()
+    async with RawSink(gate) as sink, office.delivering(concurrency=1, max_queued=5):
+        subscriptions = [office.subscribe(f"{sink.url}/{name}") for name in "ab"]
+        office.send([sample(number) for number in range(50)], *subscriptions)
+        await eventually(lambda: office.ledger.count()[0] > 80)
+        gate.open()
+        await eventually(office.settled)
+        for name in "ab":
+            assert sorted(sink.ids_at(f"/{name}"), key=int) == [str(number) for number in range(50)]
+
+
+async def test_what_is_queued_for_a_deleted_subscription_is_dropped(office):
+    gate = Gate()
+    async with RawSink(gate) as sink, office.delivering(concurrency=1, queue_length=10):
+        subscription = office.subscribe(sink.url)
+        office.send([sample(number) for number in range(30)], subscription)
+        await eventually(lambda: len(sink.requests) == 1 and office.ledger.count()[0] > 0)
+        office.store.delete(subscription, lambda: office.log.end)
+        office.send([sample(number) for number in range(30, 40)], subscription)
+        # Only the attempt under way holds the cursor, and only its answer can let it go.
+        await eventually(lambda: office.ledger.count()[0] == 0)
+        assert office.ledger.cursor() == 0
+        gate.open()
+        await eventually(office.settled)
+        assert sink.ids == ["0"]
+    assert office.ledger.count() == (0, 0)
+
+
+async def test_a_retry_for_a_deleted_subscription_is_dropped(office, monkeypatch):
+    monkeypatch.setattr(dispatcher_module, "_REFRESH_SECONDS", 0.01)
+    async with RawSink(lambda _: answer(500)) as sink, office.delivering(backoff_seconds=0.3):
+        subscription = office.subscribe(sink.url)
+        office.send([sample(1)], subscription)
+        await eventually(lambda: office.ledger.count()[0] == 1)
+        office.store.delete(subscription, lambda: office.log.end)
+        await eventually(office.settled)
+        assert len(sink.requests) == 1
+    assert office.ledger.count() == (0, 0)
+
+
+async def test_an_unknown_subscription_holds_up_nobody(office, sink):
+    async with office.delivering():
+        office.send([sample(1)], "00000000-0000-4000-8000-000000000000", office.subscribe(sink.url))
+        await eventually(office.settled)
+    assert sink.ids == ["1"]
+
+
+async def test_a_subscription_made_while_running_gets_its_events_at_once(office, sink):
+    async with office.delivering():
+        office.send([sample(1)], office.subscribe(sink.url + "/a"))
+        await eventually(office.settled)
+        office.send([sample(2)], office.subscribe(sink.url + "/b"))
+        await eventually(office.settled)
+    assert [(request.target, request["ce-id"]) for request in sink.requests] == [("/a", "1"), ("/b", "2")]
+
+
+async def test_the_cursor_never_passes_what_is_not_settled(office):
+    gate = Gate("7")
+    async with RawSink(gate) as sink, office.delivering():
+        subscription = office.subscribe(sink.url)
+        for start in (0, 5, 10, 15):
+            office.send([sample(start + offset) for offset in range(5)], subscription)
+        await eventually(lambda: len(sink.requests) == 20 and office.ledger.cursor() == 7)
+        office.send([sample(20)], subscription)
+        await eventually(lambda: len(sink.requests) == 21)
+        assert office.ledger.cursor() == 7
+        gate.open()
+        await eventually(office.settled)
+    assert len(sink.requests) == 21
+
+
+async def test_what_waits_keeps_its_events(office, tmp_path):
+    """The cursor goes on, retention runs, and the event of a retry is still there."""
+    office.close()
+    office = Office(tmp_path, segment_bytes=1)  # a segment per commit
+    heal = asyncio.Event()
+    keep_nothing = LogSettings(1, 1, retention_seconds=-1.0, retention_bytes=0)
+    try:
+        async with (
+            RawSink(lambda request: answer(200 if request["ce-id"] != "3" or heal.is_set() else 500)) as sink,
+            office.delivering(retries=1000, backoff_max_seconds=0.02) as dispatcher,
+        ):
+            subscription = office.subscribe(sink.url)
+            for number in range(8):
+                office.send([sample(number)], subscription)
+            await eventually(lambda: office.ledger.cursor() == 8)
+            assert dispatcher.settled() == 3
+            OutboxFiles(tmp_path / "outbox").drop(office.ledger.cursor())
+            expire_segments(tmp_path / "log", dispatcher.settled(), keep_nothing)
+            assert list_segments(tmp_path / "log")[0].first == 3
+            heal.set()
+            await eventually(lambda: office.settled() and dispatcher.settled() == 8)
+    finally:
+        office.close()
+        office.store = Ledger(f"sqlite:///{tmp_path}/delivery.db")  # type: ignore[assignment]
+
+
+class MovingLedger(Ledger):
+    """A ledger in which a delivery is set aside, and passed by the cursor, between any two looks at it."""
+
+    def move(self, result):
+        self.commit(Changes([Wait(Key("a", 3), 1, 9.0, "why")], [], [], None))
+        self.commit(Changes([], [], [], 10))
+        return result
+
+    def cursor(self):
+        return self.move(super().cursor())
+
+    def oldest_waiting(self):
+        return self.move(super().oldest_waiting())
+
+
+async def test_an_event_that_comes_to_wait_at_this_moment_is_not_called_settled(office, tmp_path):
+    ledger = Ledger(f"sqlite:///{tmp_path}/delivery.db")
+    sender = HttpSender(1.0)
+    dispatcher = office.dispatcher(ledger, sender, delivery_settings())
+    dispatcher._ledger = MovingLedger(f"sqlite:///{tmp_path}/delivery.db")
+    assert dispatcher.settled() <= 3
+    await sender.close()
+    dispatcher._ledger.close()
+    ledger.close()
+
+
+@pytest.mark.timeout(20)
+async def test_an_outbox_that_begins_behind_the_cursor_does_not_stop_the_loop(tmp_path, office, sink):
+    """Its first positions are covered by no file: they went with the old segments of the log."""
+    office.record([sample(number) for number in range(5)])
+    office.outbox.close()
+    office.outbox = OutboxFileWriter(tmp_path / "outbox", begin=5)
+    async with office.delivering():
+        await asyncio.sleep(0.05)
+        office.send([sample(5)], office.subscribe(sink.url))
+        await eventually(office.settled)
+    assert sink.ids == ["5"]
+
+
+async def test_a_stop_lets_attempts_under_way_finish(office):
+    gate = Gate()
+    async with RawSink(gate) as sink:
+        async with office.delivering(concurrency=3):
+            office.send([sample(number) for number in range(10)], office.subscribe(sink.url))
+            await eventually(lambda: len(sink.requests) == 3)
+            asyncio.get_running_loop().call_later(0.05, gate.open)
+        assert len(sink.requests) == 3, "nothing is begun after the stop"
+    assert office.ledger.cursor() == 3
+
+
+async def test_a_stop_does_not_wait_for_ever(office):
+    async with (
+        RawSink(lambda _: silence()) as sink,
+        asyncio.timeout(5),
+        office.delivering(shutdown_seconds=0.1),
+    ):
+        office.send([sample(1)], office.subscribe(sink.url))
+        await eventually(lambda: len(sink.requests) == 1)
+    assert office.ledger.cursor() == 0
+
+
+async def test_what_is_given_up_during_a_stop_is_kept(office):
+    gate = asyncio.Event()
+
+    async def refuse():
+        await gate.wait()
+        yield answer(400)
+
+    async with RawSink(lambda _: refuse()) as sink, office.delivering():
+        office.send([sample(1)], office.subscribe(sink.url))
+        await eventually(lambda: len(sink.requests) == 1)
+        asyncio.get_running_loop().call_later(0.05, gate.set)
+    assert office.ledger.count() == (0, 1)
+    assert office.ledger.cursor() == 1

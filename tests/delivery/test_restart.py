@@ -1,0 +1,144 @@
+"""A delivery may be repeated by a crash, never lost; and what was settled stays settled."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from tests.delivery.office import eventually, sample
+from tests.delivery.raw_sink import RawSink, answer, silence
+
+from headrace.config import load_config, write_snapshot
+
+
+def events(*numbers):
+    return [sample(number) for number in numbers]
+
+
+@pytest.mark.parametrize("way", ["delivering", "crashing"])
+async def test_only_what_was_not_settled_is_repeated(office, sink, way):
+    """One sink hangs and holds the cursor; the other has everything already."""
+    async with RawSink(lambda request: silence() if int(request["ce-id"]) >= 40 else answer(200)) as stuck:
+        subscriptions = [office.subscribe(sink.url), office.subscribe(stuck.url)]
+        for start in range(0, 100, 10):
+            office.send(events(*range(start, start + 10)), *subscriptions)
+        async with getattr(office, way)(shutdown_seconds=0.05):
+            await eventually(lambda: len(sink.requests) == 100 and office.ledger.cursor() == 40)
+        cursor = office.ledger.cursor()
+        stuck.reply = lambda _: answer(200)
+        async with office.delivering():
+            await eventually(office.settled)
+        for each in (sink, stuck):
+            counts = Counter(map(int, each.ids))
+            assert set(counts) == set(range(100)), "nothing is lost"
+            assert all(counts[position] == 1 for position in range(cursor))
+            assert max(counts.values()) <= 2
+
+
+async def test_a_stop_repeats_nothing_to_a_sink_that_kept_up(office, sink):
+    subscription = office.subscribe(sink.url)
+    for number in range(5):
+        async with office.delivering():
+            office.send(events(*range(number * 20, number * 20 + 20)), subscription)
+            await eventually(office.settled)
+    assert sorted(map(int, sink.ids)) == list(range(100))
+
+
+async def test_stopped_again_and_again_in_the_middle_nothing_is_lost(office, sink):
+    subscription = office.subscribe(sink.url)
+    office.send(events(*range(400)), subscription)
+    for seen in (50, 120, 200):
+        async with office.crashing(concurrency=2):
+            await eventually(lambda seen=seen: len(sink.requests) >= seen)
+    async with office.delivering():
+        await eventually(office.settled)
+    assert set(map(int, sink.ids)) == set(range(400))
+
+
+async def test_what_a_crash_left_in_the_ledger_is_not_begun_a_second_time(office, sink):
+    """The cursor is held by the first range; the ledger has deliveries of several ranges behind it."""
+    async with RawSink(lambda _: silence()) as stuck, RawSink(lambda _: answer(410)) as gone:
+        failing = asyncio.Event()
+        sink.reply = lambda _: answer(200 if failing.is_set() else 500)
+        holder, dead, waiting = (office.subscribe(each.url) for each in (stuck, gone, sink))
+        office.send(events(0), holder)
+        for start in range(1, 31, 10):
+            office.send(events(*range(start, start + 10)), dead, waiting)
+        async with office.crashing(retries=100, backoff_seconds=60.0, backoff_max_seconds=60.0):
+            await eventually(lambda: office.ledger.count() == (30, 30))
+        assert office.ledger.cursor() == 0
+        assert (len(gone.requests), len(sink.requests)) == (30, 30)
+        failing.set()
+        stuck.reply = lambda _: answer(200)
+        async with office.delivering():
+            await eventually(lambda: office.ledger.cursor() == 31)
+            assert office.ledger.count() == (30, 30), "the waiting wait until they are due"
+        assert (len(gone.requests), len(sink.requests)) == (30, 30)
+
+
+async def test_a_retry_that_waited_is_made_after_the_restart(office, sink):
+    sink.reply = lambda _: answer(500)
+    office.send(events(1), office.subscribe(sink.url))
+    async with office.crashing(backoff_seconds=0.2):
+        await eventually(lambda: office.ledger.count()[0] == 1 and office.ledger.cursor() == 1)
+    sink.reply = lambda _: answer(200)
+    async with office.delivering():
+        await eventually(office.settled)
+    assert sink.ids == ["1", "1"]
+    assert office.ledger.count() == (0, 0)
+
+
+async def test_attempts_are_counted_over_restarts(office, sink):
+    sink.reply = lambda _: answer(500)
+    subscription = office.subscribe(sink.url)
+    office.send(events(1), subscription)
+
+    def attempts():
+        waiting = office.ledger.due(subscription, 1e12, 1)
+        return waiting[0].attempts if waiting else 0
+
+    for made in (1, 2, 3):
+        async with office.crashing(retries=3, backoff_seconds=0.2):
+            await eventually(lambda made=made: attempts() >= made)
+    async with office.delivering(retries=3):
+        await eventually(lambda: office.ledger.count() == (0, 1))
+    assert 4 <= len(sink.requests) <= 7, "an attempt whose outcome was not yet durable may be made again"
+
+
+async def test_the_role_killed_in_the_middle_loses_nothing(office, sink, tmp_path):
+    subscription = office.subscribe(sink.url)
+    office.send(events(*range(300)), subscription)
+    (tmp_path / "run").mkdir()
+    settings = {"data": str(tmp_path), "delivery.concurrency": 2, "delivery.flush_seconds": 0.02}
+    write_snapshot(load_config(None, settings, {}), tmp_path / "run" / "config.json")
+    command = [
+        sys.executable,
+        "-m",
+        "headrace.service.role",
+        "dispatcher",
+        str(tmp_path / "run" / "config.json"),
+    ]
+
+    def start():
+        with (tmp_path / "role.log").open("ab") as output:
+            return subprocess.Popen(command, stdin=subprocess.PIPE, stderr=output)
+
+    role = start()
+    try:
+        await eventually(lambda: len(sink.requests) > 100)
+        role.kill()
+        role.communicate()
+        cursor = office.ledger.cursor()
+        role = start()
+        await eventually(office.settled)
+        role.send_signal(signal.SIGTERM)
+        role.communicate(timeout=10)
+        assert role.returncode == 0, (tmp_path / "role.log").read_text()
+    finally:
+        role.kill()
+        role.communicate()
+    counts = Counter(map(int, sink.ids))
+    assert set(counts) == set(range(300))
+    assert all(counts[position] == 1 for position in range(cursor))

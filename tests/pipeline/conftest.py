@@ -1,0 +1,62 @@
+"""A log, an outbox and a store on a temporary folder."""
+
+from pathlib import Path
+
+import pytest
+
+from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
+from headrace.eventlog.local.reader import SegmentReader
+from headrace.eventlog.local.writer import SegmentWriter
+from headrace.events.batch import Arrival
+from headrace.events.event import Event
+from headrace.subscriptions.channel import DEFAULT_CHANNEL
+from headrace.subscriptions.store import Store
+from headrace.subscriptions.subscription import Subscription, parse_subscription
+
+
+class Deployment:
+    """The parts around the pipeline, without any process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.store_url = f"sqlite:///{folder}/store.db"
+        self.store = Store(self.store_url)
+        self.writer = SegmentWriter(folder / "log", 1 << 20)
+        self.log = SegmentReader(folder / "log")
+        self.outbox = OutboxFileWriter(folder / "outbox")
+
+    def append(self, *types: str, channel: tuple[str, str] = DEFAULT_CHANNEL) -> int:
+        """Append one event of each type, as one commit."""
+        events = [
+            Event({"specversion": "1.0", "id": f"{self.writer.end + n}", "source": "/s", "type": type_})
+            for n, type_ in enumerate(types)
+        ]
+        return self.writer.append([Arrival(event, *channel) for event in events])
+
+    def subscribe(self, *filters: object, channel: str = "default/default") -> Subscription:
+        document = {
+            "sink": "http://sink/",
+            "protocol": "HTTP",
+            "filters": list(filters),
+            "config": {"channel": channel},
+        }
+        return self.store.create(parse_subscription(document), lambda: self.writer.end)
+
+    def pairs(self) -> list[tuple[int, str]]:
+        """All planned deliveries, from the files."""
+        return [
+            (position, subscription)
+            for _, table in OutboxFiles(self.folder / "outbox").read(0)
+            for position, subscription in zip(
+                table["position"].to_pylist(), table["subscription"].to_pylist(), strict=True
+            )
+        ]
+
+
+@pytest.fixture
+def deployment(tmp_path):
+    made = Deployment(tmp_path)
+    yield made
+    made.writer.close()
+    made.outbox.close()
+    made.store.close()

@@ -1,0 +1,97 @@
+"""The route on real Spark."""
+
+import threading
+import time
+
+import pyarrow as pa
+import pytest
+
+from headrace.config import load_config
+from headrace.errors import OutboxGap
+from headrace.pipeline.route import Route, RoutePaths, _range_of
+
+
+def _plan(*rows: tuple[int, str | None, int | None]) -> pa.Table:
+    columns = zip(*rows, strict=True) if rows else ([], [], [])
+    return pa.table(dict(zip(("position", "subscription", "until"), map(list, columns), strict=True)))
+
+
+def test_the_ranges_of_the_tasks_join():
+    assert _range_of(_plan((5, None, 9), (0, None, 5), (3, "s", None))) == (0, 9)
+
+
+def test_a_gap_between_tasks_is_refused():
+    with pytest.raises(OutboxGap):
+        _range_of(_plan((0, None, 4), (5, None, 9)))
+
+
+class _Running:
+    """A route in a thread. Spark's driver is this process."""
+
+    def __init__(self, deployment) -> None:
+        self._stop, self._ready = threading.Event(), threading.Event()
+        config = load_config(overrides={"pipeline.master": "local[2]", "pipeline.restart_seconds": 0.1})
+        paths = RoutePaths(deployment.folder / "log", deployment.store_url, deployment.folder / "work")
+        self._route = Route(paths, deployment.outbox, config.pipeline)
+        self._thread = threading.Thread(target=self._route.run, args=(self._stop, self._ready.set))
+
+    def __enter__(self):
+        self._thread.start()
+        assert self._ready.wait(120), "the route isn't ready"
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        self._thread.join(60)
+
+
+def _wait_for_coverage(deployment, end: int) -> None:
+    deadline = time.monotonic() + 60
+    while deployment.outbox.covered() < end:
+        assert time.monotonic() < deadline, f"covered {deployment.outbox.covered()} of {end}"
+        time.sleep(0.02)
+
+
+def test_events_are_routed_as_subscriptions_come_and_go(deployment, monkeypatch):
+    """One Spark for the whole story: starting it is most of the time."""
+    deployment.append("order", "old")  # before any subscription
+    orders = deployment.subscribe({"prefix": {"type": "order"}})
+    expected: set[tuple[int, str]] = set()
+    with _Running(deployment):
+        first = deployment.append("order", "x", "order.2")
+        expected |= {(first, orders.id), (first + 2, orders.id)}
+        _wait_for_coverage(deployment, deployment.writer.end)
+
+        everything = deployment.subscribe()  # while the stream runs
+        second = deployment.append(*(["order"] * 5000))  # enough for two tasks
+        expected |= {(second + n, each.id) for n in range(5000) for each in (orders, everything)}
+        _wait_for_coverage(deployment, deployment.writer.end)
+
+        deployment.store.delete(orders.id, lambda: deployment.writer.end)
+        third = deployment.append("order", "x")
+        expected |= {(third, everything.id), (third + 1, everything.id)}
+        _wait_for_coverage(deployment, deployment.writer.end)
+
+        # A batch that fails is repeated from where the outbox ends, by a new query.
+        write, failures = deployment.outbox.write, []
+
+        def fail_once(*arguments):
+            if not failures:
+                failures.append(arguments)
+                raise OSError(28, "No space left on device")
+            return write(*arguments)
+
+        monkeypatch.setattr(deployment.outbox, "write", fail_once)
+        fourth = deployment.append("y")
+        expected.add((fourth, everything.id))
+        _wait_for_coverage(deployment, deployment.writer.end)
+        assert failures
+    pairs = deployment.pairs()
+    assert len(pairs) == len(set(pairs))
+    assert set(pairs) == expected
+
+    fifth = deployment.append("after the stop")
+    with _Running(deployment):
+        _wait_for_coverage(deployment, deployment.writer.end)
+    assert deployment.pairs()[-1] == (fifth, everything.id)
+    assert len(deployment.pairs()) == len(pairs) + 1

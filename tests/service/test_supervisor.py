@@ -1,0 +1,98 @@
+"""The service as a whole: start, stop, roles that die, starts that are refused."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from headrace.client import Client, Sink
+from headrace.events.event import Event
+from headrace.service.role import EXIT_REFUSED
+
+
+def _processes(session: int, role: str) -> list[int]:
+    """The processes of a session that run this role."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text().rpartition(")")[2].split()
+                command = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if int(stat[3]) == session and b"headrace.service.role" in command and role.encode() in command:
+                found.append(int(entry.name))
+    return found
+
+
+async def _arrives(client: Client, arrived: list[Event], id_: str, seconds: float = 90) -> None:
+    """Publish an event and wait until the sink has it."""
+    await client.publish(Event({"specversion": "1.0", "id": id_, "source": "/s", "type": "t"}, b"x"))
+    async with asyncio.timeout(seconds):
+        while id_ not in [event.id for event in arrived]:
+            await asyncio.sleep(0.05)
+
+
+async def test_roles_that_die_come_back_and_nothing_is_lost(make_service):
+    service = make_service()
+    service.start()
+    await service.wait_until_ready()
+    arrived: list[Event] = []
+    async with Sink(lambda received: arrived.append(received.event)) as sink, Client(service.url) as client:
+        await client.subscribe({"sink": sink.url, "protocol": "HTTP"})
+        await _arrives(client, arrived, "first")
+        for role in ("dispatcher", "pipeline"):
+            [process] = _processes(service.pid, role)
+            os.kill(process, signal.SIGKILL)
+            await _arrives(client, arrived, f"after {role} died")
+        [process] = _processes(service.pid, "http")
+        os.kill(process, signal.SIGKILL)
+        await asyncio.sleep(0.2)
+        await service.wait_until_ready()
+        await _arrives(client, arrived, "after http died")
+        assert (await client.readiness())["ready"]
+        await _refuses_a_second_service(service)
+    assert service.stop() == 0
+    assert _processes(service.pid, "http") == _processes(service.pid, "pipeline") == []
+
+
+async def _refuses_a_second_service(service) -> None:
+    """On the same folder, and on the same port."""
+    for data, port, words in (
+        (service.data, "0", "another process"),
+        (service.data / "other", service.port, "--port"),
+    ):
+        command = [
+            sys.executable,
+            "-m",
+            "headrace",
+            "up",
+            "--data",
+            str(data),
+            "--port",
+            str(port),
+            "--role",
+            "http",
+        ]
+        ended = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=30)
+        assert ended.returncode == EXIT_REFUSED
+        assert words in ended.stderr
+
+
+async def test_roles_stop_when_their_supervisor_is_gone(make_service):
+    service = make_service(ROLES='["http", "dispatcher"]')
+    service.start()
+    await service.wait_until_ready()
+    os.kill(service.pid, signal.SIGKILL)
+    async with asyncio.timeout(20):
+        while _processes(service.pid, "http") or _processes(service.pid, "dispatcher"):
+            await asyncio.sleep(0.05)
+
+
+def test_an_unknown_role_is_refused(tmp_path):
+    command = [sys.executable, "-m", "headrace", "up", "--data", str(tmp_path), "--role", "cook"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert ended.returncode == 1
+    assert "there is no role 'cook'" in ended.stderr
