@@ -77,4 +77,4 @@ class Lane:
             outcome = await self._sender.send(self.subscription, delivery.parcel)
             self._settle(delivery, outcome)
         # Now, not when the loop calls back: what is put in between would be left to a task that has ended.
-        self._tasks.discard(asyncio.current_task())  # type: ignore[arg-type]
+        self._tasks.discard(asyncio.current_task())
