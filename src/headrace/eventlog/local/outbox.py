@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -72,10 +73,13 @@ class OutboxFileWriter:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._lock = WriterLock(folder)
-        remove_temporaries(folder)
-        self._mark = Mark(folder / _MARK, create=True)
-        self._covered = max(_covered_by_files(folder), begin)
-        self._mark.set(self._covered)
+        with ExitStack() as undo:
+            undo.callback(self._lock.release)
+            remove_temporaries(folder)
+            self._mark = Mark(folder / _MARK, create=True)
+            self._covered = max(_covered_by_files(folder), begin)
+            self._mark.set(self._covered)
+            undo.pop_all()
 
     def covered(self) -> int:
         """Return the first position whose deliveries are not planned yet."""
