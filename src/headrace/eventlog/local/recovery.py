@@ -100,7 +100,12 @@ def _damage(
     at = mapped.find(FRAME_MAGIC, offset + 1)
     while at != -1:
         frame = unpack_frame(mapped[at : at + FRAME_HEADER], head.salt)
-        if frame and body_is_whole(mapped[at + FRAME_HEADER : at + FRAME_HEADER + frame.length], frame):
+        # An event may carry a copy of a frame, of an earlier one: none that follows existed when it was sent.
+        if (
+            frame
+            and frame.first >= end
+            and body_is_whole(mapped[at + FRAME_HEADER : at + FRAME_HEADER + frame.length], frame)
+        ):
             return f"but a whole one follows at byte {at}"
         at = mapped.find(FRAME_MAGIC, at + 1)
     return None
