@@ -11,6 +11,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.errors import LogDamaged
+from headrace.eventlog.local.files import sync_folder
 from headrace.eventlog.local.frames import (
     FRAME_HEADER,
     FRAME_MAGIC,
@@ -72,7 +73,10 @@ def _check(segment: Segment, *, is_last: bool, durable_end: int | None) -> Tail:
                     raise LogDamaged(segment.path, offset, f"no whole frame stands there, {problem}")
         if torn:
             file.truncate(offset)
+        if is_last:
+            # A killed writer may have left whole frames in memory only: they count from here on.
             os.fsync(file.fileno())
+            sync_folder(segment.path.parent)
     return Tail(segment, head.salt, offset, end)
 
 
