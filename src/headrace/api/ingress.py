@@ -60,7 +60,7 @@ class Ingress:
             found = _PATH.fullmatch(path)
             return ChannelName(found[1], found[2]) if found else ChannelName("", path)
         if path in ("/", ""):
-            host = next((value for name, value in scope["headers"] if name == b"host"), b"")
+            host = next((value.lower() for name, value in scope["headers"] if name == b"host"), b"")
             if b"-kn-channel." in host:
                 found = _HOST.fullmatch(host.decode("latin-1"))
                 return ChannelName(found[2], found[1]) if found else None
