@@ -78,6 +78,11 @@ class Ingress:
         except HeadraceError as error:
             self._count(channel, error)
             await _answer(send, status_of(error), body_of(error), headers_of(error))
+        except Exception:
+            REFUSED.labels("500").inc()
+            detail = "the service failed on this request; its log says why"
+            await _answer(send, 500, problem(500, "internal", detail), {})
+            raise  # the server logs it
         else:
             await _answer(send, 202, b"", {})
 
