@@ -89,6 +89,9 @@ class SegmentWriter:
 
     def _roll(self) -> None:
         sealed = self._file
+        if os.fstat(sealed.fileno()).st_size > self._size:  # a failed append could not be taken back
+            os.ftruncate(sealed.fileno(), self._size)
+            os.fsync(sealed.fileno())
         self._open(self._new_segment(self._end))
         sealed.close()
 
