@@ -107,7 +107,7 @@ class Client:
             raise RuntimeError("use the client as `async with Client(…) as client`")
         try:
             async with self._session.request(
-                method, self._url + path, data=body, headers=headers
+                method, self._url + path, data=body, headers=headers, allow_redirects=False
             ) as response:
                 content = await response.read()
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
