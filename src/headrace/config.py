@@ -92,7 +92,12 @@ def build(values: Values) -> Config:
     try:
         return msgspec.convert(nested, Config, dec_hook=lambda kind, value: kind(value))
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{error}; `headrace config` shows where each value comes from") from None
+        problem, _, place = str(error).partition(" - at `$.")
+        key = place.rstrip("`").partition("[")[0]
+        if key not in values:
+            raise ConfigError(str(error)) from None
+        value, origin = values[key].value, values[key].origin
+        raise ConfigError(f"{origin} sets {key} to {value!r}, which can't be used: {problem}") from None
 
 
 def _flatten(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
