@@ -93,7 +93,12 @@ class OutboxFileWriter:
             return 0
         fresh = _since(pairs, self._covered).sort_by("position")
         path = self._folder / f"{self._covered:020d}-{end:020d}{_SUFFIX}"
-        write_whole(path, _encode(fresh))
+        try:
+            write_whole(path, _encode(fresh))
+        except OSError:
+            # The file may be there all the same; another one of its positions would double their deliveries.
+            self._covered = max(self._covered, _covered_by_files(self._folder))
+            raise
         self._covered = end
         self._mark.set(end)
         return int(fresh.num_rows)
