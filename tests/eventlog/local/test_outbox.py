@@ -21,8 +21,8 @@ def subscribers(position):
 def pairs(start, end):
     """The plan of a range: the same whoever makes it, in any order of rows."""
     rows = [(position, name) for position in range(start, end) for name in subscribers(position)]
-    columns = list(zip(*reversed(rows), strict=True)) or [[], []]
-    return pa.table([pa.array(columns[0], pa.int64()), pa.array(columns[1], pa.string())], schema=PAIRS)
+    columns = {"position": [row[0] for row in rows], "subscription": [row[1] for row in rows]}
+    return pa.table(columns, schema=PAIRS).take(list(range(len(rows)))[::-1])
 
 
 def plan(start, end):
