@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from bisect import bisect_left
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headrace.delivery.backoff import wait_before
 from headrace.delivery.journal import Journal
@@ -25,7 +25,7 @@ from headrace.delivery.outcome import Outcome, Verdict
 from headrace.delivery.parcel import Parcel
 from headrace.delivery.progress import Progress
 from headrace.delivery.subscribers import Subscribers
-from headrace.events.batch import from_batch
+from headrace.events.batch import coalesce, from_batch
 from headrace.events.bindings.http import encode_structured
 from headrace.telemetry.metrics import BURIED, DELIVERED, DELIVERY_SECONDS, DISCARDED, RETRIED
 
@@ -150,8 +150,10 @@ class Dispatcher:
         """Read the events at these positions, which come in increasing order."""
         wanted = sorted(set(positions))
         parcels: dict[int, Parcel] = {}
-        for batch in self._log.read(wanted[0], wanted[-1] + 1):
-            chosen = batch.filter(pc.is_in(batch["position"], pa.array(wanted, pa.int64())))
+        for batch in coalesce(self._log.read(wanted[0], wanted[-1] + 1)):
+            first = batch["position"][0].as_py()
+            rows = wanted[bisect_left(wanted, first) : bisect_left(wanted, first + batch.num_rows)]
+            chosen = batch.take(pa.array([position - first for position in rows], pa.int64()))
             parcels.update({recorded.position: Parcel(recorded) for recorded in from_batch(chosen)})
         return parcels
 
