@@ -20,9 +20,12 @@ def subscribers(position):
 
 def pairs(start, end):
     """The plan of a range: the same whoever makes it, in any order of rows."""
-    rows = [(position, name) for position in range(start, end) for name in subscribers(position)]
-    columns = {"position": [row[0] for row in rows], "subscription": [row[1] for row in rows]}
-    return pa.table(columns, schema=PAIRS).take(list(range(len(rows)))[::-1])
+    planned = plan(start, end)[::-1]
+    columns = {
+        "position": [position for position, _ in planned],
+        "subscription": [name for _, name in planned],
+    }
+    return pa.table(columns, schema=PAIRS)
 
 
 def plan(start, end):
