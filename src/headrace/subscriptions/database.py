@@ -16,12 +16,16 @@ def open_database(url: str, metadata: MetaData) -> Engine:
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite":
         engine = create_engine(parsed)
-    else:
-        if parsed.database:
-            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
-        engine = create_engine(parsed, connect_args={"timeout": 30})
-        event.listen(engine, "connect", _tune_sqlite)
-    metadata.create_all(engine)
+        metadata.create_all(engine)
+        return engine
+    if parsed.database:
+        Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(parsed, connect_args={"timeout": 30})
+    event.listen(engine, "connect", _tune_sqlite)
+    with engine.connect() as connection:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")  # of processes that start at once, one makes the tables
+        metadata.create_all(connection)
+        connection.commit()
     return engine
 
 
