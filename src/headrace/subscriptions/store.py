@@ -161,12 +161,9 @@ class Store:
 
         Be careful: below, not at, their end. Only a batch that went beyond it is known to have seen the end.
         """
-        ended = SUBSCRIPTIONS.c.deleted < settled
+        ended = delete(SUBSCRIPTIONS).where(SUBSCRIPTIONS.c.deleted < settled)
         with self._engine.begin() as connection:
-            gone = [row.id for row in connection.execute(select(SUBSCRIPTIONS.c.id).where(ended))]
-            if gone:
-                connection.execute(delete(SUBSCRIPTIONS).where(SUBSCRIPTIONS.c.id.in_(gone)))
-        return gone
+            return list(connection.execute(ended.returning(SUBSCRIPTIONS.c.id)).scalars())
 
     def _settle(self, column: str, subscription_id: str, position: int) -> None:
         target = SUBSCRIPTIONS.c[column]
