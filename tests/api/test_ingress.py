@@ -1,6 +1,7 @@
 import asyncio
 import errno
 import os
+import threading
 
 import msgspec
 import pytest
@@ -50,19 +51,14 @@ async def test_a_202_means_that_the_event_can_be_read_from_the_log(door):
 
 async def test_the_202_waits_for_the_log(door, monkeypatch):
     """Nothing is answered while the sync is under way."""
-    gate = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    append = door.writer.append
-
-    def slow_append(arrivals):
-        asyncio.run_coroutine_threadsafe(gate.wait(), loop).result()
-        return append(arrivals)
-
-    monkeypatch.setattr(door.writer, "append", slow_append)
+    gate = threading.Event()
+    sync = os.fdatasync
+    monkeypatch.setattr(os, "fdatasync", lambda descriptor: (gate.wait(), sync(descriptor)))
     posting = asyncio.create_task(door.post(V1))
     await asyncio.sleep(0.02)
-    assert not posting.done()
+    answered, readable = posting.done(), door.recorded()
     gate.set()
+    assert (answered, readable) == (False, [])
     assert (await posting).status == 202
 
 
