@@ -67,6 +67,9 @@ class Session:
             "spark.local.dir": str(work_folder / "spark"),
             "spark.sql.warehouse.dir": str(work_folder / "warehouse"),
         }
+        if settings.master.startswith("local"):  # nobody else may talk to the driver
+            os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+            own |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         for key, value in (_SETTINGS | own).items():
             builder = builder.config(key, value)
         self.spark = builder.getOrCreate()
