@@ -388,13 +388,13 @@ async def test_events_and_malformed_requests_are_counted_by_channel(door):
     there = {"namespace": "counted", "channel": "here"}
     path = "/channels/counted/here"
     assert (await door.post(V1, b"", path)).status == 202
-    assert (await door.post(BATCHED, batch(document(), document(id="2")), path)).status == 202
+    assert (await door.post(BATCHED, batch(*(document(id=str(n)) for n in range(5))), path)).status == 202
     assert (await door.post(BATCHED, b"[]", path)).status == 202
     assert (await door.post(STRUCTURED, b"{}", path)).status == 400
-    assert metric("headrace_events_accepted_total", **there) == 3
+    assert metric("headrace_events_accepted_total", **there) == 6
     assert metric("headrace_requests_malformed_total", **there) == 1
     text = (await door.call("GET", "/metrics")).body.decode()
-    assert 'headrace_events_accepted_total{channel="here",namespace="counted"} 3.0' in text
+    assert 'headrace_events_accepted_total{channel="here",namespace="counted"} 6.0' in text
     assert 'headrace_requests_malformed_total{channel="here",namespace="counted"} 1.0' in text
 
 

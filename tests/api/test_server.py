@@ -52,15 +52,15 @@ async def test_what_another_http_client_sends(door):
     assert len(door.recorded()) == 2
 
 
-@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"])
-async def test_only_post(door, method):
+async def test_only_post(door):
     async with door.served() as url, aiohttp.ClientSession() as session:
-        async with session.request(method, url + CHANNEL) as response:
-            body = await response.read()
-            assert (response.status, response.headers["Allow"]) == (405, "POST")
-            assert bool(body) is (method != "HEAD")
-        async with session.post(url + CHANNEL, headers=V1) as response:
-            assert response.status == 202, "the connection goes on"
+        for method in ("GET", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"):
+            async with session.request(method, url + CHANNEL) as response:
+                body = await response.read()
+                assert (response.status, response.headers["Allow"]) == (405, "POST")
+                assert bool(body) is (method != "HEAD")
+            async with session.post(url + CHANNEL, headers=V1) as response:
+                assert response.status == 202, "the connection goes on"
 
 
 async def test_a_chunked_body_that_grows_beyond_the_limit(open_door):
