@@ -22,6 +22,7 @@ from tests.eventlog.arrivals import (
 from headrace.errors import LogDamaged
 from headrace.eventlog.local.frames import FRAME_HEADER, SEGMENT_HEADER, SegmentHead, pack_segment_head
 from headrace.eventlog.local.mark import Mark
+from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.segments import list_segments, segment_path
 from headrace.eventlog.local.writer import SegmentWriter
 
@@ -181,6 +182,21 @@ def test_bytes_behind_a_sealed_segment_are_damage(fresh, extra):
     with path.open("ab") as file:
         file.write(extra)
     assert refused(folder).offset == size
+
+
+@pytest.mark.parametrize("end", [None, FRAMES[3]], ids=["mark-lost", "mark-right"])
+def test_a_frame_that_is_missing_between_whole_ones_is_damage(one_segment, fresh, end):
+    lay_out, edges = one_segment
+    folder = lay_out(fresh())
+    reader = SegmentReader(folder)
+    path = segment_path(folder, 0)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: edges[1]] + whole[edges[2] :])
+    with pytest.raises(LogDamaged):
+        list(reader.read(FRAMES[1], FRAMES[3]))
+    set_end(folder, end)
+    damage = refused(folder)
+    assert (damage.path, damage.offset) == (str(path), edges[1])
 
 
 def test_a_cut_sealed_segment_is_damage(fresh):

@@ -128,13 +128,14 @@ class _MappedSegment:
             self._end = frame.first + frame.rows
 
     def _next_frame(self) -> Frame | None:
-        """Return the header of the frame behind those that were followed, if all of it is mapped."""
+        """Return the header of the frame that follows, if it stands there and all of it is mapped."""
         room = self._map.size() - self._followed - FRAME_HEADER
         if room < 0:
             return None
         self._map.seek(self._followed)
         frame = unpack_frame(self._map.read(FRAME_HEADER), self._salt)
-        return frame if frame is not None and frame.length <= room else None
+        follows = frame is not None and frame.first == self._end and frame.length <= room
+        return frame if follows else None
 
     def _batch(self, offset: int, frame: Frame) -> pa.RecordBatch:
         self._map.seek(offset)

@@ -101,7 +101,7 @@ def _damage(
         return "and this isn't the last segment"
     if durable_end is not None and end < durable_end:
         return f"but events up to position {durable_end} were accepted"
-    at = mapped.find(FRAME_MAGIC, offset + 1)
+    at = mapped.find(FRAME_MAGIC, offset)
     while at != -1:
         frame = unpack_frame(mapped[at : at + FRAME_HEADER], head.salt)
         # An event may carry a copy of a frame, of an earlier one: none that follows existed when it was sent.
