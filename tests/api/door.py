@@ -28,6 +28,10 @@ BATCHED = {"content-type": "application/cloudevents-batch+json"}
 CHANNEL = "/channels/default/default"
 
 
+NO_ANSWER = 0
+"""The status of a request that was not answered, because nobody was left to hear it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     status: int
@@ -107,6 +111,8 @@ class Door:
             "headers": raw, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8080),
         }  # fmt: skip
         await self.app(scope, receive, send)
+        if not sent:
+            return Answer(NO_ANSWER, {}, b"")
         answered = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
         return Answer(sent[0]["status"], answered, b"".join(message.get("body", b"") for message in sent[1:]))
 

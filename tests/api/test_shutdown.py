@@ -89,12 +89,6 @@ def test_an_idle_connection_does_not_hold_up_the_stop(stopped):
     assert "Finished server process" in stopped.role.output
 
 
-aborts = pytest.mark.xfail(
-    reason="the thread that reads standard input holds its lock when Python ends: SIGABRT"
-)
-
-
-@aborts
 def test_a_stop_in_order_ends_with_status_0(stopped):
     assert stopped.role.process.returncode == 0
 
@@ -117,6 +111,5 @@ def test_a_port_that_is_taken_is_refused_in_words(refused):
     assert "Traceback" not in refused.output
 
 
-@aborts
 def test_a_port_that_is_taken_is_refused_with_the_status_that_says_so(refused):
     assert refused.process.returncode == EXIT_REFUSED

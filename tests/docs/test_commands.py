@@ -28,7 +28,7 @@ class _Terminals:
         self._service.start()
         asyncio.run(self._service.wait_until_ready())
         with self.heard.open("wb") as output:
-            listen = [_BIN / "headrace", "listen", "--port", str(self._sink_port)]
+            listen = [str(_BIN / "headrace"), "listen", "--port", str(self._sink_port)]
             self._listener = subprocess.Popen(listen, stdout=output, stderr=subprocess.DEVNULL)
 
     def run(self, commands: str) -> str:

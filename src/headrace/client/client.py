@@ -119,7 +119,7 @@ class Client:
                 content = await response.read()
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise ServiceUnreachable(self._url, str(error) or type(error).__name__) from error
-        if response.status >= 300:
+        if not 200 <= response.status < 300:
             raise ServiceRefused(response.status, _problem(content))
         return content
 

@@ -109,7 +109,11 @@ class Store:
 
     def subscriptions(self) -> list[Subscription]:
         """List the subscriptions in order of their creation."""
-        query = select(SUBSCRIPTIONS).where(~SUBSCRIPTIONS.c.deleting).order_by(SUBSCRIPTIONS.c.created)
+        query = (
+            select(SUBSCRIPTIONS)
+            .where(~SUBSCRIPTIONS.c.deleting)
+            .order_by(SUBSCRIPTIONS.c.created, SUBSCRIPTIONS.c.id)
+        )
         with self._engine.connect() as connection:
             return [_from_row(row) for row in connection.execute(query)]
 
