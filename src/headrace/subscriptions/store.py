@@ -112,7 +112,7 @@ class Store:
         query = (
             select(SUBSCRIPTIONS)
             .where(~SUBSCRIPTIONS.c.deleting)
-            .order_by(SUBSCRIPTIONS.c.created, SUBSCRIPTIONS.c.id)
+            .order_by(SUBSCRIPTIONS.c.created, SUBSCRIPTIONS.c.revision)
         )
         with self._engine.connect() as connection:
             return [_from_row(row) for row in connection.execute(query)]
