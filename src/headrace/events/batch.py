@@ -1,7 +1,7 @@
 """Events in Arrow columns, the form in which the log, Spark and the matcher hold them.
 
-`to_batch` and `from_batch` are exact inverses. The columns are a file format: old segments hold them, so
-columns may be added at the end but never renamed, reordered or retyped.
+`to_batch` and `from_batch` are exact inverses. The columns are a file format: segments of the log hold them
+without saying which they are, so a change of the columns is a new version of the segments' format.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
+import zlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.eventlog.local.frames import (
+    FORMAT_VERSION,
     FRAME_HEADER,
     SEGMENT_HEADER,
     Frame,
@@ -13,9 +16,16 @@ from headrace.eventlog.local.frames import (
     unpack_frame,
     unpack_segment_head,
 )
+from headrace.events.batch import SCHEMA
 
 POSITIONS = st.integers(0, 2**62)
 SALTS = st.integers(0, 2**64 - 1)
+
+
+def test_the_columns_belong_to_the_format_version():
+    """Segments don't hold the schema. If this fails, `FORMAT_VERSION` has to grow, and old segments be read, too."""
+    fingerprint = zlib.crc32(str(SCHEMA).encode())
+    assert (FORMAT_VERSION, fingerprint) == (1, 3514155756)
 
 
 def test_everything_begins_at_a_multiple_of_eight():

@@ -8,6 +8,7 @@ import signal
 from typing import TYPE_CHECKING
 
 import uvloop
+from sqlalchemy.exc import SQLAlchemyError
 
 from headrace.delivery.dispatcher import Dispatcher
 from headrace.delivery.ledger import Ledger
@@ -54,13 +55,16 @@ async def _clear(
     dispatcher: Dispatcher, outbox: OutboxFiles, store: Store, ledger: Ledger, config: Config
 ) -> None:
     def clear_once() -> None:
-        freed = outbox.drop(ledger.cursor()) + expire_segments(
-            Layout(config.data).log, dispatcher.settled(), config.log
-        )
-        gone = store.purge(ledger.cursor())
+        cursor = ledger.cursor()
+        freed = outbox.drop(cursor)
+        freed += expire_segments(Layout(config.data).log, dispatcher.settled(), config.log)
+        gone = store.purge(cursor)
         if freed or gone:
             _log.debug("cleared %d bytes and %d ended subscriptions", freed, len(gone))
 
     while True:
         await asyncio.sleep(_CLEAR_SECONDS)
-        await asyncio.to_thread(clear_once)
+        try:
+            await asyncio.to_thread(clear_once)
+        except (OSError, SQLAlchemyError):
+            _log.exception("what nobody needs any more could not be removed; it is tried again")
