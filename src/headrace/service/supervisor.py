@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from headrace.config import write_snapshot
 from headrace.errors import ConfigError
+from headrace.eventlog.local.files import WriterLock
 from headrace.service.layout import Layout
 from headrace.service.role import EXIT_REFUSED, ROLES
 from headrace.service.states import READY, STARTING, announce, read_states
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _LONGEST_PAUSE = 30.0
+# A role that ran this long was well: its next failure is a first one again.
+_HEALTHY_SECONDS = 60.0
 # The first stop of Spark on a machine writes its class archive.
 _STOP_SECONDS = 45.0
 
@@ -39,6 +42,7 @@ class Supervisor:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._failures = dict.fromkeys(config.roles, 0)
         self._restart_at: dict[str, float] = {}
+        self._started_at: dict[str, float] = {}
         self._stop = threading.Event()
 
     def run(self, on_ready: Callable[[], None]) -> int:
@@ -67,6 +71,7 @@ class Supervisor:
                 raise ConfigError(f"there is no role {role!r}; there are: {', '.join(ROLES)}")
         try:
             self._layout.data.mkdir(parents=True, exist_ok=True)
+            self._lock = WriterLock(self._layout.data)  # before anything of a running service is touched
             shutil.rmtree(self._layout.run, ignore_errors=True)
             (self._layout.run / "metrics").mkdir(parents=True)
         except OSError as error:
@@ -79,6 +84,7 @@ class Supervisor:
         command = [sys.executable, "-m", "headrace.service.role", role, str(self._layout.run / "config.json")]
         environment = os.environ | {FOLDER_VARIABLE: str(self._layout.run / "metrics")}
         self._processes[role] = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)  # noqa: S603
+        self._started_at[role] = time.monotonic()
 
     def _await_log(self) -> bool:
         """Wait until the log exists: the other roles read it. False if it was refused."""
@@ -102,6 +108,8 @@ class Supervisor:
                 return True
             if status is not None and role not in self._restart_at:
                 announce(self._layout.run, role, STARTING)
+                if now - self._started_at[role] > _HEALTHY_SECONDS:
+                    self._failures[role] = 0
                 pause = min(2.0 ** self._failures[role], _LONGEST_PAUSE)
                 _log.error("role %s ended with status %d and starts again in %g s", role, status, pause)
                 self._failures[role] += 1
@@ -115,7 +123,7 @@ class Supervisor:
         return all(state == READY for state in read_states(self._layout.run, self._config.roles).values())
 
     def _stop_all(self) -> None:
-        """First the door, so that nothing new comes in; then the rest. None is left behind."""
+        """Tell all roles to stop; each finishes what it has begun. None is left behind."""
         for process in self._processes.values():
             process.terminate()
         deadline = time.monotonic() + _STOP_SECONDS
