@@ -57,7 +57,7 @@ def test_draws_repeated_clauses_as_often_as_they_are_written():
 
 def test_says_which_type_stands_in_the_way():
     assert 'unknown: string(ce.nested) == "x" (ce.nested is a map of 1)' in drawn({"exact": {"nested": "x"}})
-    assert "(ce.list is a list)" in drawn({"exact": {"list": "x"}})
+    assert "(ce.list is a list of 0)" in drawn({"exact": {"list": "x"}})
 
 
 def test_no_filter():

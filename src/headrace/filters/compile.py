@@ -9,7 +9,7 @@ from headrace.filters.dialects.dialect import Place, is_array
 from headrace.filters.dialects.table import parse_filter
 from headrace.filters.filter import Filter
 from headrace.filters.ir.atoms import Has
-from headrace.filters.ir.expression import all_of, atoms_of
+from headrace.filters.ir.expression import all_of, clauses_of
 from headrace.filters.limits import DEFAULT_LIMITS, Limits
 from headrace.filters.rewrites.flatten import flatten
 
@@ -41,7 +41,7 @@ def _parse(spec: object, limits: Limits) -> Expression:
 
 
 def _check_size(expression: Expression, limits: Limits) -> None:
-    count = sum(not isinstance(atom, Has) for atom in atoms_of(expression))
+    count = sum(not isinstance(atom, Has) for atom in clauses_of(expression))
     if count > limits.atoms:
         problem = f"{count} comparisons are more than the limit `atoms` of {limits.atoms}"
         raise FilterError(problem, path="filters", limit="atoms")
