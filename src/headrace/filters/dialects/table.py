@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from headrace.filters.dialects import subscriptions
+from headrace.filters.dialects import cel, subscriptions
 
 if TYPE_CHECKING:
     from headrace.filters.dialects.dialect import Dialect, Place
@@ -20,6 +20,8 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
         "all": subscriptions.parse_all,
         "any": subscriptions.parse_any,
         "not": subscriptions.parse_not,
+        "cel": cel.parse_cel,
+        "expression": cel.parse_cel,
     }
 )
 
