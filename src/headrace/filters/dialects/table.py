@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from headrace.filters.dialects import cel, subscriptions
+from headrace.filters.dialects import cel, streamer, subscriptions, trigger
 
 if TYPE_CHECKING:
     from headrace.filters.dialects.dialect import Dialect, Place
@@ -22,6 +22,9 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
         "not": subscriptions.parse_not,
         "cel": cel.parse_cel,
         "expression": cel.parse_cel,
+        "attributes": trigger.parse_attributes,
+        "sourceAndType": trigger.parse_source_and_type,
+        "streamer": streamer.parse_streamer,
     }
 )
 
