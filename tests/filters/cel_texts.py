@@ -9,8 +9,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from headrace.errors import FilterError
 from headrace.events.batch import Arrival, Recorded
 from headrace.events.event import Event
+from headrace.filters import Filter, compile_filter
 
 seeds = st.integers(0, 2**64)
 
@@ -156,5 +158,14 @@ OPTIONAL: dict[str, list[Any]] = {
     "datacontenttype": ["application/json", "application/json", "text/plain", "application/x+json; a=b"],
 }
 
+
+def compiled(seed: int) -> Filter | None:
+    try:
+        return compile_filter({"cel": Grower(seed).condition(3)})
+    except FilterError:
+        return None
+
+
+cel_filters = seeds.map(compiled).filter(lambda each: each is not None)
 cel_texts = seeds.map(lambda seed: Grower(seed).condition(3))
 data_events = seeds.map(lambda seed: Grower(seed).event())

@@ -3,7 +3,18 @@
 from hypothesis import strategies as st
 
 from headrace.events.event import Event
-from headrace.filters.ir.atoms import Comparison, EndsWith, Has, Operator, StartsWith
+from headrace.filters.ir.atoms import (
+    Comparison,
+    Contains,
+    EndsWith,
+    Has,
+    Includes,
+    Matches,
+    MatchesGlob,
+    OneOf,
+    Operator,
+    StartsWith,
+)
 from headrace.filters.ir.expression import And, Constant, Not, Or
 from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import Path, Text
@@ -70,6 +81,11 @@ atoms = st.one_of(
     st.builds(Comparison, operands, st.sampled_from(Operator), literals),
     st.builds(StartsWith, operands, texts),
     st.builds(EndsWith, operands, texts),
+    st.builds(Contains, operands, texts),
+    st.builds(OneOf, operands, st.lists(literals, max_size=3).map(tuple)),
+    st.builds(Includes, operands, literals),
+    st.builds(Matches, operands, st.sampled_from(["", "^a", "b$", "[ab]+4", "."])),
+    st.builds(MatchesGlob, operands, st.sampled_from(["", "*", "a*", "?", "*[!a]", "a[ab]"])),
 )
 expressions = st.recursive(
     atoms | st.booleans().map(Constant),
