@@ -94,9 +94,9 @@ def parts_of(expression: Expression) -> tuple[Expression, ...]:
 
 
 def nodes_of(expression: Expression) -> Iterator[Expression]:
-    """Yield the expression and everything inside it, terms included, without recursion."""
+    """Yield the expression and everything inside it, terms included, from left to right."""
     waiting = [expression]
     while waiting:
         node = waiting.pop()
         yield node
-        waiting.extend(parts_of(node))
+        waiting.extend(reversed(parts_of(node)))
