@@ -3,6 +3,7 @@
 from hypothesis import strategies as st
 
 from headrace.events.event import Event
+from headrace.filters.dialects.table import DIALECTS
 from headrace.filters.ir.atoms import (
     Comparison,
     Contains,
@@ -104,11 +105,11 @@ json_values = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(
-            st.sampled_from(["exact", "prefix", "suffix", "all", "any", "not", "sql", "type", ""])
-            | st.text(),
+            st.sampled_from([*DIALECTS, "sql", "type", "source", "subject", "a.b", ""]) | st.text(),
             inner,
             max_size=2,
         )
+        | st.fixed_dictionaries({"field": inner, "op": inner | st.sampled_from(["==", "in"]), "value": inner})
     ),
     max_leaves=20,
 )
