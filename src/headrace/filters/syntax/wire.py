@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import TypeAlias
 
 Field: TypeAlias = "tuple[int, int | bytes]"
 
 _VARINT, _FIXED64, _BYTES = 0, 1, 2
 
 
-def fields(message: bytes) -> Iterator[Field]:
-    """Yield the fields of a message in their order: numbers as unsigned integers, the rest as bytes."""
+def fields(message: bytes) -> list[Field]:
+    """Return the fields of a message in their order: numbers as unsigned integers, the rest as bytes."""
+    found: list[Field] = []
     position, end = 0, len(message)
     while position < end:
-        tag, position = _varint(message, position)
-        number, wire_type = tag >> 3, tag & 7
-        value: int | bytes
+        tag, position = message[position], position + 1
+        if tag >= 0x80:
+            tag, position = _varint(message, position - 1)
+        wire_type = tag & 7
+        if wire_type == _FIXED64:
+            found.append((tag >> 3, message[position : position + 8]))
+            position += 8
+            continue
+        number, position = message[position], position + 1
+        if number >= 0x80:
+            number, position = _varint(message, position - 1)
         if wire_type == _VARINT:
-            value, position = _varint(message, position)
+            found.append((tag >> 3, number))
         elif wire_type == _BYTES:
-            length, start = _varint(message, position)
-            position = start + length
-            value = message[start:position]
-        elif wire_type == _FIXED64:
-            value, position = message[position : position + 8], position + 8
+            found.append((tag >> 3, message[position : position + number]))
+            position += number
         else:
             raise ValueError(f"wire type {wire_type} has no place in a syntax tree")
-        yield number, value
+    return found
 
 
 def signed(number: int) -> int:
@@ -45,9 +48,6 @@ def double(value: bytes) -> float:
 
 
 def _varint(message: bytes, position: int) -> tuple[int, int]:
-    byte = message[position]
-    if byte < 0x80:
-        return byte, position + 1
     number, shift = 0, 0
     while True:
         byte = message[position]
