@@ -69,7 +69,7 @@ class Grower:
     def value(self, depth: int, names: tuple[str, ...] = ()) -> str:
         pick = self.random.choice
         if depth == 0 or self.random.random() < 0.4:
-            name = pick(names) if names and self.random.random() < 0.6 else pick(VARIABLES)
+            name = pick(names) if names and self.random.random() < 0.7 else pick(VARIABLES)
             return pick([name, name, f"dyn({name}).a", self.literal(), f"dyn({self.literal()})"])
         value = [self.value(depth - 1, names) for _ in range(3)]
         return pick(
@@ -111,13 +111,14 @@ class Grower:
         part = [self.condition(depth - 1, names) for _ in range(3)]
         variable = "xyz"[len(names)] if len(names) < 2 else ""
         body = self.condition(depth - 1, (*names, variable)) if variable else part[1]
+        over = pick(["data.l", "data.l", f"dyn({self.value(1, names)})"])
         return pick(
             [
                 f"!({part[0]})",
                 f"({part[0]}) && ({part[1]})",
                 f"({part[0]}) || ({part[1]})",
                 f"dyn({part[0]}) ? dyn({part[1]}) : dyn({part[2]})",
-                f"dyn({self.value(1, names)}).{pick(['all', 'exists', 'exists_one'])}({variable or 'w'}, {body})",
+                f"{over}.{pick(['all', 'exists', 'exists_one'])}({variable or 'w'}, {body})",
             ]
         )
 
@@ -139,6 +140,8 @@ class Grower:
         }
         attributes |= {name: pick(values) for name, values in OPTIONAL.items() if self.random.random() < 0.5}
         document = {key: self.json(2) for key in KEYS if self.random.random() < 0.6}
+        if self.random.random() < 0.6:
+            document["l"] = [pick(ELEMENTS) for _ in range(pick(range(4)))]
         data = pick([json.dumps(document), json.dumps(document), json.dumps(self.json(2)), "", "{", None])
         event = Event(attributes=attributes, data=None if data is None else data.encode())
         if self.random.random() < 0.5:
@@ -149,6 +152,7 @@ class Grower:
 KEYS = ("a", "b", "s", "l", "m", "é", "in", "a b")
 SCALARS = [None, True, False, 0, 1, -1, 2, 42, 2**63 - 1, 2**63, 2**70, -(2**63), 9007199254740993, 1.5, 1.0, -0.0,
            "", "a", "ab", "b", "42", "é", "true", "2020-01-01T00:00:00Z", "1s", "1.5", "x\ny"]  # fmt: skip
+ELEMENTS = [1, 1, 2, 2.0, "a", True, False, {"a": 1}, {"a": True}, {"a": False}]
 OPTIONAL: dict[str, list[Any]] = {
     "subject": ["", "a", "ab"],
     "count": [0, 1, 42, True, "42"],

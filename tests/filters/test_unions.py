@@ -21,6 +21,10 @@ UNIONS = [
         ["ce.type == 'a' && data.b > 1", "ce.type == 'c' && data.b > 1"],
         'ce.type in ["a", "c"] && data.b > 1',
     ),
+    (
+        ["data.b > 1 && ce.type == 'a'", "data.b > 1 && ce.type == 'c'", "data.b > 2 && ce.type == 'd'"],
+        'ce.type in ["a", "c"] && data.b > 1 || ce.type == "d" && data.b > 2',
+    ),
     (["data.a == 1", "true"], "true"),
     (["data.a", "!data.a"], "data.a || !data.a"),
 ]

@@ -13,7 +13,7 @@ from headrace.filters.ir.atoms import Has
 from headrace.filters.ir.expression import And, Constant, Not, Or, all_of, nodes_of, parts_of
 from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import Path, Text
-from headrace.filters.ir.terms import HasKey, Local, Select, TypeName
+from headrace.filters.ir.terms import HasKey, Local, Macro, Select, TypeName
 from headrace.filters.limits import DEFAULT_LIMITS, Limits
 from headrace.filters.rewrites.flatten import flatten
 from headrace.filters.syntax.parser import is_readable
@@ -50,10 +50,23 @@ def _parse(spec: object, limits: Limits, notes: list[str]) -> Expression:
 
 
 def _check_size(expression: Expression, limits: Limits) -> None:
-    count = sum(not isinstance(node, _FREE) for node in nodes_of(expression))
-    if count > limits.atoms:
-        problem = f"{count} comparisons are more than the limit `atoms` of {limits.atoms}"
-        raise FilterError(problem, path="filters", limit="atoms")
+    nodes = list(nodes_of(expression))
+    _check_count("atoms", "comparisons", sum(not isinstance(node, _FREE) for node in nodes), limits.atoms)
+    macros = [node for node in nodes if isinstance(node, Macro)]
+    _check_count("macros", "macros", len(macros), limits.macros)
+    for macro in macros:
+        inside = sum(1 for body in macro.bodies for _ in nodes_of(body))
+        _check_count("body", "nodes in the body of a macro", inside, limits.body)
+    _check_text(expression, limits)
+
+
+def _check_count(limit: str, what: str, count: int, most: int) -> None:
+    if count > most:
+        problem = f"{count} {what} are more than the limit `{limit}` of {most}"
+        raise FilterError(problem, path="filters", limit=limit)
+
+
+def _check_text(expression: Expression, limits: Limits) -> None:
     text = write_cel(expression)
     if len(text) > limits.expression:
         problem = (

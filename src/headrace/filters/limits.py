@@ -12,7 +12,8 @@ class Limits:
     `depth`: filters nested in filters, the outermost counted. `atoms`: comparisons, calls and operations in
     the filter, without the presence tests that guard them. `length`: characters of one text, a value or a name.
     `expression`: characters of an expression, and of the CEL text that any filter becomes; at most 100,000, which
-    is as much as Google's parser reads. `macros`: macros inside macros. `pattern`: the size of a regular
+    is as much as Google's parser reads. `macros`: macros in the filter, and `body`: nodes inside one of them, so that
+    the filter evaluates at most `macros` x `body` x 10,000 nodes in loops. `pattern`: the size of a regular
     expression's program, as RE2 counts it. `alternatives`: conjunctions that a filter may become where
     a back end needs it in disjunctive form.
     """
@@ -21,7 +22,8 @@ class Limits:
     atoms: int = 1000
     length: int = 10_000
     expression: int = 100_000
-    macros: int = 3
+    macros: int = 4
+    body: int = 100
     pattern: int = 2000
     alternatives: int = 1000
 

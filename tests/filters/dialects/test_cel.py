@@ -151,7 +151,12 @@ OVER_LIMITS = [
     ("data.a == 1 || " * 10_000 + "true", "expression", "limit `expression` of 100000"),
     ("(" * 40 + "true" + ")" * 40, "depth", "limit `depth`"),
     ("data" + ".a" * 40, "depth", "limit `depth`"),
-    ("data.l.all(a, a.all(b, b.all(c, c.all(d, d))))", "macros", "limit `macros` of 3"),
+    (
+        "data.l.all(a, a.all(b, b.all(c, c.all(d, d.all(e, e)))))",
+        "macros",
+        "5 macros are more than the limit `macros`",
+    ),
+    ("data.l.all(a, " + " || ".join(["a == 1"] * 40) + ")", "body", "the limit `body` of 100"),
     ("data.s.matches('a{1000}b{1000}')", "pattern", "limit `pattern` of 2000"),
     (" || ".join(f"data.a == {i}" for i in range(1001)), "atoms", "1001 comparisons"),
     (

@@ -1,10 +1,13 @@
 """Every rewrite keeps the three-valued meaning, of trees of atoms and of whole CEL expressions."""
 
+from itertools import product
+
 import pytest
 from hypothesis import given, settings
 from tests.filters.cel_texts import cel_filters, data_events
 from tests.filters.strategies import expressions, odd_events
 
+from headrace.filters import compile_filter
 from headrace.filters.backends.reference import evaluate
 from headrace.filters.ir.expression import And, Constant, Not, Or
 from headrace.filters.rewrites.deduplicate import deduplicate
@@ -16,7 +19,7 @@ from headrace.filters.variables import variables_of
 
 
 def spread(expression):
-    return distribute(push_negations(expression), 8).expression
+    return distribute(push_negations(expression), 3).expression
 
 
 every_rewrite = pytest.mark.parametrize("rewrite", [flatten, fold, push_negations, deduplicate, spread])
@@ -43,6 +46,16 @@ def test_keeps_the_meaning_of_expressions(rewrite, filter_, event):
 def test_is_idempotent(rewrite, expression):
     once = rewrite(expression)
     assert rewrite(once) == once
+
+
+@pytest.mark.parametrize(
+    "elements", [each for size in range(4) for each in product([1, 3, "a"], repeat=size)]
+)
+@pytest.mark.parametrize("macro", ["all", "exists"])
+def test_negations_go_into_macros(macro, elements):
+    expression = compile_filter({"cel": f"!data.{macro}(x, x < 2)"}).expression
+    variables = {"data": list(elements)}
+    assert evaluate(push_negations(expression), variables) is evaluate(expression, variables)
 
 
 def read_as_false(expression, variables):

@@ -68,12 +68,11 @@ def _text(body: object, place: Place) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Turns syntax into nodes. `locals` are the variables of the macros around; `macros` how many these are."""
+    """Turns syntax into nodes. `locals` are the variables of the macros around."""
 
     parsed: Parsed
     place: Place
     locals: frozenset[str] = field(default_factory=frozenset)
-    macros: int = 0
 
     def read(self, node: Syntax) -> Expression:
         match node:
@@ -138,10 +137,7 @@ class _Reader:
         variable, *bodies = node.arguments
         if not isinstance(variable, Ident):
             raise self.parsed.fault(f"{node.function}() names its variable first", variable)
-        if self.macros == self.place.limits.macros:
-            problem = f"macros nest deeper than the limit `macros` of {self.place.limits.macros}"
-            raise self.parsed.fault(problem, node, limit="macros")
-        inner = replace(self, locals=self.locals | {variable.name}, macros=self.macros + 1)
+        inner = replace(self, locals=self.locals | {variable.name})
         conditions = len(bodies) if node.function != "map" else len(bodies) - 1
         read = inner._read_all(bodies)  # noqa: SLF001 -- of the same class
         settled = tuple(
