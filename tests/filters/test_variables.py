@@ -51,6 +51,19 @@ def test_what_is_not_json_is_unknown(data):
     assert not compile_filter({"cel": "!has(data.a)"}).matches(event(data))
 
 
+def test_data_may_nest_a_hundred_levels():
+    def nested(levels):
+        return event(b'{"a":' * levels + b"1" + b"}" * levels)
+
+    whole = compile_filter({"cel": "data != 1 && size(data.a) == 1"})
+    assert whole.matches(nested(100))
+    assert not whole.matches(nested(101))
+    assert not whole.matches(nested(900))
+    assert compile_filter({"cel": "size(data) == 1000"}).matches(
+        event(b"[" + b",".join([b"[]"] * 1000) + b"]")
+    )
+
+
 def test_the_base64_of_an_old_event_is_what_it_stands_for():
     text = base64.b64encode(b'{"a": 1}')
     old = {"specversion": "0.3", "datacontentencoding": "base64", "datacontenttype": "application/json"}

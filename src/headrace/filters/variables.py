@@ -3,12 +3,12 @@
 | variable | what it is | unknown where |
 |---|---|---|
 | `ce` | the map of attributes and extensions | never |
-| `data` | the data, parsed, where its content type is JSON or not stated | it is absent, not JSON, malformed |
+| `data` | the data, parsed, if its content type is JSON or not stated | it is absent, not JSON, malformed, too deep |
 | `collection`, `tenant` | the channel's name and its namespace | the event is in no log yet |
 | `publishTime` | when the log took the event, in milliseconds since the epoch | the event is in no log yet |
 | `eventTime` | `ce.time` in milliseconds since the epoch | there is none |
 
-The name `type` is read as `ce.type`.
+The name `type` is read as `ce.type`. Data is too deep above 100 levels of arrays and objects.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ NAMES = ("ce", "data", "collection", "tenant", "publishTime", "eventTime")
 
 _read_json = msgspec.json.Decoder().decode
 _MISSING = object()
+_DEEPEST = 100
 
 
 def variables_of(event: Event | Recorded) -> Variables:
@@ -77,10 +78,13 @@ def _data(event: Event, _: Recorded | None) -> Any:
     if event.data is None or not _is_json(event):
         return _MISSING
     meant = bytes_meant(event)
+    data = event.data if meant is None else meant
     try:
-        return _parse(event.data if meant is None else meant)
+        value = _parse(data)
     except (ValueError, RecursionError):
         return _MISSING
+    may_be_deep = data.count(b"[") + data.count(b"{") > _DEEPEST
+    return _MISSING if may_be_deep and _is_too_deep(value) else value
 
 
 def _is_json(event: Event) -> bool:
@@ -97,6 +101,18 @@ def _parse(data: bytes) -> Any:
         value = json.loads(data.decode(), parse_constant=_refuse)
         msgspec.json.encode(value)
         return value
+
+
+def _is_too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(_DEEPEST + 1):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, list | dict)
+            for inner in (each if isinstance(each, list) else each.values())
+        ]
+    return bool(level)
 
 
 def _refuse(constant: str) -> NoReturn:

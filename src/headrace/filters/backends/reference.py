@@ -100,7 +100,7 @@ def _truth(expression: Expression, scope: Scope) -> Truth:
         case _:
             try:
                 value = _value(expression, scope)
-            except Fault:
+            except (Fault, RecursionError):
                 return UNKNOWN
             return value if value is True or value is False else UNKNOWN
 
