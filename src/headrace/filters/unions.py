@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from headrace.errors import FilterError
 from headrace.filters.backends.cel import write_cel
 from headrace.filters.ir.atoms import Comparison, Has, OneOf, Operator
 from headrace.filters.ir.expression import Constant, all_of, any_of
@@ -16,6 +17,7 @@ from headrace.filters.rewrites.distribute import distribute
 from headrace.filters.rewrites.flatten import flatten
 from headrace.filters.rewrites.fold import fold
 from headrace.filters.rewrites.negate import push_negations
+from headrace.filters.sizes import check_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,9 +45,9 @@ class Union:
 
 
 def union(filters: Iterable[Filter], *, longest: int = LONGEST) -> Union:
-    """Join filters into one simplified expression whose CEL text has at most `longest` characters.
+    """Join filters into one simplified expression: a filter itself, with at most `longest` characters of CEL.
 
-    Where the exact one is longer it is widened step by step, never narrowed, in the end to `true`.
+    Where the exact one is larger it is widened step by step, never narrowed, in the end to `true`.
     """
     expressions = dict.fromkeys(each.expression for each in filters)
     exact = [each for expression in expressions for each in _alternatives(expression)]
@@ -53,9 +55,17 @@ def union(filters: Iterable[Filter], *, longest: int = LONGEST) -> Union:
     present = [_presence(each) for each in weaker]
     for widened, alternatives in ((False, exact), (True, weaker), (True, present)):
         expression = _joined(alternatives)
-        if len(write_cel(expression)) <= longest:
+        if _fits(expression, longest):
             return Union(expression, widened)
     return Union(Constant(value=True), widened=True)
+
+
+def _fits(expression: Expression, longest: int) -> bool:
+    try:
+        check_size(expression, replace(DEFAULT_LIMITS, expression=longest))
+    except FilterError:
+        return False
+    return True
 
 
 def _alternatives(expression: Expression) -> tuple[Alternative, ...]:

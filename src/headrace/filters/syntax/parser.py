@@ -19,9 +19,6 @@ from headrace.filters.syntax.trees import Syntax, read_positions, read_tree
 if TYPE_CHECKING:
     from headrace.filters.dialects.dialect import Place
 
-MOST_CHARACTERS = 100_000
-"""No parser of Google's reads more."""
-
 _MACROS = "[has, all, exists, exists_one, map, filter]"
 _CONTAINER = "f"
 _FAULT = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*)")
