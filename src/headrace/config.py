@@ -78,6 +78,8 @@ def effective_values(
         if value is not None:
             _set(values, key, value, "command line")
     data = str(Path(values["data"].value).absolute())
+    if "?" in data:
+        raise ConfigError(f"the data folder {data!r} has a question mark in its name, which a database URL can't have")
     return {key: _with_data(each, data) for key, each in values.items()} | {
         "data": Value(data, values["data"].origin)
     }
@@ -92,7 +94,12 @@ def build(values: Values) -> Config:
     try:
         return msgspec.convert(nested, Config, dec_hook=lambda kind, value: kind(value))
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{error}; `headrace config` shows where each value comes from") from None
+        problem, _, place = str(error).partition(" - at `$.")
+        key = place.rstrip("`").partition("[")[0]
+        if key not in values:
+            raise ConfigError(str(error)) from None
+        value, origin = values[key].value, values[key].origin
+        raise ConfigError(f"{origin} sets {key} to {value!r}, which can't be used: {problem}") from None
 
 
 def _flatten(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

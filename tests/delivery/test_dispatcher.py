@@ -228,30 +228,26 @@ async def test_the_cursor_never_passes_what_is_not_settled(office):
     assert len(sink.requests) == 21
 
 
-async def test_what_waits_keeps_its_events(office, tmp_path):
+async def test_what_waits_keeps_its_events(tmp_path):
     """The cursor goes on, retention runs, and the event of a retry is still there."""
-    office.close()
     office = Office(tmp_path, segment_bytes=1)  # a segment per commit
     heal = asyncio.Event()
     keep_nothing = LogSettings(1, 1, retention_seconds=-1.0, retention_bytes=0)
-    try:
-        async with (
-            RawSink(lambda request: answer(200 if request["ce-id"] != "3" or heal.is_set() else 500)) as sink,
-            office.delivering(retries=1000, backoff_max_seconds=0.02) as dispatcher,
-        ):
-            subscription = office.subscribe(sink.url)
-            for number in range(8):
-                office.send([sample(number)], subscription)
-            await eventually(lambda: office.ledger.cursor() == 8)
-            assert dispatcher.settled() == 3
-            OutboxFiles(tmp_path / "outbox").drop(office.ledger.cursor())
-            expire_segments(tmp_path / "log", dispatcher.settled(), keep_nothing)
-            assert list_segments(tmp_path / "log")[0].first == 3
-            heal.set()
-            await eventually(lambda: office.settled() and dispatcher.settled() == 8)
-    finally:
-        office.close()
-        office.store = Ledger(f"sqlite:///{tmp_path}/delivery.db")  # type: ignore[assignment]
+    async with (
+        RawSink(lambda request: answer(200 if request["ce-id"] != "3" or heal.is_set() else 500)) as sink,
+        office.delivering(retries=1000, backoff_max_seconds=0.02) as dispatcher,
+    ):
+        subscription = office.subscribe(sink.url)
+        for number in range(8):
+            office.send([sample(number)], subscription)
+        await eventually(lambda: office.ledger.cursor() == 8)
+        assert dispatcher.settled() == 3
+        OutboxFiles(tmp_path / "outbox").drop(office.ledger.cursor())
+        expire_segments(tmp_path / "log", dispatcher.settled(), keep_nothing)
+        assert list_segments(tmp_path / "log")[0].first == 3
+        heal.set()
+        await eventually(lambda: office.settled() and dispatcher.settled() == 8)
+    office.close()
 
 
 class MovingLedger(Ledger):

@@ -39,7 +39,9 @@ class Desk:
 @pytest.fixture
 async def desk(tmp_path):
     ledger = Ledger(f"sqlite:///{tmp_path}/delivery.db")
-    yield Desk(ledger)
+    desk = Desk(ledger)
+    yield desk
+    desk.gate.set()
     ledger.close()
 
 

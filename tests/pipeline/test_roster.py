@@ -61,7 +61,7 @@ def test_a_subscription_without_a_position_gets_one_from_the_pipeline(deployment
     roster = _roster(deployment)
     seen = []
 
-    def end_of_log() -> int:
+    def end_of_log():
         """Runs inside create, after the row was committed: the pipeline comes first."""
         deployment.append("between")
         seen.append(load_roster(roster.current(0)))

@@ -73,7 +73,8 @@ def test_events_are_routed_as_subscriptions_come_and_go(deployment, monkeypatch)
         _wait_for_coverage(deployment, deployment.writer.end)
 
         # A batch that fails is repeated from where the outbox ends, by a new query.
-        write, failures = deployment.outbox.write, []
+        failures: list[object] = []
+        write = deployment.outbox.write
 
         def fail_once(*arguments):
             if not failures:

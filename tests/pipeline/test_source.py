@@ -4,6 +4,7 @@ import pickle
 from pathlib import Path
 
 import pytest
+from pyspark.sql.types import StructType
 
 from headrace.pipeline.source import WARM_UP_TICKS, LogSource
 
@@ -21,7 +22,7 @@ def reader(deployment):
         "poll": "0.001",
         "tick": "1000",
     }
-    return LogSource(options).streamReader(None)
+    return LogSource(options).streamReader(StructType())
 
 
 def _warm(position: int) -> dict[str, int]:

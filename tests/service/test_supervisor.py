@@ -76,7 +76,9 @@ async def _refuses_a_second_service(service) -> None:
             "--role",
             "http",
         ]
-        ended = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=30)
+        ended = await asyncio.to_thread(
+            subprocess.run, command, capture_output=True, text=True, timeout=30, check=False
+        )
         assert ended.returncode == EXIT_REFUSED
         assert words in ended.stderr
 
@@ -93,6 +95,6 @@ async def test_roles_stop_when_their_supervisor_is_gone(make_service):
 
 def test_an_unknown_role_is_refused(tmp_path):
     command = [sys.executable, "-m", "headrace", "up", "--data", str(tmp_path), "--role", "cook"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert ended.returncode == 1
     assert "there is no role 'cook'" in ended.stderr

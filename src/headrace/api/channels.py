@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING
+
+from sqlalchemy.exc import SQLAlchemyError
 
 if TYPE_CHECKING:
     from headrace.subscriptions.channel import ChannelName
     from headrace.subscriptions.store import Store
+
+_log = logging.getLogger(__name__)
 
 
 class KnownChannels:
@@ -26,10 +31,13 @@ class KnownChannels:
 
     async def follow(self, seconds: float) -> None:
         """Keep up with the store, for ever."""
-        revision = await asyncio.to_thread(self._store.revision)
+        revision = -1
         while True:
             await asyncio.sleep(seconds)
-            seen = await asyncio.to_thread(self._store.revision)
-            if seen != revision:
-                revision = seen
-                await self.refresh()
+            try:
+                seen = await asyncio.to_thread(self._store.revision)
+                if seen != revision:
+                    await self.refresh()
+                    revision = seen
+            except SQLAlchemyError:
+                _log.exception("the store can't be read; channels stay as they were known")

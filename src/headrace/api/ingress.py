@@ -41,6 +41,10 @@ _HOST = re.compile(r"([^.:]+)-kn-channel\.([^.:]+)[.:]?.*")
 _EVENT_OVERHEAD = 512  # what an event weighs in memory besides its data, roughly
 
 
+class ClientGone(Exception):
+    """The connection was closed before the request was complete."""
+
+
 class Ingress:
     """Takes events for all channels. For one event loop."""
 
@@ -58,9 +62,11 @@ class Ingress:
         path: str = scope["path"]
         if path.startswith("/channels/"):
             found = _PATH.fullmatch(path)
-            return ChannelName(found[1], found[2]) if found else ChannelName("", path)
+            return (
+                ChannelName(found[1], found[2]) if found else ChannelName(path.removeprefix("/channels/"), "")
+            )
         if path in ("/", ""):
-            host = next((value for name, value in scope["headers"] if name == b"host"), b"")
+            host = next((value.lower() for name, value in scope["headers"] if name == b"host"), b"")
             if b"-kn-channel." in host:
                 found = _HOST.fullmatch(host.decode("latin-1"))
                 return ChannelName(found[2], found[1]) if found else None
@@ -75,9 +81,16 @@ class Ingress:
             return
         try:
             await self._accept(channel, scope["headers"], receive)
+        except ClientGone:
+            REFUSED.labels("none").inc()  # nobody is left to answer
         except HeadraceError as error:
             self._count(channel, error)
             await _answer(send, status_of(error), body_of(error), headers_of(error))
+        except Exception:
+            REFUSED.labels("500").inc()
+            detail = "the service failed on this request; its log says why"
+            await _answer(send, 500, problem(500, "internal", detail), {})
+            raise  # the server logs it
         else:
             await _answer(send, 202, b"", {})
 
@@ -92,7 +105,7 @@ class Ingress:
             while True:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    raise InvalidEvent(["the connection was closed before the request was complete"])
+                    raise ClientGone
                 chunks.append(message.get("body", b""))
                 size += len(chunks[-1])
                 self._hold(len(chunks[-1]))

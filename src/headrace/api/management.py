@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from headrace.api.channels import KnownChannels
     from headrace.subscriptions.store import Store
 
+    _Handler = Callable[[Request], Awaitable[Response]]
+
 _MAX_DOCUMENT = 1 << 20
 
 
@@ -46,18 +48,17 @@ class Management:
 
     def routes(self) -> list[Route]:
         """List what is served, and by which methods."""
+        served: dict[str, dict[str, _Handler]] = {
+            "/subscriptions": {"GET": self.subscriptions, "POST": self.subscribe},
+            "/subscriptions/{id}": {"GET": self.subscription, "DELETE": self.unsubscribe},
+            "/api/channels": {"GET": self.list_channels, "POST": self.create_channel},
+            "/api/channels/{namespace}/{name}": {"GET": self.channel, "DELETE": self.delete_channel},
+            "/healthz": {"GET": self.health},
+            "/readyz": {"GET": self.readiness},
+            **({"/metrics": {"GET": self.metrics}} if self._metrics else {}),
+        }
         return [
-            Route("/subscriptions", self.subscribe, methods=["POST"]),
-            Route("/subscriptions", self.subscriptions, methods=["GET"]),
-            Route("/subscriptions/{id}", self.subscription, methods=["GET"]),
-            Route("/subscriptions/{id}", self.unsubscribe, methods=["DELETE"]),
-            Route("/api/channels", self.create_channel, methods=["POST"]),
-            Route("/api/channels", self.list_channels, methods=["GET"]),
-            Route("/api/channels/{namespace}/{name}", self.channel, methods=["GET"]),
-            Route("/api/channels/{namespace}/{name}", self.delete_channel, methods=["DELETE"]),
-            Route("/healthz", self.health, methods=["GET"]),
-            Route("/readyz", self.readiness, methods=["GET"]),
-            *([Route("/metrics", self.metrics, methods=["GET"])] if self._metrics else []),
+            Route(path, _by_method(handlers), methods=list(handlers)) for path, handlers in served.items()
         ]
 
     async def subscribe(self, request: Request) -> Response:
@@ -126,6 +127,15 @@ class Management:
         """Show all metrics."""
         text = await asyncio.to_thread(exposition)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _by_method(handlers: Mapping[str, _Handler]) -> _Handler:
+    """One route per path, or the `Allow` of a refusal would name the methods of one route only."""
+
+    async def answer(request: Request) -> Response:
+        return await handlers["GET" if request.method == "HEAD" else request.method](request)
+
+    return answer
 
 
 async def on_error(_: Request, error: Exception) -> Response:

@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
+
+_Port = Annotated[int, Meta(ge=0, le=65535)]
+_Bytes = Annotated[int, Meta(ge=1)]
+_Events = Annotated[int, Meta(ge=0)]
+_Seconds = Annotated[int, Meta(ge=0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,10 +18,10 @@ class ApiSettings:
     """Where to listen, and how much to take."""
 
     host: str
-    port: int
-    max_event_bytes: int
-    max_batch_bytes: int
-    max_inflight_bytes: int
-    max_backlog_events: int
-    shutdown_seconds: int
+    port: _Port
+    max_event_bytes: _Bytes
+    max_batch_bytes: _Bytes
+    max_inflight_bytes: _Bytes
+    max_backlog_events: _Events
+    shutdown_seconds: _Seconds
     metrics: bool

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 import msgspec
-from rich.console import Console
-from rich.table import Table
 
 from headrace.cli import options
+from headrace.cli.tables import print_table
 from headrace.config import DEFAULTS, build, effective_values
 
 if TYPE_CHECKING:
@@ -38,7 +37,6 @@ def config(defaults: bool, data: str | None, config_file: Path | None, as_json: 
     if as_json:
         click.echo(msgspec.json.encode({key: each.value for key, each in values.items()}))
         return
-    table = Table("setting", "value", "from", box=None, header_style="bold", pad_edge=False)
-    for key, each in values.items():
-        table.add_row(key, str(each.value), each.origin)
-    Console().print(table)
+    print_table(
+        ["setting", "value", "from"], [[key, str(each.value), each.origin] for key, each in values.items()]
+    )

@@ -87,19 +87,19 @@ def _spark(_: Config) -> _Finding:
 
 
 def _spark_runs(config: Config) -> _Finding:
-    from headrace.pipeline.session import start_session  # loads Spark, which takes a second
+    from headrace.pipeline.session import Session  # loads Spark, which takes a second
 
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         try:
-            session, _ = start_session(config.pipeline, Path(scratch))
-            rows = session.range(3).count()
+            session = Session(config.pipeline, Path(scratch))
+            rows, version = session.spark.range(3).count(), session.spark.version
             session.stop()
         except Exception as error:  # noqa: BLE001  whatever it is, the user should read it
             return _Finding(False, "Spark doesn't run", str(error))
     took = time.monotonic() - began
     return _Finding(
-        rows == 3, f"Spark {session.version} ran a job, {took:.0f} s with its start", "See the output above."
+        rows == 3, f"Spark {version} ran a job, {took:.0f} s with its start", "See the output above."
     )
 
 

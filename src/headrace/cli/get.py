@@ -7,10 +7,9 @@ from typing import Any
 
 import click
 import msgspec
-from rich.console import Console
-from rich.table import Table
 
 from headrace.cli import options
+from headrace.cli.tables import print_table
 from headrace.client import Client
 
 
@@ -33,12 +32,12 @@ def get(kind: str, subscription_id: str | None, url: str, as_json: bool) -> None
     if as_json or subscription_id is not None:
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
     elif kind == "channels":
-        _print(
+        print_table(
             ["namespace", "name", "url"], [[each["namespace"], each["name"], each["url"]] for each in found]
         )
     else:
         rows = [[each["id"], each["config"]["channel"], each["sink"], _filters(each)] for each in found]
-        _print(["id", "channel", "sink", "filters"], rows)
+        print_table(["id", "channel", "sink", "filters"], rows)
 
 
 async def _fetch(kind: str, subscription_id: str | None, url: str) -> Any:
@@ -50,10 +49,3 @@ async def _fetch(kind: str, subscription_id: str | None, url: str) -> Any:
 
 def _filters(subscription: dict[str, Any]) -> str:
     return msgspec.json.encode(subscription["filters"]).decode() if subscription["filters"] else "all events"
-
-
-def _print(headings: list[str], rows: list[list[str]]) -> None:
-    table = Table(*headings, box=None, header_style="bold", pad_edge=False)
-    for row in rows:
-        table.add_row(*row)
-    Console().print(table)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import aiohttp
 import msgspec
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 DEFAULT_CHANNEL = "default/default"
+_Kind = TypeVar("_Kind")
 
 
 class Client:
@@ -95,10 +96,16 @@ class Client:
     async def _object(self, method: str, path: str, document: Any = None) -> dict[str, Any]:
         body = b"" if document is None else msgspec.json.encode(document)
         answer = await self._request(method, path, body, [("content-type", "application/json")])
-        return msgspec.json.decode(answer, type=dict[str, Any])
+        return self._read(answer, dict[str, Any])
 
     async def _list(self, path: str) -> list[dict[str, Any]]:
-        return msgspec.json.decode(await self._request("GET", path), type=list[dict[str, Any]])
+        return self._read(await self._request("GET", path), list[dict[str, Any]])
+
+    def _read(self, answer: bytes, kind: type[_Kind]) -> _Kind:
+        try:
+            return msgspec.json.decode(answer, type=kind)
+        except msgspec.DecodeError as error:
+            raise ServiceUnreachable(self._url, "what answers there doesn't answer with its JSON") from error
 
     async def _request(
         self, method: str, path: str, body: bytes = b"", headers: Sequence[tuple[str, str]] = ()
@@ -107,12 +114,12 @@ class Client:
             raise RuntimeError("use the client as `async with Client(…) as client`")
         try:
             async with self._session.request(
-                method, self._url + path, data=body, headers=headers
+                method, self._url + path, data=body, headers=headers, allow_redirects=False
             ) as response:
                 content = await response.read()
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise ServiceUnreachable(self._url, str(error) or type(error).__name__) from error
-        if response.status >= 300:
+        if not 200 <= response.status < 300:
             raise ServiceRefused(response.status, _problem(content))
         return content
 

@@ -14,23 +14,21 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from headrace.delivery.backoff import wait_before
 from headrace.delivery.journal import Journal
 from headrace.delivery.lane import Delivery, Lane
 from headrace.delivery.ledger import Burial, Key, Wait
 from headrace.delivery.outcome import Outcome, Verdict
-from headrace.delivery.parcel import Parcel
+from headrace.delivery.parcel import read_parcels
 from headrace.delivery.progress import Progress
 from headrace.delivery.subscribers import Subscribers
-from headrace.events.batch import from_batch
 from headrace.events.bindings.http import encode_structured
 from headrace.telemetry.metrics import BURIED, DELIVERED, DELIVERY_SECONDS, DISCARDED, RETRIED
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
+
+    import pyarrow as pa
 
     from headrace.delivery.ledger import Ledger
     from headrace.delivery.outcome import Sender
@@ -118,7 +116,7 @@ class Dispatcher:
         positions, subscriptions = pairs["position"].to_pylist(), pairs["subscription"].to_pylist()
         if any(self._subscribers.get(each) is None for each in set(subscriptions)):
             await self._refresh()
-        parcels = self._parcels(positions)
+        parcels = read_parcels(self._log, positions)
         for position, subscription in zip(positions, subscriptions, strict=True):
             key = Key(subscription, position)
             if key in self._kept:
@@ -146,15 +144,6 @@ class Dispatcher:
     def _is_full(self) -> bool:
         return self._queued >= self._settings.max_queued
 
-    def _parcels(self, positions: Iterable[int]) -> dict[int, Parcel]:
-        """Read the events at these positions, which come in increasing order."""
-        wanted = sorted(set(positions))
-        parcels: dict[int, Parcel] = {}
-        for batch in self._log.read(wanted[0], wanted[-1] + 1):
-            chosen = batch.filter(pc.is_in(batch["position"], pa.array(wanted, pa.int64())))
-            parcels.update({recorded.position: Parcel(recorded) for recorded in from_batch(chosen)})
-        return parcels
-
     # Taking up what waits
 
     async def _take_up_due(self) -> None:
@@ -173,10 +162,13 @@ class Dispatcher:
         if lane.room <= 0 or (lane.queued and self._is_full()):
             return
         under_way = self._taken_up[subscription]
-        for wait in await self._in_thread(self._ledger.due, subscription, now, lane.room, tuple(under_way)):
+        waits = await self._in_thread(self._ledger.due, subscription, now, lane.room, tuple(under_way))
+        if self._lanes.get(subscription) is not lane:
+            return  # it ended meanwhile, and what waits for it is forgotten at the next look
+        parcels = read_parcels(self._log, [wait.key.position for wait in waits])
+        for wait in waits:
             under_way.add(wait.key.position)
-            parcel = self._parcels([wait.key.position])[wait.key.position]
-            self._put(lane, Delivery(wait.key, parcel, wait.attempts, waited=True))
+            self._put(lane, Delivery(wait.key, parcels[wait.key.position], wait.attempts, waited=True))
 
     # Settling
 
@@ -248,6 +240,7 @@ class Dispatcher:
     async def _refresh(self) -> None:
         for ended in await self._in_thread(self._subscribers.refresh):
             lane = self._lanes.pop(ended, None)
+            self._taken_up.pop(ended, None)
             for delivery in lane.drain() if lane else ():
                 self._queued -= 1
                 DISCARDED.inc()

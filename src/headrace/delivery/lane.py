@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.delivery.outcome import Outcome, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.delivery.ledger import Key
-    from headrace.delivery.outcome import Outcome, Sender
+    from headrace.delivery.outcome import Sender
     from headrace.delivery.parcel import Parcel
     from headrace.subscriptions.subscription import Subscription
+
+_log = logging.getLogger(__name__)
 
 
 class Delivery(NamedTuple):
@@ -74,7 +79,14 @@ class Lane:
     async def _work(self) -> None:
         while self._queue:
             delivery = self._queue.popleft()
-            outcome = await self._sender.send(self.subscription, delivery.parcel)
-            self._settle(delivery, outcome)
+            self._settle(delivery, await self._attempt(delivery))
         # Now, not when the loop calls back: what is put in between would be left to a task that has ended.
-        self._tasks.discard(asyncio.current_task())  # type: ignore[arg-type]
+        self._tasks.discard(asyncio.current_task())
+
+    async def _attempt(self, delivery: Delivery) -> Outcome:
+        """Senders promise to raise nothing; one that does must not take the delivery with it."""
+        try:
+            return await self._sender.send(self.subscription, delivery.parcel)
+        except Exception as error:  # noqa: BLE001  logged, and tried again
+            _log.exception("the sender of subscription %s failed", self.subscription.id)
+            return Outcome(Verdict.AGAIN, f"{type(error).__name__}: {error}")

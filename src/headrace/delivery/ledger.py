@@ -57,7 +57,7 @@ class Changes:
 
 
 class Ledger:
-    """Calls block; one thread at a time. The dispatcher is the only writer."""
+    """Calls block; any thread may make them. The dispatcher is the only writer, from one thread."""
 
     def __init__(self, url: str) -> None:
         self._engine = open_database(url, METADATA)

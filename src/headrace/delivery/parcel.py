@@ -1,14 +1,22 @@
-"""An event on its way out: encoded once per content mode, however many subscriptions get it."""
+"""Events on their way out: read together, encoded once per content mode however many subscriptions get them."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from headrace.events.batch import coalesce, from_batch
 from headrace.events.bindings.http import Message, encode_binary, encode_structured
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from headrace.eventlog.log import LogReader
     from headrace.events.batch import Recorded
 
+_FAR = 1000
 _ENCODERS = {"binary": encode_binary, "structured": encode_structured}
 
 
@@ -30,3 +38,24 @@ class Parcel:
             headers = [*message.headers, *((name, value) for name, value in trace if value is not None)]
             self._messages[mode] = Message(headers, message.body)
         return self._messages[mode]
+
+
+def read_parcels(log: LogReader, positions: Iterable[int]) -> dict[int, Parcel]:
+    """Read the events at these positions: neighbours together, without what lies far between them."""
+    parcels: dict[int, Parcel] = {}
+    for run in _runs(sorted(set(positions))):
+        for batch in coalesce(log.read(run[0], run[-1] + 1)):
+            first = batch["position"][0].as_py()
+            rows = run[bisect_left(run, first) : bisect_left(run, first + batch.num_rows)]
+            chosen = batch.take(pa.array([position - first for position in rows], pa.int64()))
+            parcels.update({recorded.position: Parcel(recorded) for recorded in from_batch(chosen)})
+    return parcels
+
+
+def _runs(positions: list[int]) -> Iterator[list[int]]:
+    """Cut sorted positions where the distance between two is large."""
+    start = 0
+    for index in range(1, len(positions) + 1):
+        if index == len(positions) or positions[index] - positions[index - 1] > _FAR:
+            yield positions[start:index]
+            start = index

@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
+
+_AtLeastOne = Annotated[int, Meta(ge=1)]
+_Count = Annotated[int, Meta(ge=0)]
+_Seconds = Annotated[float, Meta(ge=0)]
+_Interval = Annotated[float, Meta(gt=0)]
+_Part = Annotated[float, Meta(ge=0, le=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,14 +19,14 @@ class DeliverySettings:
     """How hard and how long the dispatcher tries, and how much it holds in memory."""
 
     url: str
-    concurrency: int
-    queue_length: int
-    max_queued: int
-    timeout_seconds: float
-    retries: int
-    backoff_seconds: float
-    backoff_max_seconds: float
-    jitter: float
-    poll_seconds: float
-    flush_seconds: float
-    shutdown_seconds: float
+    concurrency: _AtLeastOne
+    queue_length: _AtLeastOne
+    max_queued: _AtLeastOne
+    timeout_seconds: _Interval
+    retries: _Count
+    backoff_seconds: _Seconds
+    backoff_max_seconds: _Seconds
+    jitter: _Part
+    poll_seconds: _Interval
+    flush_seconds: _Interval
+    shutdown_seconds: _Seconds

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Subscribers:
-    """`refresh` blocks; the rest doesn't. One thread at a time."""
+    """`refresh` blocks and belongs to one thread; `get` may be called from the event loop meanwhile."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
+
+_Bytes = Annotated[int, Meta(ge=1)]
+_Kept = Annotated[int, Meta(ge=0)]
+_Seconds = Annotated[float, Meta(ge=0)]
 
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
     """How the embedded log writes, and how long it keeps what was delivered."""
 
-    segment_bytes: int
-    max_pending_bytes: int
-    retention_seconds: float
-    retention_bytes: int
+    segment_bytes: _Bytes
+    max_pending_bytes: _Bytes
+    retention_seconds: _Seconds
+    retention_bytes: _Kept

@@ -17,11 +17,12 @@ from headrace.events.canonical import canonical_string
 from headrace.events.event import AttributeValue, DataKind, Event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _STRINGS = pa.map_(pa.string(), pa.string())
 _COLUMNS = ("specversion", "id", "source", "type", "subject", "time", "datacontenttype", "dataschema")
 _HAVE_COLUMNS = frozenset(_COLUMNS)
+_ENOUGH_ROWS = 2048
 
 SCHEMA = pa.schema(
     [
@@ -110,6 +111,24 @@ def from_batch(batch: pa.RecordBatch) -> list[Recorded]:
     arrivals = map(Arrival, events, *context)
     times = batch["publish_time"].cast(pa.int64()).to_pylist()
     return list(map(Recorded, batch["position"].to_pylist(), times, arrivals))
+
+
+def coalesce(batches: Iterable[pa.RecordBatch], rows: int = _ENOUGH_ROWS) -> Iterator[pa.RecordBatch]:
+    """Join small batches, since working on a batch has a price of its own; large ones pass without a copy."""
+    waiting: list[pa.RecordBatch] = []
+    waiting_rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        waiting_rows += batch.num_rows
+        if waiting_rows >= rows:
+            yield _join(waiting)
+            waiting, waiting_rows = [], 0
+    if waiting:
+        yield _join(waiting)
+
+
+def _join(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
 def _map_array(

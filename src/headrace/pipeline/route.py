@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from headrace.errors import OutboxGap
-from headrace.pipeline.session import start_session
+from headrace.pipeline.session import Session
 from headrace.pipeline.source import WARM_UP_TICKS, LogSource
 from headrace.pipeline.worker import PLAN, match_pointers
 from headrace.telemetry.metrics import BATCH_SECONDS, MATCHED, ROUTED
@@ -55,14 +55,16 @@ class Route:
 
     def run(self, stop: threading.Event, on_ready: Callable[[], None]) -> None:
         """Route until `stop` is set; `on_ready` is called once the workers are warm."""
-        spark, java = start_session(self._settings, self._paths.work)
-        _log.info("Spark %s on Java %s (%s)", spark.version, java.version, java.origin)
-        spark.dataSource.register(LogSource)
+        session = Session(self._settings, self._paths.work)
+        _log.info(
+            "Spark %s on Java %s (%s)", session.spark.version, session.java.version, session.java.origin
+        )
         try:
+            session.spark.dataSource.register(LogSource)
             while not stop.is_set():
-                self._run_query(spark, stop, on_ready)
+                self._run_query(session.spark, stop, on_ready)
         finally:
-            spark.stop()
+            session.stop()
 
     def _run_query(self, spark: SparkSession, stop: threading.Event, on_ready: Callable[[], None]) -> None:
         query = self._start(spark)

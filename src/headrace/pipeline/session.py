@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from headrace.pipeline.java import Java, find_java
+from headrace.pipeline.class_archive import ClassArchive, cache_folder
+from headrace.pipeline.java import find_java
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,17 +47,46 @@ _SETTINGS = {
 _JAVA_OPTIONS = "-Xss8m -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 
-def start_session(settings: PipelineSettings, work_folder: Path) -> tuple[SparkSession, Java]:
-    """Start Spark with a Java runtime that is known to work."""
-    work_folder.mkdir(parents=True, exist_ok=True)
-    java = find_java(work_folder)
-    os.environ["JAVA_HOME"] = str(java.home)
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    builder = SparkSession.builder.appName("headrace").master(settings.master)
-    for key, value in _SETTINGS.items():
-        builder = builder.config(key, value)
-    builder = builder.config("spark.driver.memory", settings.driver_memory)
-    builder = builder.config("spark.driver.extraJavaOptions", _JAVA_OPTIONS)
-    builder = builder.config("spark.local.dir", str(work_folder / "spark"))
-    builder = builder.config("spark.sql.warehouse.dir", str(work_folder / "warehouse"))
-    return builder.getOrCreate(), java
+# How long the JVM may take to end; the first time it writes its class archive.
+_END_SECONDS = 30.0
+
+
+class Session:
+    """A running Spark; one per process, because PySpark knows only one JVM."""
+
+    def __init__(self, settings: PipelineSettings, work_folder: Path) -> None:
+        work_folder.mkdir(parents=True, exist_ok=True)
+        self.java = find_java(work_folder)
+        self._archive = ClassArchive(self.java, cache_folder())
+        os.environ["JAVA_HOME"] = str(self.java.home)
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+        builder = SparkSession.builder.appName("headrace").master(settings.master)
+        own = {
+            "spark.driver.memory": settings.driver_memory,
+            "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} {self._archive.options()}",
+            "spark.local.dir": str(work_folder / "spark"),
+            "spark.sql.warehouse.dir": str(work_folder / "warehouse"),
+        }
+        if settings.master.startswith("local"):  # nobody else may talk to the driver
+            os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+            own |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        for key, value in (_SETTINGS | own).items():
+            builder = builder.config(key, value)
+        self.spark = builder.getOrCreate()
+
+    def stop(self) -> None:
+        """Stop Spark and wait for the JVM's end, so that a new session of this process starts a new one."""
+        self.spark.stop()
+        gateway = SparkContext._gateway  # noqa: SLF001  PySpark has no public way to end its JVM
+        if gateway is None:
+            return
+        SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+        process = gateway.proc
+        gateway.shutdown()
+        process.stdin.close()
+        try:
+            process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        else:
+            self._archive.keep()

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
+
+_AtLeastOne = Annotated[int, Meta(ge=1)]
+_Interval = Annotated[float, Meta(gt=0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,8 +17,8 @@ class PipelineSettings:
 
     master: str
     driver_memory: str
-    max_events_per_batch: int
-    min_events_per_task: int
-    poll_seconds: float
-    tick_seconds: float
-    restart_seconds: float
+    max_events_per_batch: _AtLeastOne
+    min_events_per_task: _AtLeastOne
+    poll_seconds: _Interval
+    tick_seconds: _Interval
+    restart_seconds: _Interval

@@ -7,7 +7,7 @@ subscriptions it is matched against second; that order is what lets a subscripti
 from __future__ import annotations
 
 import time
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.pipeline.roster import RosterWriter
+from headrace.pipeline.worker import spare_heap
 from headrace.subscriptions.store import Store
 
 if TYPE_CHECKING:
@@ -92,7 +93,13 @@ class _Reader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Emit the pointer as a row. Runs in a worker."""
+        _spare_heap_once()
         yield pa.RecordBatch.from_pylist([partition.value._asdict()])
+
+
+@cache
+def _spare_heap_once() -> None:
+    spare_heap()
 
 
 class _Planner:

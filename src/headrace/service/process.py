@@ -73,7 +73,7 @@ class ServiceProcess:
         except TimeoutError:
             raise TimeoutError(f"the service isn't ready after {seconds:g} s:\n{self.tail()}") from None
 
-    def stop(self, seconds: float = 30.0) -> int:
+    def stop(self, seconds: float = 60.0) -> int:
         """Ask it to stop and wait; return its exit status."""
         assert self._process is not None  # noqa: S101  start() comes first
         self._process.terminate()

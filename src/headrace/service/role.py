@@ -42,7 +42,9 @@ def main(arguments: list[str]) -> int:
 
 
 def _stop_with_supervisor() -> None:
-    while sys.stdin.buffer.read(1):
+    while os.read(
+        0, 1
+    ):  # not sys.stdin: its lock, held here for ever, would abort the end of the interpreter
         pass
     os.kill(os.getpid(), signal.SIGTERM)
 

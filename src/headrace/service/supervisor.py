@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _LONGEST_PAUSE = 30.0
-_STOP_SECONDS = 20.0
+# The first stop of Spark on a machine writes its class archive.
+_STOP_SECONDS = 45.0
 
 
 class Supervisor:

@@ -38,7 +38,7 @@ def check_sink(protocol: str, sink: object) -> Faults:
         return [("sink", "is required and has to be a URI")]
     try:
         parts = urlsplit(sink)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError as error:
         return [("sink", f"{sink!r} is not a URI: {error}")]
     if re.search(r"[\s\x00-\x1f\x7f]", sink) or not usable:

@@ -109,7 +109,11 @@ class Store:
 
     def subscriptions(self) -> list[Subscription]:
         """List the subscriptions in order of their creation."""
-        query = select(SUBSCRIPTIONS).where(~SUBSCRIPTIONS.c.deleting).order_by(SUBSCRIPTIONS.c.created)
+        query = (
+            select(SUBSCRIPTIONS)
+            .where(~SUBSCRIPTIONS.c.deleting)
+            .order_by(SUBSCRIPTIONS.c.created, SUBSCRIPTIONS.c.revision)
+        )
         with self._engine.connect() as connection:
             return [_from_row(row) for row in connection.execute(query)]
 
@@ -161,12 +165,9 @@ class Store:
 
         Be careful: below, not at, their end. Only a batch that went beyond it is known to have seen the end.
         """
-        ended = SUBSCRIPTIONS.c.deleted < settled
+        ended = delete(SUBSCRIPTIONS).where(SUBSCRIPTIONS.c.deleted < settled)
         with self._engine.begin() as connection:
-            gone = [row.id for row in connection.execute(select(SUBSCRIPTIONS.c.id).where(ended))]
-            if gone:
-                connection.execute(delete(SUBSCRIPTIONS).where(SUBSCRIPTIONS.c.id.in_(gone)))
-        return gone
+            return list(connection.execute(ended.returning(SUBSCRIPTIONS.c.id)).scalars())
 
     def _settle(self, column: str, subscription_id: str, position: int) -> None:
         target = SUBSCRIPTIONS.c[column]

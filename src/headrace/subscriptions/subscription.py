@@ -114,10 +114,13 @@ def _channel_of(document: dict[str, Any], faults: Faults) -> ChannelName:
 def _filters_of(document: dict[str, Any], faults: Faults) -> tuple[Any, ...]:
     if "filters" in document and "filter" in document:
         faults.append(("filter", "give either filters or filter"))
-    given = document.get("filters", document.get("filter", []))
+    name = "filter" if "filter" in document and "filters" not in document else "filters"
+    given = document.get(name, [])
     filters = given if isinstance(given, list) else [given]
     try:
         compile_filter(filters)
     except FilterError as error:
-        faults.append((error.path or "filters", error.detail))
+        alone = name == "filter" and filters is not given
+        path = error.path.removeprefix("filters[0]" if alone else "filters").removeprefix("filters")
+        faults.append((name + path, error.detail))
     return tuple(filters)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 # Knative's list: what may heal by itself. Any other answer below 500 stays wrong however often it is asked for.
 _MAY_HEAL = {404, 408, 409, 429}
 _SHOWN_BYTES = 200
+_LARGE = 1 << 20
 
 
 class HttpSender:
@@ -41,7 +43,7 @@ class HttpSender:
             async with self._session.request(
                 settings["method"],
                 subscription.sink,
-                data=message.body,
+                data=_payload(message.body),
                 headers=headers,
                 allow_redirects=False,
             ) as response:
@@ -67,3 +69,8 @@ async def _judge(response: aiohttp.ClientResponse) -> Outcome:
     )
     heals = response.status >= 500 or response.status in _MAY_HEAL
     return Outcome(Verdict.AGAIN if heals else Verdict.NEVER, reason)
+
+
+def _payload(body: bytes) -> bytes | BytesIO:
+    """Make it a file where it is large: bytes are written in one go, which would hold the event loop."""
+    return body if len(body) < _LARGE else BytesIO(body)

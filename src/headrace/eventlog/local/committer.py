@@ -57,7 +57,7 @@ class GroupCommitter:
         """Finish what was accepted, then refuse more and let go of the log."""
         self._closed = True
         if self._committing is not None:
-            await self._committing
+            await asyncio.shield(self._committing)  # who gives up waiting must not end the commit
         await self._loop.run_in_executor(self._thread, self._writer.close)
         self._thread.shutdown()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from headrace.errors import LogLocked
@@ -48,18 +49,17 @@ class WriterLock:
     """Held as long as the process lives: the kernel lets go of it even after SIGKILL."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / "LOCK"
-        self._file = self._path.open("a+", encoding="ascii")
+        self._file = (folder / "LOCK").open("ab+", buffering=0)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._file.seek(0)
-            holder = self._file.read().strip() or "unknown"
+            holder = self._file.read().decode("ascii", "replace").strip() or "unknown"
             self._file.close()
             raise LogLocked(folder, f"process {holder}") from None
-        self._file.truncate(0)
-        self._file.write(str(os.getpid()))
-        self._file.flush()
+        with suppress(OSError):  # a disk may be full; the name is only for the error above
+            self._file.truncate(0)
+            self._file.write(str(os.getpid()).encode())
 
     def release(self) -> None:
         """Let another process write."""

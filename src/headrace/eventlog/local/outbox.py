@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -72,10 +73,13 @@ class OutboxFileWriter:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._lock = WriterLock(folder)
-        remove_temporaries(folder)
-        self._mark = Mark(folder / _MARK, create=True)
-        self._covered = max(_covered_by_files(folder), begin)
-        self._mark.set(self._covered)
+        with ExitStack() as undo:
+            undo.callback(self._lock.release)
+            remove_temporaries(folder)
+            self._mark = Mark(folder / _MARK, create=True)
+            self._covered = max(_covered_by_files(folder), begin)
+            self._mark.set(self._covered)
+            undo.pop_all()
 
     def covered(self) -> int:
         """Return the first position whose deliveries are not planned yet."""
@@ -89,7 +93,12 @@ class OutboxFileWriter:
             return 0
         fresh = _since(pairs, self._covered).sort_by("position")
         path = self._folder / f"{self._covered:020d}-{end:020d}{_SUFFIX}"
-        write_whole(path, _encode(fresh))
+        try:
+            write_whole(path, _encode(fresh))
+        except OSError:
+            # The file may be there all the same; another one of its positions would double their deliveries.
+            self._covered = max(self._covered, _covered_by_files(self._folder))
+            raise
         self._covered = end
         self._mark.set(end)
         return int(fresh.num_rows)

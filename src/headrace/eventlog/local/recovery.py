@@ -11,6 +11,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.errors import LogDamaged
+from headrace.eventlog.local.files import sync_folder
 from headrace.eventlog.local.frames import (
     FRAME_HEADER,
     FRAME_MAGIC,
@@ -72,7 +73,10 @@ def _check(segment: Segment, *, is_last: bool, durable_end: int | None) -> Tail:
                     raise LogDamaged(segment.path, offset, f"no whole frame stands there, {problem}")
         if torn:
             file.truncate(offset)
+        if is_last:
+            # A killed writer may have left whole frames in memory only: they count from here on.
             os.fsync(file.fileno())
+            sync_folder(segment.path.parent)
     return Tail(segment, head.salt, offset, end)
 
 
@@ -97,10 +101,15 @@ def _damage(
         return "and this isn't the last segment"
     if durable_end is not None and end < durable_end:
         return f"but events up to position {durable_end} were accepted"
-    at = mapped.find(FRAME_MAGIC, offset + 1)
+    at = mapped.find(FRAME_MAGIC, offset)
     while at != -1:
         frame = unpack_frame(mapped[at : at + FRAME_HEADER], head.salt)
-        if frame and body_is_whole(mapped[at + FRAME_HEADER : at + FRAME_HEADER + frame.length], frame):
+        # An event may carry a copy of a frame, of an earlier one: none that follows existed when it was sent.
+        if (
+            frame
+            and frame.first >= end
+            and body_is_whole(mapped[at + FRAME_HEADER : at + FRAME_HEADER + frame.length], frame)
+        ):
             return f"but a whole one follows at byte {at}"
         at = mapped.find(FRAME_MAGIC, at + 1)
     return None

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.errors import LogDamaged
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _SUFFIX = ".seg"
+_NAME = re.compile(rf"[0-9]{{20}}{re.escape(_SUFFIX)}")
 
 
 class Segment(NamedTuple):
@@ -24,6 +28,12 @@ def segment_path(folder: Path, first: int) -> Path:
 
 
 def list_segments(folder: Path) -> list[Segment]:
-    """List the segments in order of position."""
+    """List the segments in order of position; LogDamaged where a file only looks like one."""
     names = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(_SUFFIX))
-    return [Segment(int(name.removesuffix(_SUFFIX)), folder / name) for name in names]
+    return [Segment(_first_of(folder / name), folder / name) for name in names]
+
+
+def _first_of(path: Path) -> int:
+    if not _NAME.fullmatch(path.name):
+        raise LogDamaged(path, 0, "a segment's name is the position of its first event, in 20 digits")
+    return int(path.stem)

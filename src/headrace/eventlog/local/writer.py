@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from headrace.errors import LogUnavailable
@@ -37,11 +37,13 @@ class SegmentWriter:
         self._folder = folder
         self._segment_bytes = segment_bytes
         self._lock = WriterLock(folder)
-        remove_temporaries(folder)
-        self._mark = Mark(folder / END_MARK, create=True)
-        tail = recover(folder, self._mark.get()) or self._new_segment(0)
-        self._open(tail)
-        self._mark.set(self._end)
+        with ExitStack() as undo:
+            undo.callback(self._lock.release)
+            remove_temporaries(folder)
+            self._mark = Mark(folder / END_MARK, create=True)
+            self._open(recover(folder, self._mark.get()) or self._new_segment(0))
+            self._mark.set(self._end)
+            undo.pop_all()
 
     @property
     def end(self) -> int:
@@ -87,6 +89,9 @@ class SegmentWriter:
 
     def _roll(self) -> None:
         sealed = self._file
+        if os.fstat(sealed.fileno()).st_size > self._size:  # a failed append could not be taken back
+            os.ftruncate(sealed.fileno(), self._size)
+            os.fsync(sealed.fileno())
         self._open(self._new_segment(self._end))
         sealed.close()
 

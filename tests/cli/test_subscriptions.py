@@ -1,0 +1,99 @@
+"""subscribe, get and delete, against the real service."""
+
+import msgspec
+import pytest
+
+SINK = "http://127.0.0.1:9000/"
+
+
+def test_a_subscription_with_every_option(subscribed):
+    made = subscribed(
+        "--sink", SINK, "--filter", '{"not": {"exact": {"type": "test"}}}', "--exact", "type=a=b",
+        "--prefix", "type=com.", "--suffix", "type=.x", "--source", "/s", "--type", "a", "--type", "b", "--structured",
+    )  # fmt: skip
+    assert made == {
+        "id": made["id"],
+        "sink": SINK,
+        "protocol": "HTTP",
+        "protocolsettings": {"method": "POST", "mode": "structured"},
+        "config": {"channel": "default/default"},
+        "source": "/s",
+        "types": ["a", "b"],
+        "filters": [
+            {"not": {"exact": {"type": "test"}}},
+            {"exact": {"type": "a=b"}},
+            {"prefix": {"type": "com."}},
+            {"suffix": {"type": ".x"}},
+        ],
+    }
+
+
+def test_it_prints_the_id_alone_for_a_shell(run, service):
+    result = run("subscribe", "--url", service.url, "--sink", SINK)
+    id_ = result.stdout.strip()
+    shown = run("get", "subscriptions", id_, "--url", service.url)
+    assert msgspec.json.decode(shown.stdout)["id"] == id_
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "--sink"),
+        (("--sink", SINK, "--filter", "{nonsense"), "--filter"),
+        (("--sink", SINK, "--exact", "type"), "NAME=VALUE"),
+    ],
+)
+def test_wrong_usage(run, arguments, said):
+    result = run("subscribe", *arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--sink", "nowhere"), "sink: "),
+        (("--sink", SINK, "--filter", '{"nonsense": {}}'), "filters[0]"),
+        (("--sink", SINK, "--channel", "no/such"), "no/such"),
+    ],
+)
+def test_what_the_service_refuses_is_said_in_its_words(run, service, arguments, said):
+    result = run("subscribe", "--url", service.url, *arguments)
+    assert result.exit_code == 1
+    assert said in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_a_list_for_people_is_whole_in_a_pipe(run, service, subscribed):
+    sink = "http://[fe80::1]:9000/a/rather/long/path/that/does/not/fit/into/eighty/columns?with=[/brackets]"
+    made = subscribed("--sink", sink, "--exact", "type=a")
+    plain = subscribed("--sink", SINK)
+    lines = run("get", "subscriptions", "--url", service.url).stdout.splitlines()
+    assert lines[0].split() == ["id", "channel", "sink", "filters"]
+    (line,) = [line for line in lines if made["id"] in line]
+    assert line.split() == [made["id"], "default/default", sink, '[{"exact":{"type":"a"}}]']
+    assert any(plain["id"] in line and "all events" in line for line in lines)
+
+
+def test_a_list_for_programs(run, service, subscribed):
+    made = subscribed("--sink", SINK)
+    listed = msgspec.json.decode(run("get", "subscriptions", "--url", service.url, "--json").stdout)
+    assert made in listed
+
+
+def test_channels(run, service):
+    found = msgspec.json.decode(run("get", "channels", "--url", service.url, "--json").stdout)
+    assert found == [
+        {"namespace": "default", "name": "default", "url": f"{service.url}/channels/default/default"}
+    ]
+    assert f"{service.url}/channels/default/default" in run("get", "channels", "--url", service.url).stdout
+    assert run("get", "channels", "x", "--url", service.url).exit_code == 2
+
+
+def test_delete(run, service, subscribed):
+    id_ = subscribed("--sink", SINK)["id"]
+    assert run("delete", id_, "--url", service.url).stdout == f"deleted {id_}\n"
+    again = run("delete", id_, "--url", service.url)
+    assert again.exit_code == 1
+    assert f"there is no subscription '{id_}'" in again.stderr
+    assert run("get", "subscriptions", id_, "--url", service.url).exit_code == 1

@@ -1,0 +1,126 @@
+import socket
+
+import pytest
+from tests.api.door import Door
+from tests.delivery.raw_sink import RawSink, answer, silence
+
+from headrace.client import Client
+from headrace.errors import ServiceRefused, ServiceUnreachable
+from headrace.events import Event
+
+EVENT = Event({"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}, b"x")
+
+
+@pytest.fixture
+async def door(tmp_path):
+    door = Door(tmp_path)
+    yield door
+    await door.close()
+
+
+@pytest.fixture
+async def client(door):
+    async with door.served() as url, Client(url + "/") as client:
+        yield client
+
+
+async def test_it_publishes_to_the_channel_it_is_told(door, client):
+    await client.create_channel("shop", "orders")
+    await client.publish(EVENT)
+    await client.publish(EVENT, "shop/orders", structured=True)
+    await client.publish_batch([EVENT, EVENT], "shop/orders")
+    assert [each.arrival.channel for each in door.recorded()] == ["default", "orders", "orders", "orders"]
+    assert all(each.event == EVENT for each in door.recorded())
+
+
+async def test_it_manages_channels_and_subscriptions(client):
+    made = await client.create_channel("shop", "orders")
+    assert made["url"].endswith("/channels/shop/orders")
+    assert [each["name"] for each in await client.channels()] == ["default", "orders"]
+    created = await client.subscribe({"sink": "http://127.0.0.1:9/", "config": {"channel": "shop/orders"}})
+    assert await client.subscription(created["id"]) == created
+    assert await client.subscriptions() == [created]
+    assert await client.unsubscribe(created["id"]) == created
+    assert await client.subscriptions() == []
+
+
+async def test_readiness_is_an_answer_either_way(door, client):
+    assert (await client.readiness())["ready"] is True
+    door.roles["pipeline"] = "starting"
+    assert await client.readiness() == {"ready": False, "roles": door.roles}
+
+
+async def test_metrics(client):
+    assert "# TYPE headrace_events_accepted_total counter" in await client.metrics()
+
+
+async def test_a_refusal_carries_the_services_own_words(client):
+    with pytest.raises(ServiceRefused, match="there is no subscription 'nobody'") as caught:
+        await client.subscription("nobody")
+    assert (caught.value.status, caught.value.problem["code"]) == (404, "not-found")
+    with pytest.raises(ServiceRefused) as caught:
+        await client.subscribe({"sink": "nowhere"})
+    assert caught.value.problem["faults"][0]["path"] == "sink"
+    with pytest.raises(ServiceRefused, match="no channel"):
+        await client.publish(EVENT, "no/such")
+
+
+async def test_nobody_answers():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        async with Client(url) as client:
+            with pytest.raises(ServiceUnreachable, match=url) as caught:
+                await client.channels()
+    assert "headrace up" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["", "nonsense", "ftp://x", "http://", "http://nowhere.invalid", "http://x:99999"]
+)
+async def test_an_address_that_is_none(url):
+    async with Client(url) as client:
+        with pytest.raises(ServiceUnreachable) as caught:
+            await client.publish(EVENT)
+    assert "()" not in str(caught.value), "a reason is given"
+
+
+async def test_no_answer_in_time():
+    async with RawSink(lambda _: silence()) as sink, Client(sink.url, timeout_seconds=0.1) as client:
+        with pytest.raises(ServiceUnreachable, match="TimeoutError"):
+            await client.publish(EVENT)
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[1]", b"\xff"])
+async def test_a_refusal_that_is_no_problem_document(body):
+    async with RawSink(lambda _: answer(502, body)) as sink, Client(sink.url) as client:
+        with pytest.raises(ServiceRefused, match="status 502") as caught:
+            await client.publish(EVENT)
+    assert (caught.value.status, caught.value.problem) == (502, {})
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>Welcome to nginx", b'"text"', b"\xff"])
+async def test_somebody_else_answers(body):
+    async with RawSink(lambda _: answer(200, body)) as sink, Client(sink.url) as client:
+        for asking in (client.channels(), client.subscription("x"), client.readiness()):
+            with pytest.raises(ServiceUnreachable, match="JSON"):
+                await asking
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_is_not_taken_for_an_acceptance(status):
+    """A POST that is redirected may arrive as a GET, and the answer to that says nothing about the event."""
+
+    def reply(request):
+        if request.target == "/login":
+            return answer(200)
+        return answer(status, b"", "Location: /login")
+
+    async with RawSink(reply) as sink, Client(sink.url) as client:
+        with pytest.raises(ServiceRefused, match=str(status)):
+            await client.publish(EVENT)
+
+
+async def test_it_has_to_be_entered():
+    with pytest.raises(RuntimeError, match="async with"):
+        await Client().channels()

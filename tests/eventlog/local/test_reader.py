@@ -1,0 +1,240 @@
+import os
+import signal
+from contextlib import closing
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.eventlog.arrivals import HUGE, arrival, arrivals, build, ids, logs, memory_folder, python, read
+
+from headrace.errors import LogDamaged, LogError
+from headrace.eventlog.local.reader import SegmentReader
+from headrace.eventlog.local.segments import list_segments
+from headrace.eventlog.local.writer import SegmentWriter
+from headrace.events.batch import Arrival, from_batch
+
+REOPEN = object()
+steps = st.lists(st.just(REOPEN) | st.lists(st.binary(max_size=40), min_size=1, max_size=4), max_size=12)
+
+
+@st.composite
+def ranges(draw, end):
+    start = draw(st.integers(0, end))
+    return start, draw(st.integers(start, end))
+
+
+@settings(max_examples=60)
+@given(steps, st.sampled_from([1, 3000, 6000, HUGE]), st.data())
+def test_every_range_of_a_growing_log_is_what_was_appended(steps, segment_bytes, data):
+    """One reader stays through it all, another comes new each time."""
+    with memory_folder() as folder, logs() as open_log:
+        writer = open_log(folder, segment_bytes)
+        watching = SegmentReader(folder)
+        kept: list[Arrival] = []
+        for step in steps:
+            if step is REOPEN:
+                writer.close()
+                writer = open_log(folder, segment_bytes)
+            else:
+                added = [arrival(len(kept) + index, each) for index, each in enumerate(step)]
+                assert writer.append(added) == len(kept)
+                kept += added
+            assert writer.end == watching.end() == len(kept)
+            start, end = data.draw(ranges(len(kept)))
+            seen = [recorded for batch in watching.read(start, end) for recorded in from_batch(batch)]
+            assert [recorded.position for recorded in seen] == list(range(start, end))
+            assert [recorded.arrival for recorded in seen] == kept[start:end]
+            assert seen == read(folder, start, end)
+        assert [recorded.arrival for recorded in read(folder)] == kept
+
+
+def test_publish_times_do_not_fall_and_are_those_of_the_commit(tmp_path, open_log):
+    writer = open_log(tmp_path / "log", 1)
+    writer.append(arrivals("ab"))
+    writer.append(arrivals("c"))
+    times = [recorded.publish_time for recorded in read(tmp_path / "log")]
+    assert times[0] == times[1] <= times[2]
+
+
+def test_an_empty_range_needs_no_log(tmp_path, open_log):
+    open_log(tmp_path)
+    reader = SegmentReader(tmp_path)
+    assert (reader.start(), reader.end()) == (0, 0)
+    assert list(reader.read(0, 0)) == []
+
+
+def test_no_position_behind_the_end_is_read(tmp_path, open_log):
+    writer = open_log(tmp_path)
+    writer.append(arrivals("ab"))
+    reader = SegmentReader(tmp_path)
+    with pytest.raises(LogError, match="up to 3 were asked for, and the log ends at 2"):
+        list(reader.read(0, 3))
+    writer.append(arrivals("c"))
+    assert sum(batch.num_rows for batch in reader.read(0, 3)) == 3
+
+
+def test_a_frame_behind_the_mark_is_not_looked_at(tmp_path, open_log, monkeypatch):
+    """It is in the file already and may never become durable."""
+    writer = open_log(tmp_path)
+    writer.append(arrivals("ab"))
+    seen = []
+
+    def look(descriptor):
+        seen.append((SegmentReader(tmp_path).end(), ids(tmp_path)))
+
+    monkeypatch.setattr(os, "fdatasync", look)
+    writer.append(arrivals("c"))
+    assert seen == [(2, ["a", "b"])]
+    assert ids(tmp_path) == ["a", "b", "c"]
+
+
+def test_positions_that_are_no_longer_kept(tmp_path):
+    build(tmp_path, ["ab", "cd", "ef"], segment_bytes=1)
+    early = SegmentReader(tmp_path)
+    late = SegmentReader(tmp_path)
+    assert sum(batch.num_rows for batch in early.read(0, 2)) == 2
+    assert sum(batch.num_rows for batch in late.read(4, 6)) == 2
+    for segment in list_segments(tmp_path)[:2]:
+        segment.path.unlink()
+    assert SegmentReader(tmp_path).start() == early.start() == 4
+    for reader, start in ((SegmentReader(tmp_path), 0), (early, 2), (late, 0), (late, 3)):
+        with pytest.raises(LogError, match=f"position {start} is no longer kept; the log begins at 4"):
+            list(reader.read(start, 6))
+        assert sum(batch.num_rows for batch in reader.read(4, 6)) == 2
+
+
+def test_a_segment_whose_header_is_damaged_under_a_running_log(tmp_path):
+    build(tmp_path, ["ab", "cd"], segment_bytes=1)
+    path = list_segments(tmp_path)[0].path
+    path.write_bytes(b"X" + path.read_bytes()[1:])
+    with pytest.raises(LogDamaged) as caught:
+        list(SegmentReader(tmp_path).read(0, 4))
+    assert (caught.value.path, caught.value.offset) == (str(path), 0)
+
+
+def test_two_segments_that_changed_places(tmp_path):
+    build(tmp_path, ["ab", "cd"], segment_bytes=1)
+    first, second = (segment.path for segment in list_segments(tmp_path))
+    first.rename(tmp_path / "aside")
+    second.rename(first)
+    (tmp_path / "aside").rename(second)
+    for start in range(4):
+        with pytest.raises(LogDamaged, match="begins at position"):
+            list(SegmentReader(tmp_path).read(start, start + 1))
+
+
+def mapped_at(path):
+    """The addresses at which this process has mapped the file."""
+    with Path("/proc/self/maps").open() as maps:
+        lines = [line.split() for line in maps if line.rstrip().endswith(str(path))]
+    return [tuple(int(address, 16) for address in line[0].split("-")) for line in lines]
+
+
+def test_batches_are_views_of_the_mapped_file(tmp_path, open_log):
+    writer = open_log(tmp_path)
+    writer.append([arrival(index, bytes(100_000)) for index in range(20)])
+    reader = SegmentReader(tmp_path)
+    list(reader.read(0, 1))
+    allocated = pa.total_allocated_bytes()
+    batches = list(reader.read(3, 17))
+    assert pa.total_allocated_bytes() - allocated < 10_000
+    places = mapped_at(list_segments(tmp_path)[0].path)
+    for batch in batches:
+        for column in batch.columns:
+            for buffer in filter(None, column.buffers()):
+                assert any(start <= buffer.address <= end - buffer.size for start, end in places)
+
+
+def test_batches_outlive_their_reader_and_their_file(tmp_path):
+    build(tmp_path, ["abc"])
+    batches = list(SegmentReader(tmp_path).read(1, 3))
+    list_segments(tmp_path)[0].path.unlink()
+    assert [recorded.event.id for batch in batches for recorded in from_batch(batch)] == ["b", "c"]
+
+
+FOLLOW = """
+import sys
+from pathlib import Path
+from headrace.eventlog.local.reader import SegmentReader
+reader = SegmentReader(Path(sys.argv[1]))
+print("ready", flush=True)
+position = 0
+for line in sys.stdin:
+    end = int(line)
+    assert reader.end() == end, (reader.end(), end)
+    ids = [id_ for batch in reader.read(position, end) for id_ in batch["id"].to_pylist()]
+    position = end
+    print(*ids, flush=True)
+"""
+
+
+def test_a_reader_in_another_process_follows(tmp_path, open_log):
+    writer = open_log(tmp_path, 5000)
+    process = python(FOLLOW, tmp_path)
+    with process:
+        assert process.stdout.readline() == "ready\n"
+        for commit in range(20):
+            names = [f"{commit}.{index}" for index in range(1 + commit % 3)]
+            writer.append(arrivals(names))
+            print(writer.end, file=process.stdin, flush=True)
+            assert process.stdout.readline().split() == names
+        process.stdin.close()
+    assert process.returncode == 0
+    assert len(list_segments(tmp_path)) > 3
+
+
+TAKEN_BACK = """
+import os, sys
+from pathlib import Path
+from headrace.errors import LogUnavailable
+from headrace.eventlog.local.frames import FRAME_HEADER
+from headrace.eventlog.local.reader import SegmentReader
+from headrace.eventlog.local.writer import SegmentWriter
+from headrace.events.batch import to_batch
+from tests.eventlog.arrivals import arrival
+folder = Path(sys.argv[1])
+writer = SegmentWriter(folder, 8000)
+writer.append([arrival("a")])
+path = next(folder.glob("*.seg"))
+size = path.stat().st_size
+frame = FRAME_HEADER + to_batch([arrival("b", bytes(8))], 1, 0).serialize().size
+reader = SegmentReader(folder)
+
+def fail(descriptor):
+    print([batch["id"].to_pylist() for batch in reader.read(0, 1)])
+    raise OSError("no")
+
+sync, os.fdatasync = os.fdatasync, fail
+try:
+    writer.append([arrival("taken back", bytes(1_000_000))])
+except LogUnavailable as error:
+    print(error)
+os.fdatasync = sync
+writer.append([arrival("b", bytes(8 - (size + frame) % -8192))])
+assert path.stat().st_size == 8192, "the file ends with a page"
+for name in "cde":
+    writer.append([arrival(name)])
+print([batch["id"].to_pylist() for batch in reader.read(0, 5)])
+print([batch["id"].to_pylist() for batch in reader.read(4, 5)])
+"""
+
+
+def test_a_reader_that_mapped_what_was_taken_back(tmp_path):
+    """It never looks there: behind the file's end a mapping has no memory, and the kernel kills who reads it."""
+    process = python(TAKEN_BACK, tmp_path)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode != -signal.SIGBUS
+    assert process.returncode == 0
+    seen, refusal, after, last = out.splitlines()
+    assert seen == "[['a']]"
+    assert "nothing was stored" in refusal
+    assert after == "[['a'], ['b'], ['c'], ['d'], ['e']]"
+    assert last == "[['e']]"
+
+
+def test_closing_is_the_writers_business(tmp_path):
+    with closing(SegmentWriter(tmp_path, HUGE)) as writer:
+        writer.append(arrivals("a"))
+    assert ids(tmp_path) == ["a"]
