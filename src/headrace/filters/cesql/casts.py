@@ -35,11 +35,14 @@ def to_string(value: Value, _position: int = 0) -> str:
 
 
 def to_integer(value: Value, position: int = 0) -> int:
-    """Return 1 and 0 for booleans, and for strings of digits with or without a sign what they say."""
-    if not isinstance(value, str):
-        return int(value)
-    if _INTEGER.fullmatch(value) and (number := int(value)) in INT32:
-        return number
+    """Return 1 and 0 for booleans, and for strings of digits with or without a sign what they say.
+
+    A valid event holds no integers beyond 32 bits; one that does nevertheless fails like the string of it.
+    """
+    if not isinstance(value, str) or _INTEGER.fullmatch(value):
+        number = int(value)
+        if number in INT32:
+            return number
     raise _cast_fault(value, "Integer", position)
 
 
@@ -62,6 +65,6 @@ CASTS: Mapping[TypeName, Callable[[Value, int], Value]] = {
 }
 
 
-def _cast_fault(value: str, target: TypeName, position: int) -> Fault:
-    shown = value if len(value) <= 60 else f"{value[:60]}…"
+def _cast_fault(value: Value, target: TypeName, position: int) -> Fault:
+    shown = f"{value[:60]}…" if isinstance(value, str) and len(value) > 60 else value
     return Fault(EvaluationError(ErrorKind.CAST, f"{shown!r} is no {target}", position))
