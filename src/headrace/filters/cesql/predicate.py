@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.filters.cesql.expression import Expression
 from headrace.filters.cesql.syntax import Attribute, Exists, children
 from headrace.filters.cesql.translation import to_cel
 from headrace.filters.cesql.writer import write_cesql
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from headrace.filters.cesql.expression import Result
+    from headrace.filters.cesql.expression import Expression, Result
     from headrace.filters.cesql.program import Attributes
     from headrace.filters.cesql.syntax import Node
 
 
 @dataclass(frozen=True, slots=True)
 class CesqlPredicate:
-    """Two-valued: an error anywhere in what was evaluated makes it false, and its negation true.
-
-    `cel` is the equivalent CEL text, or nothing where CEL can't say it and only this evaluator can.
-    """
+    """Two-valued: an error anywhere in what was evaluated makes it false, and its negation true."""
 
     expression: Expression
-    cel: str | None = field(init=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "cel", to_cel(self.expression))
-
-    def __reduce__(self) -> tuple[Callable[..., CesqlPredicate], tuple[object, ...]]:
-        return CesqlPredicate, (self.expression,)
+    @property
+    def cel(self) -> str | None:
+        """The equivalent CEL text, or nothing where CEL can't say it and only this evaluator can."""
+        return to_cel(self.expression)
 
     @property
     def text(self) -> str:
