@@ -1,6 +1,7 @@
 """The rules of evaluation that the specification's suite leaves open, and the laws."""
 
 import pickle
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ from tests.filters.cesql.strategies import attributes, nodes
 from headrace.events.event import Event
 from headrace.filters.cesql import ErrorKind, Expression, evaluate, parse, passes
 
-BOUND = {
+BOUND: dict[str, Any] = {
     "specversion": "1.0",
     "id": "1",
     "source": "/s",

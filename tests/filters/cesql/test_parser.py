@@ -92,7 +92,7 @@ FAULTS = [
     ("a == b", 3, "there is = where a value is expected"),
     ("a ! b", 2, "'!' means nothing in CESQL outside a string"),
     ("a = é", 4, "'é' means nothing in CESQL outside a string"),
-    ("a LIKE b", 7, "there is b where a pattern: LIKE takes a string literal is expected"),
+    ("a LIKE b", 7, "the pattern of LIKE is a string literal"),
     ("a IN ()", 6, "there is ) where a value is expected"),
     ("a IN (1", 7, "the expression ends where `,` or `)` is expected"),
     ("a IN 1", 5, "there is 1 where `(` is expected"),
@@ -205,19 +205,19 @@ def test_any_text_is_an_expression_or_refused(text):
 
 HUGE = Limits(depth=32, atoms=10**9, length=10**9)
 ADVERSARIAL = [
-    "(" * 200_000,
-    "(" * 100_000 + "a" + ")" * 100_000,
-    "NOT " * 100_000 + "a",
-    "-" * 200_000 + "1",
-    "1" + "+1" * 100_000,
+    "(" * 40_000,
+    "(" * 20_000 + "a" + ")" * 20_000,
+    "NOT " * 20_000 + "a",
+    "-" * 40_000 + "1",
+    "1" + "+1" * 20_000,
     "a" + " AND a" * 3_000,
-    "a" + " AND a OR a" * 10_000,
-    "f(" * 100_000,
+    "a" + " AND a OR a" * 5_000,
+    "f(" * 20_000,
     "'" + "\\'" * 200_000,
     "'" * 200_001,
     " " * 500_000,
     "9" * 500_000,
-    "a IN (" + "1," * 100_000 + "1)",
+    "a IN (" + "1," * 20_000 + "1)",
 ]
 
 
@@ -227,4 +227,4 @@ def test_adversarial_text_is_read_or_refused_soon(text):
     started = time.process_time()
     with contextlib.suppress(FilterError):
         parse(text, HUGE)
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 2

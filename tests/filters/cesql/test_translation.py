@@ -79,7 +79,7 @@ def google():
     return evaluate
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(expressible_nodes, st.lists(attributes(), min_size=1, max_size=3))
 def test_google_agrees(google, node, events):
     expression = Expression(node)

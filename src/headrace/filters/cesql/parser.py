@@ -115,7 +115,7 @@ class _Parser:
 
     def _like(self, operand: Node, keyword: Token) -> Node:
         if self._peek().kind != "string":
-            raise self._unexpected("a pattern: LIKE takes a string literal")
+            raise self._fault("the pattern of LIKE is a string literal", self._peek())
         pattern = _unquoted(self._take().text)
         return Like(operand, pattern, position=keyword.position)
 
