@@ -13,6 +13,7 @@ TEXTS = [
     ("x = 'a'", 'has(ce.x) && ce.x == "a"'),
     ("x != 'a'", 'has(ce.x) && type(ce.x) in [string, int, bool] && ce.x != "a"'),
     ("x = '42'", 'has(ce.x) && type(ce.x) in [string, int, bool] && string(ce.x) == "42"'),
+    ("x = type", "has(ce.x) && type(ce.x) in [string, int, bool] && string(ce.x) == ce.type"),
     ("NOT (subject = 'a')", 'has(ce.subject) && ce.subject != "a"'),
     ("NOT NOT (subject = 'a')", 'has(ce.subject) && ce.subject == "a"'),
     ("type IN ('a', 'b', 'a')", 'ce.type in ["a", "b"]'),

@@ -260,7 +260,8 @@ def _equality(left: Node, operator: str, right: Node) -> Guarded:
     """The right operand's type decides what the left one is cast to."""
     other = _value(right)
     if other.type is not None:
-        one = _attribute_equal(left, other) or _related(_cast(left, other.type), "==", other, "Boolean")
+        plain = _attribute_equal(left, other) if _is_constant(right) else None
+        one = plain or _related(_cast(left, other.type), "==", other, "Boolean")
     elif _is_constant(left):
         one = _among_constants(other, [left])
     else:
@@ -271,7 +272,7 @@ def _equality(left: Node, operator: str, right: Node) -> Guarded:
 
 
 def _attribute_equal(left: Node, right: Guarded) -> Guarded | None:
-    """Compare an extension with a text that only a string can be equal to: no cast, no guard for truth."""
+    """Compare an extension with a constant that only a string can be equal to: no cast, no guard for truth."""
     if not isinstance(left, Attribute) or right.type != "String" or right.guards:
         return None
     it = _attribute(left.name)
