@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -32,13 +32,16 @@ class Inexpressible(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Cel:
-    """A text, how tightly it binds, its nesting, the terms of a conjunction or disjunction, and its negation."""
+    """A text, how tightly it binds, its nesting, the terms of a conjunction or disjunction, and its negation.
+
+    Equal where the texts are.
+    """
 
     text: str
-    level: int = _PRIMARY
-    depth: int = 1
-    terms: tuple[Cel, ...] = ()
-    opposite: str = ""
+    level: int = field(default=_PRIMARY, compare=False)
+    depth: int = field(default=1, compare=False)
+    terms: tuple[Cel, ...] = field(default=(), compare=False)
+    opposite: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if len(self.text) > LONGEST or self.depth > DEEPEST:
