@@ -3,7 +3,7 @@
 from headrace.filters.message.builder import event_time, property, publish_time  # noqa: A004
 from headrace.filters.message.cel import to_cel
 from headrace.filters.message.descriptors import Version
-from headrace.filters.message.evaluate import evaluate
+from headrace.filters.message.evaluator import evaluate
 from headrace.filters.message.json_form import from_json, to_json
 from headrace.filters.message.operators import Operator, ValueType
 from headrace.filters.message.seek import Seek, decode_seek, encode_seek
