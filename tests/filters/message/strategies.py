@@ -24,8 +24,29 @@ INSTANTS = (1613972460000, 1613972460001, -1, 0)
 # Without NUL: CloudEvents forbids it, and Google's Python binding of CEL cuts the strings it is given there.
 odd_texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=5)
 numeric_texts = st.sampled_from(
-    ["1", "+1", " 1", "01", "1.0", "1.5", "-1", "1e0", "0x1", "nan", "inf", "-inf", "1_0", "", "42"]
-    + ["9223372036854775807", "9223372036854775808", "-9223372036854775808", "1e400", ".5", "5."]
+    [
+        "1",
+        "+1",
+        " 1",
+        "01",
+        "1.0",
+        "1.5",
+        "-1",
+        "1e0",
+        "0x1",
+        "nan",
+        "inf",
+        "-inf",
+        "1_0",
+        "",
+        "42",
+        "9223372036854775807",
+        "9223372036854775808",
+        "-9223372036854775808",
+        "1e400",
+        ".5",
+        "5.",
+    ]
 )
 texts = st.text("aAbß\n", max_size=4) | numeric_texts | odd_texts
 patterns = st.text("aAb%_\\\n.", max_size=6) | texts
@@ -81,7 +102,9 @@ def recorded_events(draw):
     if draw(st.booleans()):
         attributes["time"] = draw(st.sampled_from(TIMES))
     attributes |= draw(st.dictionaries(st.sampled_from(["region", "tso", "in", "1st"]), old_extension_values))
-    return recorded(attributes, publish_time=draw(st.sampled_from(INSTANTS)) * 1000 + draw(st.integers(0, 999)))
+    return recorded(
+        attributes, publish_time=draw(st.sampled_from(INSTANTS)) * 1000 + draw(st.integers(0, 999))
+    )
 
 
 def recorded(attributes, publish_time=0):
@@ -95,7 +118,8 @@ json_values = st.recursive(
     | st.floats()
     | st.text(max_size=5)
     | st.sampled_from([operator.value for operator in Operator])
-    | st.sampled_from(["publish_time", "event_time", "region", "long", "double", "string", 10**5000]),
+    | st.sampled_from(["publish_time", "event_time", "region", "long", "double", "string"])
+    | st.builds(lambda: 10**5000),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(

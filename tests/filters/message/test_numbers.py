@@ -36,7 +36,9 @@ def google(function, text):
 def test_texts_are_read_as_google_reads_them(text):
     assert cel_int(text) == google("int", text)
     ours, theirs = cel_double(text), google("double", text)
-    assert ours == theirs or (ours is not None and theirs is not None and math.isnan(ours) and math.isnan(theirs))
+    assert ours == theirs or (
+        ours is not None and theirs is not None and math.isnan(ours) and math.isnan(theirs)
+    )
 
 
 @given(st.integers(-(2**63), 2**63 - 1))

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.events.attributes import OFFICIAL
 from headrace.filters.ir.operands import Text, attribute
-from headrace.filters.message.instants import milliseconds
 from headrace.filters.message.folding import fold
+from headrace.filters.message.instants import milliseconds
 from headrace.filters.message.like import parse_like
 from headrace.filters.message.numbers import cel_double, cel_int
 from headrace.filters.message.operators import Operator, ValueType

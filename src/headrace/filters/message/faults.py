@@ -12,11 +12,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+class _Repr(reprlib.Repr):
+    def repr_int(self, value: int, level: int) -> str:
+        # Python refuses to write integers of some thousand digits.
+        return "a very large integer" if value.bit_length() > 128 else super().repr_int(value, level)
+
+
 def shown(value: object) -> str:
     """Return a few characters of the value, whatever it is."""
-    if type(value) is int and value.bit_length() > 128:
-        return "a very large integer"
-    return reprlib.repr(value)
+    return _REPR.repr(value)
+
+
+_REPR = _Repr()
 
 
 @contextmanager

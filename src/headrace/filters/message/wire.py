@@ -14,7 +14,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from headrace.errors import FilterError
 from headrace.filters.limits import DEFAULT_LIMITS
 from headrace.filters.message.descriptors import MESSAGES, Version
-from headrace.filters.message.faults import at
+from headrace.filters.message.faults import at, shown
 from headrace.filters.message.numbers import read_operand, write_operand
 from headrace.filters.message.operators import Operator, ValueType
 from headrace.filters.message.size import check_size
@@ -139,9 +139,8 @@ def _read_predicate(message: Any, path: str) -> Predicate:
     operator = Operator[message.Operator.Name(required(message, "op", path))]
     value_type = ValueType[message.ValueType.Name(message.ty)]
     with at(f"{path}.values"):
-        return Predicate(
-            reference, operator, tuple(read_operand(text, value_type) for text in message.values)
-        )
+        texts = map(_text, message.values)
+        return Predicate(reference, operator, tuple(read_operand(text, value_type) for text in texts))
 
 
 def _read_reference(message: Any, path: str) -> Reference:
@@ -154,4 +153,11 @@ def _read_reference(message: Any, path: str) -> Reference:
     if ref == message.PUBLISH_TIME:
         return Time.PUBLISH
     with at(f"{path}.name"):
-        return Property(message.name)
+        return Property(_text(message.name))
+
+
+def _text(value: str | bytes) -> str:
+    """Return the text. Protobuf hands out the bytes of one that isn't valid UTF-8."""
+    if isinstance(value, bytes):
+        raise FilterError(f"must be valid UTF-8, not {shown(value)}", value=value)
+    return value
