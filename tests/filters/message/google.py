@@ -1,6 +1,6 @@
 """Google's CEL evaluator, which defines what a text of CEL means."""
 
-from cel_expr_python import cel
+from cel_expr_python import cel  # type: ignore[import-untyped, unused-ignore]
 
 from headrace.filters.message.instants import milliseconds
 from headrace.filters.truth import UNKNOWN

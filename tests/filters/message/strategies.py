@@ -1,5 +1,7 @@
 """Generators of predicate trees and recorded events that meet often: few names, few and similar values."""
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 from headrace.events.batch import Arrival, Recorded
@@ -64,7 +66,7 @@ def predicates(draw, operators=tuple(Operator)):
     if isinstance(reference, Time):
         operators = [operator for operator in operators if operator in ANY_TYPE]
     operator = draw(st.sampled_from(operators))
-    kinds = [longs, doubles] if isinstance(reference, Time) else [texts, longs, doubles]
+    kinds: Any = [longs, doubles] if isinstance(reference, Time) else [texts, longs, doubles]
     if operator not in ANY_TYPE:
         kinds = [patterns]
     return Predicate(reference, operator, draw(_operands(operator, draw(st.sampled_from(kinds)))))

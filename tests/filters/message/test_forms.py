@@ -11,6 +11,7 @@ from headrace.errors import FilterError
 from headrace.filters.limits import Limits
 from headrace.filters.message import (
     And,
+    Expr,
     Not,
     Or,
     Seek,
@@ -89,7 +90,7 @@ def _read_or_refuse(read):
 
 
 def nested(levels):
-    tree = A
+    tree: Expr = A
     for _ in range(levels - 1):
         tree = Not(tree)
     return tree
@@ -110,7 +111,7 @@ def test_depth_is_limited():
 
 
 def test_json_deeper_than_python_goes():
-    body = {"property": "p", "op": "equals", "value": "a"}
+    body: dict[str, object] = {"property": "p", "op": "equals", "value": "a"}
     for _ in range(100_000):
         body = {"not": body}
     with pytest.raises(FilterError) as refusal:
