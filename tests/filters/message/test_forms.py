@@ -122,9 +122,17 @@ def test_json_deeper_than_python_goes():
 def test_protobuf_deeper_than_its_parser_goes():
     with pytest.raises(FilterError):
         from_bytes(b"\x08\x03\x1a\xff\x7f" * 200)
-    with pytest.raises(FilterError) as refusal:
-        from_bytes(to_bytes(nested(90)))
-    assert refusal.value.limit == "depth"
+
+
+def test_what_is_written_can_be_read():
+    limits = Limits(depth=200)
+    assert from_bytes(to_bytes(nested(98)), limits=limits) == nested(98)
+    seek = Seek(1, 1, expression=nested(98))
+    assert decode_seek(encode_seek(seek), limits=limits) == seek
+    for too_deep in (nested(99), nested(500)):
+        with pytest.raises(FilterError, match="98 levels") as refusal:
+            to_bytes(too_deep)
+        assert refusal.value.limit == "depth"
 
 
 def test_a_thousand_parts_fit_into_protobuf():

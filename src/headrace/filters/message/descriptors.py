@@ -133,7 +133,7 @@ def _add_field(
     message: descriptor_pb2.DescriptorProto,
     number: int,
     label: str,
-    kind: _Field.Type.ValueType,
+    kind: Any,
     name: str,
     *,
     of: str | None = None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from google.protobuf.message import DecodeError, EncodeError
+from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from headrace.errors import FilterError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headrace.filters.message.tree import Expr, Reference
 
 _OPERANDS = {"PREDICATE": {"predicate"}, "AND": {"left", "right"}, "OR": {"left", "right"}, "NOT": {"left"}}
+_MAX_LEVELS = 98  # of the 100 that the libraries allow: a CommandSeek around it, a Predicate inside
 _CONNECTIVES: dict[str, type[And | Or]] = {"AND": And, "OR": Or}
 
 
@@ -55,26 +56,30 @@ def parse(kind: Any, data: bytes, path: str) -> Any:
 
 def serialize(message: Any) -> bytes:
     """Return the bytes of a message, always the same for the same message."""
-    try:
-        return bytes(message.SerializeToString(deterministic=True))
-    except EncodeError:
-        raise FilterError("is nested deeper than protobuf allows", path="expr", limit="depth") from None
+    return bytes(message.SerializeToString(deterministic=True))
 
 
-def write_expr(tree: Expr, message: Any, messages: Messages) -> None:
-    """Fill a message with a tree. Connectives of many parts are halved, so that depth grows by the logarithm."""
+def write_expr(tree: Expr, message: Any, messages: Messages, level: int = 1) -> None:
+    """Fill a message with a tree. Connectives of many parts are halved, so that depth grows by the logarithm.
+
+    What no protobuf library would read back is refused.
+    """
+    if level > _MAX_LEVELS:
+        problem = f"is nested deeper than the {_MAX_LEVELS} levels that protobuf libraries read"
+        raise FilterError(problem, path="expr", limit="depth")
     match tree:
         case Predicate():
             setattr(message, messages.kind, message.PREDICATE)
             _write_predicate(tree, message.predicate, messages.version)
         case Not(part):
             setattr(message, messages.kind, message.NOT)
-            write_expr(part, getattr(message, messages.left), messages)
+            write_expr(part, getattr(message, messages.left), messages, level + 1)
         case And(parts) | Or(parts):
             setattr(message, messages.kind, message.AND if isinstance(tree, And) else message.OR)
             half = len(parts) // 2
             for name, some in ((messages.left, parts[:half]), (messages.right, parts[half:])):
-                write_expr(some[0] if len(some) == 1 else type(tree)(some), getattr(message, name), messages)
+                part = some[0] if len(some) == 1 else type(tree)(some)
+                write_expr(part, getattr(message, name), messages, level + 1)
 
 
 def read_expr(message: Any, messages: Messages, path: str) -> Expr:
