@@ -9,11 +9,13 @@ from headrace.filters.backends.cel import write_cel, write_literal
 from headrace.filters.backends.reference import evaluate, value_of
 from headrace.filters.ir.atoms import Has
 from headrace.filters.ir.expression import And, Constant, Not, Or, nodes_of
+from headrace.filters.ir.opaque import Opaque
 from headrace.filters.ir.operands import Path, Text
 from headrace.filters.ir.terms import Macro
 from headrace.filters.truth import UNKNOWN, Truth, conjunction, disjunction, negation
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.kinds import Kind, kind_of, named
+from headrace.filters.variables import attributes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +31,8 @@ _SCALARS = (Kind.NULL, Kind.BOOL, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.STRING,
 class Explanation:
     """A clause, its value on one event, the reason, and the same for the clauses inside it.
 
-    `clause` is the CEL text of an atom or term, or the name of a connective: all of, any of, not. Every clause
+    `clause` is the CEL text of an atom or term, the CESQL text where CEL has none, or the name of a
+    connective: all of, any of, not. Every clause
     is evaluated, also those that a short-circuit would skip.
     """
 
@@ -78,6 +81,11 @@ def explain(expression: Expression, variables: Variables) -> Explanation:
         case Or(parts):
             inners = tuple(explain(part, variables) for part in parts)
             return Explanation("any of", disjunction(inner.value for inner in inners), parts=inners)
+        case Opaque():
+            attributes = attributes_of(variables)
+            return Explanation(
+                expression.text, expression.truth(attributes), expression.reason(attributes)
+            )
         case _:
             truth = evaluate(expression, variables)
             return Explanation(write_cel(expression), truth, _reason(expression, truth, variables))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from headrace.filters.backends.cel import write_cel
+from headrace.filters.backends.cel import is_sayable, write_cel
 from headrace.filters.backends.reference import evaluate
 from headrace.filters.explanation import explain
 from headrace.filters.ir.node import Node
@@ -30,9 +30,12 @@ class Filter(Node):
     notes: tuple[str, ...] = field(default=(), compare=False)
 
     @property
-    def cel(self) -> str:
-        """The canonical CEL text, which defines what the filter means."""
-        return write_cel(self.expression)
+    def cel(self) -> str | None:
+        """The canonical CEL text, which defines what the filter means; None where CEL can't say it.
+
+        Only some CESQL has none, LOWER of an attribute for instance: the page on CESQL lists what.
+        """
+        return write_cel(self.expression) if is_sayable(self.expression) else None
 
     def matches(self, event: Event | Recorded) -> bool:
         """Say whether the event is wanted. A bare event has no `collection`, `tenant` and `publishTime`."""

@@ -9,6 +9,7 @@ from headrace.filters.backends.cel import write_cel
 from headrace.filters.ir.atoms import Has
 from headrace.filters.ir.expression import And, Constant, Not, Or, nodes_of, parts_of
 from headrace.filters.ir.literals import Literal
+from headrace.filters.ir.opaque import Opaque
 from headrace.filters.ir.operands import Path, Text
 from headrace.filters.ir.terms import HasKey, Local, Macro, Select, TypeName
 from headrace.filters.syntax.parser import is_readable
@@ -40,7 +41,7 @@ def _check_count(limit: str, what: str, count: int, most: int) -> None:
 
 
 def _check_text(expression: Expression, limits: Limits) -> None:
-    text = write_cel(expression)
+    text = write_cel(_with_texts(expression))
     if len(text) > limits.expression:
         problem = (
             f"its CEL text of {len(text)} characters is above the limit `expression` of {limits.expression}"
@@ -49,6 +50,21 @@ def _check_text(expression: Expression, limits: Limits) -> None:
     if _depth(expression) > _SURELY_READABLE and not is_readable(text):
         problem = "its CEL text nests deeper than the limit `depth` of CEL's parser, 32"
         raise FilterError(problem, path="filters", limit="depth")
+
+
+def _with_texts(expression: Expression) -> Expression:
+    """Return the tree with a text of the same length where a clause has no CEL."""
+    match expression:
+        case Opaque():
+            return Literal(expression.text)
+        case Not(part):
+            return Not(_with_texts(part))
+        case And(parts):
+            return And(tuple(map(_with_texts, parts)))
+        case Or(parts):
+            return Or(tuple(map(_with_texts, parts)))
+        case _:
+            return expression
 
 
 def _depth(expression: Expression) -> int:

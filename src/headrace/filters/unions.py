@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headrace.errors import FilterError
-from headrace.filters.backends.cel import write_cel
+from headrace.filters.backends.cel import is_sayable, write_cel
 from headrace.filters.ir.atoms import Comparison, Has, OneOf, Operator
 from headrace.filters.ir.expression import Constant, all_of, any_of
 from headrace.filters.ir.operands import Text
@@ -47,13 +47,15 @@ class Union:
 def union(filters: Iterable[Filter], *, longest: int = LONGEST) -> Union:
     """Join filters into one simplified expression: a filter itself, with at most `longest` characters of CEL.
 
-    Where the exact one is larger it is widened step by step, never narrowed, in the end to `true`.
+    Where the exact one is larger it is widened step by step, never narrowed, in the end to `true`. Conditions that
+    CEL can't say are left out, which widens it too.
     """
     expressions = dict.fromkeys(each.expression for each in filters)
     exact = [each for expression in expressions for each in _alternatives(expression)]
-    weaker = [_weakest(each) for each in exact]
+    sayable = [tuple(part for part in each if is_sayable(part)) for each in exact]
+    weaker = [_weakest(each) for each in sayable]
     present = [_presence(each) for each in weaker]
-    for widened, alternatives in ((False, exact), (True, weaker), (True, present)):
+    for widened, alternatives in ((sayable != exact, sayable), (True, weaker), (True, present)):
         expression = _joined(alternatives)
         if _fits(expression, longest):
             return Union(expression, widened)

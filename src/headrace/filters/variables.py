@@ -42,6 +42,12 @@ def variables_of(event: Event | Recorded) -> Variables:
     return EventVariables(event)
 
 
+def attributes_of(variables: Variables) -> Mapping[str, object]:
+    """Return the attributes and extensions among the variables, for clauses that see nothing else."""
+    attributes = variables.get("ce")
+    return attributes if isinstance(attributes, Mapping) else {}
+
+
 class EventVariables(Mapping[str, Any]):
     """The variables of one event. Those that are unknown on it are not in the map. Belongs to one thread."""
 

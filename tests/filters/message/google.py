@@ -1,25 +1,10 @@
-"""Google's CEL evaluator, which defines what a text of CEL means."""
+"""Google's CEL evaluator, which defines what a text of CEL means, on an event of the log."""
 
-from cel_expr_python import cel  # type: ignore[import-untyped, unused-ignore]
+from tests.filters import google
 
-from headrace.filters.message.instants import milliseconds
-from headrace.filters.truth import UNKNOWN
-
-ENVIRONMENT = cel.NewEnv(
-    variables={
-        "ce": cel.Type.Map(cel.Type.STRING, cel.Type.DYN),
-        "publishTime": cel.Type.INT,
-        "eventTime": cel.Type.INT,
-    }
-)
+from headrace.filters.variables import variables_of
 
 
 def google_says(text, recorded):
     """The value of the text on an event; an error stands for unknown."""
-    attributes = dict(recorded.event.attributes)
-    variables = {"ce": attributes, "publishTime": recorded.publish_time // 1000}
-    instant = milliseconds(attributes.get("time", ""))
-    if instant is not None:
-        variables["eventTime"] = instant
-    result = ENVIRONMENT.compile(text).eval(data=variables)
-    return result.value() if result.type() == cel.Type.BOOL else UNKNOWN
+    return google.evaluate(text, variables_of(recorded))

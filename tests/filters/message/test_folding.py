@@ -1,8 +1,8 @@
+from tests.filters.message.folding import fold
 from tests.filters.message.google import google_says
 from tests.filters.message.strategies import recorded
 
 from headrace.filters.message import property, to_cel  # noqa: A004
-from headrace.filters.message.folding import fold
 
 CHARACTERS = [
     character

@@ -1,13 +1,17 @@
-"""The evaluator in Python and Google's on the CEL text give the same answer."""
+"""Three definitions of one meaning: the tree that all dialects share, Google's on its CEL text, and the rules."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.filters.message.google import google_says
+from tests.filters.message.meaning import meaning
 from tests.filters.message.strategies import predicates, recorded, recorded_events, trees
 
-from headrace.filters.message import evaluate, event_time, property, publish_time, to_cel  # noqa: A004
+from headrace.filters.backends.reference import evaluate as evaluate_expression
+from headrace.filters.message import event_time, property, publish_time, to_cel  # noqa: A004
+from headrace.filters.message.lowering import lower
 from headrace.filters.truth import UNKNOWN
+from headrace.filters.variables import variables_of
 
 EVENT = recorded(
     {
@@ -125,10 +129,15 @@ CASES = [
 ]
 
 
+def evaluate(tree, event):
+    return evaluate_expression(lower(tree), variables_of(event))
+
+
 @pytest.mark.parametrize(("tree", "text", "value"), CASES)
 def test_cases(tree, text, value):
     assert to_cel(tree) == text
     assert evaluate(tree, EVENT) is value
+    assert meaning(tree, EVENT) is value
     assert google_says(text, EVENT) is value
 
 
@@ -141,15 +150,19 @@ def test_event_time_is_unknown_where_the_event_has_none_or_none_that_can_be_read
 
 @settings(max_examples=300)
 @given(predicates(), st.lists(recorded_events(), min_size=1, max_size=5))
-def test_each_predicate_means_what_google_says(predicate, events):
+def test_each_predicate_has_one_meaning(predicate, events):
     text = to_cel(predicate)
     for event in events:
-        assert evaluate(predicate, event) is google_says(text, event), (text, event)
+        expected = meaning(predicate, event)
+        assert evaluate(predicate, event) is expected, (text, event)
+        assert google_says(text, event) is expected, (text, event)
 
 
 @settings(max_examples=200)
 @given(trees(), st.lists(recorded_events(), min_size=1, max_size=5))
-def test_each_tree_means_what_google_says(tree, events):
+def test_each_tree_has_one_meaning(tree, events):
     text = to_cel(tree)
     for event in events:
-        assert evaluate(tree, event) is google_says(text, event), (text, event)
+        expected = meaning(tree, event)
+        assert evaluate(tree, event) is expected, (text, event)
+        assert google_says(text, event) is expected, (text, event)

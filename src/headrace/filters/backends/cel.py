@@ -1,7 +1,8 @@
 """The canonical CEL text of a tree: the definition of what the filter means.
 
 Google's evaluator gives the same answer on it as the reference evaluator, an error standing for unknown.
-Read again, the text gives a tree with the same text.
+Read again, the text gives a tree with the same text. Opaque clauses have no CEL: a tree with one in it can't be
+written.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from headrace.filters.ir.atoms import (
     OneOf,
     StartsWith,
 )
-from headrace.filters.ir.expression import And, Constant, Not, Or
+from headrace.filters.ir.expression import And, Constant, Not, Or, nodes_of
 from headrace.filters.ir.literals import Literal, Uint
+from headrace.filters.ir.opaque import Opaque
 from headrace.filters.ir.operands import CE, Path, Text
 from headrace.filters.ir.terms import Call, HasKey, ListOf, Local, Macro, MapOf, Operation, Select, TypeName
 from headrace.filters.values.functions import FUNCTIONS
@@ -62,9 +64,17 @@ _OPERATORS = {
 }
 
 
+def is_sayable(expression: Expression) -> bool:
+    """Say whether CEL can express the tree, so that `write_cel` takes it."""
+    return not any(isinstance(node, Opaque) for node in nodes_of(expression))
+
+
 def write_cel(expression: Expression) -> str:
     """Return the text, with brackets only where CEL's precedence needs them."""
-    return _WRITERS[type(expression)](expression)
+    write = _WRITERS.get(type(expression))
+    if write is None:
+        raise TypeError(f"{type(expression).__name__} has no CEL text: ask is_sayable first")
+    return write(expression)
 
 
 def write_operand(operand: Operand) -> str:

@@ -19,6 +19,7 @@ from headrace.filters.ir.atoms import (
 )
 from headrace.filters.ir.expression import And, Constant, Not, Or
 from headrace.filters.ir.literals import Literal
+from headrace.filters.ir.opaque import Opaque
 from headrace.filters.ir.operands import Path, Text
 from headrace.filters.ir.terms import (
     Call,
@@ -40,6 +41,7 @@ from headrace.filters.values.faults import Fault
 from headrace.filters.values.functions import call
 from headrace.filters.values.kinds import Kind, kind_of, named
 from headrace.filters.values.paths import follow, is_present
+from headrace.filters.variables import attributes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -97,6 +99,8 @@ def _truth(expression: Expression, scope: Scope) -> Truth:
             return conjunction(_truth(part, scope) for part in parts)
         case Or(parts):
             return disjunction(_truth(part, scope) for part in parts)
+        case Opaque():
+            return expression.truth(attributes_of(scope.variables))
         case _:
             try:
                 value = _value(expression, scope)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from headrace.filters.ir.atoms import Atom
 from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.node import Node
+from headrace.filters.ir.opaque import Opaque
 from headrace.filters.ir.operands import Operand
 from headrace.filters.ir.terms import Call, HasKey, ListOf, Macro, MapOf, Operation, Select, Term
 
@@ -43,7 +44,7 @@ class Or(Node):
     parts: tuple[Expression, ...]
 
 
-Clause: TypeAlias = Atom | Term | Operand | Literal
+Clause: TypeAlias = Atom | Term | Operand | Literal | Opaque
 """What stands between connectives. A clause that isn't boolean on an event is unknown there."""
 
 Expression: TypeAlias = Constant | Not | And | Or | Clause

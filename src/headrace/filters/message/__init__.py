@@ -3,7 +3,6 @@
 from headrace.filters.message.builder import event_time, property, publish_time  # noqa: A004
 from headrace.filters.message.cel import to_cel
 from headrace.filters.message.descriptors import Version
-from headrace.filters.message.evaluator import evaluate
 from headrace.filters.message.json_form import from_json, to_json
 from headrace.filters.message.operators import Operator, ValueType
 from headrace.filters.message.seek import Seek, decode_seek, encode_seek
@@ -24,7 +23,6 @@ __all__ = [
     "Version",
     "decode_seek",
     "encode_seek",
-    "evaluate",
     "event_time",
     "from_bytes",
     "from_json",

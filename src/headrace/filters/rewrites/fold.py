@@ -18,11 +18,12 @@ from headrace.filters.ir.atoms import (
     StartsWith,
 )
 from headrace.filters.ir.expression import And, Constant, Expression, Not, Or, all_of, any_of, nodes_of
+from headrace.filters.ir.opaque import Opaque
 from headrace.filters.ir.operands import Path, Text
 from headrace.filters.truth import UNKNOWN
 
 _OF_AN_EVENT = (
-    Path, Text, Has, Comparison, OneOf, Includes, StartsWith, EndsWith, Contains, Matches, MatchesGlob,
+    Path, Text, Has, Comparison, OneOf, Includes, StartsWith, EndsWith, Contains, Matches, MatchesGlob, Opaque,
 )  # fmt: skip
 
 
