@@ -16,8 +16,9 @@ class GaveUp(Exception):
     """The evaluator has no answer: its iteration budget is spent, or a map has a key twice."""
 
 
-def evaluate(text: str, variables: Mapping[str, object]) -> Truth:
+def evaluate(text: str | None, variables: Mapping[str, object]) -> Truth:
     """An error, and a value that isn't boolean, is unknown."""
+    assert text is not None, "the filter has no CEL"
     try:
         result = _program(text).eval(data={name: _plain(value) for name, value in variables.items()})
     except RuntimeError as error:

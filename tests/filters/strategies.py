@@ -49,7 +49,7 @@ simple_filters = st.builds(
 )
 
 
-def _composite_filters(inner):
+def composite_filters(inner):
     several = st.lists(inner, min_size=1, max_size=3)
     return st.one_of(
         several.map(lambda parts: {"all": parts}),
@@ -58,7 +58,7 @@ def _composite_filters(inner):
     )
 
 
-filters = st.recursive(simple_filters, _composite_filters, max_leaves=8)
+filters = st.recursive(simple_filters, composite_filters, max_leaves=8)
 
 scalars = (
     texts
@@ -105,7 +105,7 @@ json_values = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(
-            st.sampled_from([*DIALECTS, "sql", "type", "source", "subject", "a.b", ""]) | st.text(),
+            st.sampled_from([*DIALECTS, "type", "source", "subject", "a.b", ""]) | st.text(),
             inner,
             max_size=2,
         )

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from tests.filters import google
 from tests.filters.cel_texts import cel_texts, data_events
+from tests.filters.every_dialect import every_event, every_filter
 from tests.filters.strategies import events, expressions, filters, odd_events
 from tests.filters.test_cases import every_case
 
@@ -63,6 +64,23 @@ def test_generated_expressions(text, event):
 def test_generated_texts_read_back(text):
     canonical = compiled_or_dropped(text).cel
     assert compile_filter({"cel": canonical}).cel == canonical
+
+
+@settings(max_examples=500, suppress_health_check=list(HealthCheck), deadline=None)
+@given(every_filter, every_event())
+def test_every_dialect(spec, event):
+    compiled, variables = compile_filter(spec), variables_of(event)
+    ours = evaluate(compiled.expression, variables)
+    assert compiled.matches(event) is (ours is True)
+    assert compiled.explain(event).value is ours
+    if compiled.cel is None:
+        assert "sql" in str(spec)
+        return
+    assert compile_filter({"cel": compiled.cel}).cel == compiled.cel
+    try:
+        assert google.evaluate(compiled.cel, variables) is ours
+    except google.GaveUp:
+        assume(False)
 
 
 @given(filters, events())

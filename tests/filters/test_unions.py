@@ -1,7 +1,8 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.filters.cel_texts import cel_filters, data_events
+from tests.filters.every_dialect import every_event, every_filter
 from tests.filters.strategies import events, filters
 
 from headrace.filters import compile_filter, union
@@ -63,3 +64,13 @@ def test_never_narrows(compiled, event, longest):
     assert matched or not wanted
     assert joined.widened or matched is wanted
     assert len(joined.cel) <= longest
+
+
+@settings(max_examples=200, suppress_health_check=list(HealthCheck), deadline=None)
+@given(st.lists(every_filter, min_size=1, max_size=3), every_event(), st.sampled_from([30, 10_000]))
+def test_is_true_wherever_a_filter_of_any_dialect_is(specs, event, longest):
+    compiled = [compile_filter(spec) for spec in specs]
+    joined = union(compiled, longest=longest)
+    wanted = any(each.matches(event) for each in compiled)
+    got = compile_filter({"cel": joined.cel}).matches(event)
+    assert got is wanted if not joined.widened else got >= wanted

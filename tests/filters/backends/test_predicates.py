@@ -1,8 +1,9 @@
 import pickle
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from tests.filters.cel_texts import cel_filters, data_events
+from tests.filters.every_dialect import every_event, every_filter
 from tests.filters.strategies import events, expressions, filters, odd_events
 
 from headrace.filters import Filter, compile_filter
@@ -19,6 +20,13 @@ def holds(conjunctions, event):
 @settings(max_examples=300)
 @given(filters, events())
 def test_of_the_subscriptions_dialects(spec, event):
+    compiled = compile_filter(spec)
+    assert holds(conjunctions_of(compiled.expression), event) is compiled.matches(event)
+
+
+@settings(max_examples=200, suppress_health_check=list(HealthCheck), deadline=None)
+@given(every_filter, every_event())
+def test_of_every_dialect(spec, event):
     compiled = compile_filter(spec)
     assert holds(conjunctions_of(compiled.expression), event) is compiled.matches(event)
 

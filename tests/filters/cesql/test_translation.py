@@ -6,6 +6,9 @@ from hypothesis import strategies as st
 from tests.filters.cesql.strategies import attributes, expressible_nodes
 
 from headrace.filters.cesql import Expression, parse, to_cel
+from headrace.filters.limits import Limits
+
+DEEP = Limits(depth=40)
 
 TEXTS = [
     ("type = 'x'", 'ce.type == "x"'),
@@ -61,7 +64,7 @@ def test_a_text_that_would_explode_is_none():
     text = "x = 'a'"
     for turn in range(25):
         text = f"({text} {'OR' if turn % 2 else 'AND'} y{turn} = 'b')"
-    assert to_cel(parse(text)) is None
+    assert to_cel(parse(text, DEEP)) is None
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +99,6 @@ def test_google_takes_every_depth(google, depth):
     text = "type = 'a'"
     for turn in range(depth):
         text = f"({text} {'OR' if turn % 2 else 'AND'} source = 'b{turn}')"
-    cel = to_cel(parse(text[1:-1]))
+    cel = to_cel(parse(text[1:-1], DEEP))
     if cel is not None:
         google(cel, {"type": "a", "source": "b"})

@@ -35,6 +35,8 @@ def ours(convert, text):
 @given(like_numbers.filter(lambda text: "\0" not in text))
 @example("+ 1")
 @example("nan(")
+@example("nan()")
+@example("-NaN(a_1)")
 @example("0x")
 @example("0x1p99999")
 @example("-0x1p99999")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -16,6 +17,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _DOUBLE = re.compile(
     r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.ASCII | re.IGNORECASE
 )
+_NAN = re.compile(r"[+-]?nan\([a-z0-9_]*\)", re.ASCII | re.IGNORECASE)
 _HEXADECIMAL = re.compile(
     r"[+-]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[+-]?[0-9]+)?", re.ASCII | re.IGNORECASE
 )
@@ -163,6 +165,8 @@ def _read_double(text: str) -> float:
     digits = text.strip(_SPACE)
     if _DOUBLE.fullmatch(digits):
         return float(digits)
+    if _NAN.fullmatch(digits):
+        return math.nan
     if _HEXADECIMAL.fullmatch(digits):
         try:
             return float.fromhex(digits)
