@@ -83,9 +83,7 @@ def explain(expression: Expression, variables: Variables) -> Explanation:
             return Explanation("any of", disjunction(inner.value for inner in inners), parts=inners)
         case Opaque():
             attributes = attributes_of(variables)
-            return Explanation(
-                expression.text, expression.truth(attributes), expression.reason(attributes)
-            )
+            return Explanation(expression.text, expression.truth(attributes), expression.reason(attributes))
         case _:
             truth = evaluate(expression, variables)
             return Explanation(write_cel(expression), truth, _reason(expression, truth, variables))

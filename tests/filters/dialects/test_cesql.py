@@ -61,7 +61,9 @@ def test_an_index_sees_what_stands_around_an_opaque_clause():
 
 
 def test_a_union_leaves_out_what_cel_can_not_say():
-    joined = union([compile_filter([{"exact": {"type": "T"}}, LOWER]), compile_filter({"exact": {"id": "2"}})])
+    joined = union(
+        [compile_filter([{"exact": {"type": "T"}}, LOWER]), compile_filter({"exact": {"id": "2"}})]
+    )
     assert joined.cel == 'ce.type == "T" || ce.id == "2"'
     assert joined.widened
     assert union([compile_filter({"not": LOWER})]).cel == "true"

@@ -13,7 +13,9 @@ from headrace.filters.truth import UNKNOWN, conjunction, disjunction, negation
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
-HEXADECIMAL = re.compile(r"[+-]?0x(?:[0-9a-f]+(?:\.[0-9a-f]*)?|\.[0-9a-f]+)(?:p[+-]?[0-9]+)?\Z", re.IGNORECASE)
+HEXADECIMAL = re.compile(
+    r"[+-]?0x(?:[0-9a-f]+(?:\.[0-9a-f]*)?|\.[0-9a-f]+)(?:p[+-]?[0-9]+)?\Z", re.IGNORECASE
+)
 NAMED = re.compile(r"([+-]?)(?:(inf(?:inity)?)|nan(?:\([a-z0-9_]*\))?)\Z", re.IGNORECASE)
 OFFICIAL = {"specversion", "id", "source", "type", "subject", "time", "datacontenttype", "dataschema"}
 

@@ -6,6 +6,7 @@ from headrace.errors import FilterError
 from headrace.filters.message.numbers import read_operand, write_operand
 from headrace.filters.message.operators import ValueType
 
+
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_longs_read_back(value):
     assert read_operand(write_operand(value), ValueType.LONG) == value

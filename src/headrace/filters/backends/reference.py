@@ -89,7 +89,7 @@ def value_of(expression: Expression, variables: Variables) -> Any:
     return _value(expression, Scope(variables))
 
 
-def _truth(expression: Expression, scope: Scope) -> Truth:
+def _truth(expression: Expression, scope: Scope) -> Truth:  # noqa: PLR0911 -- one per node
     match expression:
         case Constant(value):
             return value
