@@ -12,6 +12,7 @@ from headrace.filters import compile_filter, union
 from headrace.filters.backends.predicates import conjunctions_of
 from headrace.filters.backends.reference import evaluate
 from headrace.filters.cesql import CesqlPredicate, parse
+from headrace.filters.dialects.cel import parse_cel
 from headrace.filters.dialects.cesql import parse_sql
 from headrace.filters.dialects.dialect import Place
 from headrace.filters.dialects.table import parse_filter
@@ -92,6 +93,8 @@ def test_the_tree_means_what_the_expression_does(text, events):
     except FilterError:
         return
     assert isinstance(expression, CesqlPredicate) is (predicate.cel is None)
+    if predicate.cel is not None:
+        assert parse_cel(predicate.cel, PLACE) == expression
     for bound in events:
         assert evaluate(expression, {"ce": bound}) is predicate.truth(bound)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from headrace.filters.backends.cel import write_cel, write_literal, write_operand
+from headrace.filters.ir import operands
+from headrace.filters.ir.atoms import Has
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,9 +21,6 @@ _OPERATORS: Mapping[str, int] = {
     **dict.fromkeys(("*", "/", "%"), _PRODUCT),
 }
 _OPPOSITES: Mapping[str, str] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-_SELECTOR = re.compile(r"(?!(?:true|false|null|in)\Z)[A-Za-z_][A-Za-z0-9_]*\Z")
-_ESCAPED = re.compile(r'[\x00-\x1f\x7f"\\]')
-_SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 LONGEST = 10_000
 DEEPEST = 24
@@ -109,11 +109,8 @@ def ask(target: Cel, method: str, argument: str) -> Cel:
 
 def literal(value: Value) -> Cel:
     """Return a constant."""
-    if isinstance(value, str):
-        return Cel(f'"{_ESCAPED.sub(_escape, value)}"')
-    if isinstance(value, bool):
-        return TRUE if value else FALSE
-    return Cel(str(value), _UNARY if value < 0 else _PRIMARY)
+    is_negative = isinstance(value, int) and value < 0
+    return Cel(write_literal(value), _UNARY if is_negative else _PRIMARY)
 
 
 def list_of(items: Iterable[Cel]) -> Cel:
@@ -123,14 +120,13 @@ def list_of(items: Iterable[Cel]) -> Cel:
 
 def attribute(name: str) -> Cel:
     """Return `ce.name`, or `ce["1st"]` where the name is none that CEL selects by."""
-    return Cel(f"ce.{name}" if _SELECTOR.match(name) else f"ce[{literal(name).text}]", depth=2)
+    return Cel(write_operand(operands.attribute(name)), depth=2)
 
 
 def has(name: str) -> Cel:
     """Return the test that the event has the attribute."""
-    if _SELECTOR.match(name):
-        return Cel(f"has(ce.{name})", depth=3)
-    return Cel(f"{literal(name).text} in ce", _RELATION, depth=2)
+    text = write_cel(Has(operands.attribute(name)))
+    return Cel(text, depth=3) if text.startswith("has(") else Cel(text, _RELATION, depth=2)
 
 
 def type_in(value: Cel, *names: str) -> Cel:
@@ -149,8 +145,3 @@ def _joined(parts: tuple[Cel, ...], level: int, sign: str, *, neutral: Cel, fina
         return terms[0] if terms else neutral
     text = sign.join(term.within(level + 1) for term in terms)
     return Cel(text, level, max(term.depth for term in terms) + 1, terms)
-
-
-def _escape(match: re.Match[str]) -> str:
-    character = match.group()
-    return _SHORT_ESCAPES.get(character, f"\\u{ord(character):04x}")

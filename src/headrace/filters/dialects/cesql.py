@@ -8,7 +8,7 @@ from headrace.errors import FilterError
 from headrace.filters.cesql.expression import parse
 from headrace.filters.cesql.functions import require_functions
 from headrace.filters.cesql.predicate import CesqlPredicate
-from headrace.filters.dialects.cel import parse_cel
+from headrace.filters.dialects.cel import read_cel
 from headrace.filters.rewrites.flatten import flatten
 from headrace.filters.sizes import check_size
 
@@ -38,8 +38,9 @@ def _lowered(predicate: CesqlPredicate, place: Place) -> Expression | None:
     if cel is None:
         return None
     try:
-        expression = flatten(parse_cel(cel, place))
-        check_size(expression, place.limits)
+        expression = flatten(read_cel(cel, place))
+        if len(cel) > min(place.limits.atoms, place.limits.expression):  # atoms have a character at least
+            check_size(expression, place.limits)
     except FilterError:
         return None
     return expression
