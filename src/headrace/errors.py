@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+_SHOWN_BEFORE, _SHOWN_AFTER = 80, 40
+
+
 class HeadraceError(Exception):
     """The root. `code` never changes once released; the message may."""
 
@@ -109,8 +112,10 @@ class FilterError(HeadraceError):
             return self.problem
         before = self.source[: self.position]
         line, column = before.count("\n") + 1, self.position - (before.rfind("\n") + 1)
-        text = self.source.splitlines()[line - 1] if self.source else ""
-        return f"{self.problem} (line {line}, column {column + 1})\n  {text}\n  {' ' * column}^"
+        text = self.source.split("\n")[line - 1].rstrip("\r")
+        start = max(0, column - _SHOWN_BEFORE)
+        shown = text[start : column + _SHOWN_AFTER]
+        return f"{self.problem} (line {line}, column {column + 1})\n  {shown}\n  {' ' * (column - start)}^"
 
 
 class InvalidSubscription(HeadraceError):

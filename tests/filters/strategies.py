@@ -3,7 +3,19 @@
 from hypothesis import strategies as st
 
 from headrace.events.event import Event
-from headrace.filters.ir.atoms import Comparison, EndsWith, Has, Operator, StartsWith
+from headrace.filters.dialects.table import DIALECTS
+from headrace.filters.ir.atoms import (
+    Comparison,
+    Contains,
+    EndsWith,
+    Has,
+    Includes,
+    Matches,
+    MatchesGlob,
+    OneOf,
+    Operator,
+    StartsWith,
+)
 from headrace.filters.ir.expression import And, Constant, Not, Or
 from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import Path, Text
@@ -37,7 +49,7 @@ simple_filters = st.builds(
 )
 
 
-def _composite_filters(inner):
+def composite_filters(inner):
     several = st.lists(inner, min_size=1, max_size=3)
     return st.one_of(
         several.map(lambda parts: {"all": parts}),
@@ -46,7 +58,7 @@ def _composite_filters(inner):
     )
 
 
-filters = st.recursive(simple_filters, _composite_filters, max_leaves=8)
+filters = st.recursive(simple_filters, composite_filters, max_leaves=8)
 
 scalars = (
     texts
@@ -70,6 +82,11 @@ atoms = st.one_of(
     st.builds(Comparison, operands, st.sampled_from(Operator), literals),
     st.builds(StartsWith, operands, texts),
     st.builds(EndsWith, operands, texts),
+    st.builds(Contains, operands, texts),
+    st.builds(OneOf, operands, st.lists(literals, max_size=3).map(tuple)),
+    st.builds(Includes, operands, literals),
+    st.builds(Matches, operands, st.sampled_from(["", "^a", "b$", "[ab]+4", "."])),
+    st.builds(MatchesGlob, operands, st.sampled_from(["", "*", "a*", "?", "*[!a]", "a[ab]"])),
 )
 expressions = st.recursive(
     atoms | st.booleans().map(Constant),
@@ -88,11 +105,11 @@ json_values = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(
-            st.sampled_from(["exact", "prefix", "suffix", "all", "any", "not", "sql", "type", ""])
-            | st.text(),
+            st.sampled_from([*DIALECTS, "type", "source", "subject", "a.b", ""]) | st.text(),
             inner,
             max_size=2,
         )
+        | st.fixed_dictionaries({"field": inner, "op": inner | st.sampled_from(["==", "in"]), "value": inner})
     ),
     max_leaves=20,
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from headrace.events.batch import Arrival, Recorded
 from headrace.events.event import Event
 from headrace.filters import compile_filter
 from headrace.filters.truth import UNKNOWN
@@ -21,13 +22,25 @@ class Case:
     cel: str
     match: tuple[dict[str, Any], ...] = ()
     drop: tuple[dict[str, Any], ...] = ()
+    unknown: tuple[dict[str, Any], ...] = ()
 
-    def events(self) -> list[tuple[Event, bool]]:
+    def events(self) -> list[tuple[Event | Recorded, bool]]:
         return [
-            (Event(attributes=DEFAULTS | attributes), expected)
-            for expected, events in ((True, self.match), (False, self.drop))
-            for attributes in events
+            (event_of(each), expected)
+            for expected, events in ((True, self.match), (False, self.drop), (False, self.unknown))
+            for each in events
         ]
+
+
+def event_of(table: dict[str, Any]) -> Event | Recorded:
+    """The event that a table describes: attributes, and what isn't one under names that start with `_`."""
+    attributes = {name: value for name, value in table.items() if not name.startswith("_")}
+    data = table.get("_data")
+    event = Event(attributes=DEFAULTS | attributes, data=None if data is None else data.encode())
+    if "_channel" not in table:
+        return event
+    namespace, channel = table["_channel"].split("/")
+    return Recorded(0, table.get("_published", 0) * 1000, Arrival(event, namespace, channel))
 
 
 CASES = [Case(**each) for each in tomllib.loads(Path(__file__).with_name("cases.toml").read_text())["case"]]
@@ -55,6 +68,13 @@ def test_explanation_has_the_value_of_the_filter(case):
         explanation = compiled.explain(event)
         assert (explanation.value is True) is expected
         assert str(explanation).startswith(("true: ", "false: ", "unknown: "))
+
+
+@every_case
+def test_unknown_is_neither_true_nor_false(case):
+    compiled = compile_filter(case.filter)
+    for table in case.unknown:
+        assert compiled.explain(event_of(table)).value is UNKNOWN, table
 
 
 def test_a_map_is_unknown_rather_than_false():

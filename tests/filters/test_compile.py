@@ -81,11 +81,11 @@ def test_a_filter_is_frozen():
 
 
 def test_depth_is_limited():
-    assert compile_filter(nested(32)).matches(EVENT) is False
-    with pytest.raises(FilterError, match=r"limit `depth` of 32") as refusal:
-        compile_filter([nested(33)])
+    assert compile_filter(nested(24)).matches(EVENT) is False
+    with pytest.raises(FilterError, match=r"limit `depth` of 24") as refusal:
+        compile_filter([nested(25)])
     assert refusal.value.limit == "depth"
-    assert refusal.value.path == "filters[0]" + ".not" * 32
+    assert refusal.value.path == "filters[0]" + ".not" * 24
 
 
 def test_absurd_depth_is_refused_without_recursion():

@@ -4,5 +4,6 @@ from headrace.filters.compile import compile_filter
 from headrace.filters.explanation import Explanation
 from headrace.filters.filter import Filter
 from headrace.filters.limits import Limits
+from headrace.filters.unions import Union, union
 
-__all__ = ["Explanation", "Filter", "Limits", "compile_filter"]
+__all__ = ["Explanation", "Filter", "Limits", "Union", "compile_filter", "union"]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import FilterError
 from headrace.filters.dialects.dialect import Place, is_array
 from headrace.filters.dialects.table import parse_filter
 from headrace.filters.filter import Filter
-from headrace.filters.ir.atoms import Has
-from headrace.filters.ir.expression import all_of, atoms_of
+from headrace.filters.ir.expression import all_of
 from headrace.filters.limits import DEFAULT_LIMITS, Limits
 from headrace.filters.rewrites.flatten import flatten
+from headrace.filters.sizes import check_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,22 +25,16 @@ def compile_filter(
 
     Raises `FilterError` for whatever isn't a filter, with the path to the fault. Nothing is skipped.
     """
-    expression = flatten(_parse(spec, limits))
-    _check_size(expression, limits)
-    return Filter(expression)
+    notes: list[str] = []
+    expression = flatten(_parse(spec, limits, notes))
+    check_size(expression, limits)
+    return Filter(expression, tuple(dict.fromkeys(notes)))
 
 
-def _parse(spec: object, limits: Limits) -> Expression:
+def _parse(spec: object, limits: Limits, notes: list[str]) -> Expression:
     if spec is None:
         return all_of(())
     if is_array(spec):
-        root = Place("filters", limits, parse_filter)
+        root = Place("filters", limits, parse_filter, notes)
         return all_of(tuple(parse_filter(each, root.element(index)) for index, each in enumerate(spec)))
-    return parse_filter(spec, Place("filter", limits, parse_filter))
-
-
-def _check_size(expression: Expression, limits: Limits) -> None:
-    count = sum(not isinstance(atom, Has) for atom in atoms_of(expression))
-    if count > limits.atoms:
-        problem = f"{count} comparisons are more than the limit `atoms` of {limits.atoms}"
-        raise FilterError(problem, path="filters", limit="atoms")
+    return parse_filter(spec, Place("filter", limits, parse_filter, notes))

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from headrace.filters.backends.cel import write_cel, write_literal, write_operand
-from headrace.filters.backends.reference import evaluate
+from headrace.filters.backends.cel import write_cel, write_literal
+from headrace.filters.backends.reference import evaluate, value_of
 from headrace.filters.ir.atoms import Has
-from headrace.filters.ir.expression import And, Constant, Not, Or
-from headrace.filters.ir.operands import Text
+from headrace.filters.ir.expression import And, Constant, Not, Or, nodes_of
+from headrace.filters.ir.opaque import Opaque
+from headrace.filters.ir.operands import Path, Text
+from headrace.filters.ir.terms import Macro
 from headrace.filters.truth import UNKNOWN, Truth, conjunction, disjunction, negation
-from headrace.filters.values import Fault, kind_of, value_of
+from headrace.filters.values.faults import Fault
+from headrace.filters.values.kinds import Kind, kind_of, named
+from headrace.filters.variables import attributes_of
 
 if TYPE_CHECKING:
-    from headrace.filters.ir.atoms import Atom
-    from headrace.filters.ir.expression import Expression
+    from collections.abc import Iterator
+
+    from headrace.filters.ir.expression import Clause, Expression
     from headrace.filters.variables import Variables
 
 _SHOWN = 80
+_SCALARS = (Kind.NULL, Kind.BOOL, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.STRING, Kind.BYTES)
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """A clause, its value on one event, the reason, and the same for the clauses inside it.
 
-    `clause` is the CEL text of an atom or the name of a connective: all of, any of, not. Every clause is
-    evaluated, also those that a short-circuit would skip.
+    `clause` is the CEL text of an atom or term, the CESQL text where CEL has none, or the name of a
+    connective: all of, any of, not. Every clause
+    is evaluated, also those that a short-circuit would skip.
     """
 
     clause: str
@@ -37,6 +43,18 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
+
+    def document(self) -> dict[str, Any]:
+        """Return the same as a JSON object; unknown is null, and what there is none of is left out."""
+        shown: dict[str, Any] = {
+            "clause": self.clause,
+            "value": None if self.value is UNKNOWN else self.value,
+        }
+        if self.reason:
+            shown["reason"] = self.reason
+        if self.parts:
+            shown["parts"] = [part.document() for part in self.parts]
+        return shown
 
     def _lines(self) -> list[str]:
         value = "unknown" if self.value is UNKNOWN else str(self.value).lower()
@@ -63,24 +81,55 @@ def explain(expression: Expression, variables: Variables) -> Explanation:
         case Or(parts):
             inners = tuple(explain(part, variables) for part in parts)
             return Explanation("any of", disjunction(inner.value for inner in inners), parts=inners)
+        case Opaque():
+            attributes = attributes_of(variables)
+            return Explanation(expression.text, expression.truth(attributes), expression.reason(attributes))
         case _:
             truth = evaluate(expression, variables)
-            return Explanation(write_cel(expression), truth, _reason(expression, variables))
+            return Explanation(write_cel(expression), truth, _reason(expression, truth, variables))
 
 
-def _reason(atom: Atom, variables: Variables) -> str:
-    if isinstance(atom, Has):
-        path = atom.path
-    else:
-        path = atom.operand.path if isinstance(atom.operand, Text) else atom.operand
-    value = value_of(path, variables)
-    if isinstance(value, Fault):
-        return value.reason
-    return f"{write_operand(path)} is {_shown(value)}"
+def _reason(clause: Clause, truth: Truth, variables: Variables) -> str:
+    """Say what stands at every path of the clause, or why it is unknown where that says nothing."""
+    paths = list(dict.fromkeys(_paths_of(clause)))
+    reasons = [_described(path, variables) for path in paths]
+    if truth is UNKNOWN and (not paths or len(paths) > 1 or isinstance(clause, Macro)):
+        reasons.append(_fault_of(clause, variables))
+    return "; ".join(dict.fromkeys(filter(None, reasons)))
 
 
-def _shown(value: object) -> str:
-    if value is None or isinstance(value, str | int | float):
+def _described(path: Path, variables: Variables) -> str:
+    try:
+        return f"{write_cel(path)} is {_shown(value_of(path, variables))}"
+    except Fault as fault:
+        return fault.reason
+
+
+def _fault_of(clause: Clause, variables: Variables) -> str:
+    try:
+        return f"it is {_shown(value_of(clause, variables))}, not a bool"
+    except Fault as fault:
+        return fault.reason
+
+
+def _paths_of(clause: Clause) -> Iterator[Path]:
+    for node in nodes_of(clause):
+        match node:
+            case Path():
+                yield node
+            case Has(path):
+                yield path
+            case _:
+                operand = getattr(node, "operand", None)
+                if isinstance(operand, Path | Text):
+                    yield operand.path if isinstance(operand, Text) else operand
+                elif isinstance(node, Text):
+                    yield node.path
+
+
+def _shown(value: Any) -> str:
+    kind = kind_of(value)
+    if kind in _SCALARS:
         text = write_literal(value)
         return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-    return f"a {kind_of(value)}" + (f" of {len(value)}" if isinstance(value, Mapping) else "")
+    return named(value) + (f" of {len(value)}" if kind in (Kind.MAP, Kind.LIST) else "")

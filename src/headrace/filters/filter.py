@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from headrace.filters.backends.cel import write_cel
+from headrace.filters.backends.cel import is_sayable, write_cel
 from headrace.filters.backends.reference import evaluate
 from headrace.filters.explanation import explain
 from headrace.filters.ir.node import Node
 from headrace.filters.variables import variables_of
 
 if TYPE_CHECKING:
+    from headrace.events.batch import Recorded
     from headrace.events.event import Event
     from headrace.filters.explanation import Explanation
     from headrace.filters.ir.expression import Expression
@@ -21,20 +22,25 @@ if TYPE_CHECKING:
 class Filter(Node):
     """Which events someone wants. Frozen: share it between threads and processes freely.
 
-    It fails closed: an event on which the expression is unknown doesn't match.
+    It fails closed: an event on which the expression is unknown doesn't match. `notes` tell its author what
+    to know about the way it is written (a deprecated dialect, for instance); filters are equal without them.
     """
 
     expression: Expression
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     @property
-    def cel(self) -> str:
-        """The canonical CEL text, which defines what the filter means."""
-        return write_cel(self.expression)
+    def cel(self) -> str | None:
+        """The canonical CEL text, which defines what the filter means; None where CEL can't say it.
 
-    def matches(self, event: Event) -> bool:
-        """Say whether the event is wanted."""
+        Only some CESQL has none, LOWER of an attribute for instance: the page on CESQL lists what.
+        """
+        return write_cel(self.expression) if is_sayable(self.expression) else None
+
+    def matches(self, event: Event | Recorded) -> bool:
+        """Say whether the event is wanted. A bare event has no `collection`, `tenant` and `publishTime`."""
         return evaluate(self.expression, variables_of(event)) is True
 
-    def explain(self, event: Event) -> Explanation:
+    def explain(self, event: Event | Recorded) -> Explanation:
         """Say why the event is wanted or isn't, clause by clause; `str()` of it draws the tree."""
         return explain(self.expression, variables_of(event))

@@ -9,13 +9,24 @@ from dataclasses import dataclass
 class Limits:
     """A filter beyond any of these is refused before it is stored, never cut down to size.
 
-    `depth`: filters nested in filters, the outermost counted. `atoms`: comparisons in the filter, without
-    the presence tests that guard them. `length`: characters of one text, a value or an expression.
+    `depth`: filters nested in filters, the outermost counted; below the 32 levels at which Google's parser of
+    CEL stops, since the text of a filter nests deeper than the filter. `atoms`: comparisons, calls and operations in
+    the filter, without the presence tests that guard them. `length`: characters of one text, a value or a name.
+    `expression`: characters of an expression, and of the CEL text that any filter becomes; at most 100,000, which
+    is as much as Google's parser reads. `macros`: macros in the filter, and `body`: nodes inside one of them, so that
+    the filter evaluates at most `macros` x `body` x 10,000 nodes in loops. `pattern`: the size of a regular
+    expression's program, as RE2 counts it. `alternatives`: conjunctions that a filter may become where
+    a back end needs it in disjunctive form.
     """
 
-    depth: int = 32
+    depth: int = 24
     atoms: int = 1000
     length: int = 10_000
+    expression: int = 100_000
+    macros: int = 4
+    body: int = 100
+    pattern: int = 2000
+    alternatives: int = 1000
 
 
 DEFAULT_LIMITS = Limits()

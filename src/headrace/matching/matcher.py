@@ -106,7 +106,7 @@ class Matcher:
         return [
             member
             for shared in self._register.filters_of(channel)
-            if shared.filter_.matches(recorded.event)
+            if shared.filter_.matches(recorded)
             for member in shared.seen_from(channel)
             if member.scope is None or member.scope.admits(recorded)
         ]

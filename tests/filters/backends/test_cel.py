@@ -35,7 +35,9 @@ TEXTS = [
     (Not(Or((A, B))), "!(ce.a == 1 || has(ce.b))"),
     (EndsWith(Text(Path(("ce", "d"))), "y"), 'string(ce.d).endsWith("y")'),
     (Has(Path(("data", "a b", "c"))), 'has(data["a b"].c)'),
-    (Has(Path(("data", "a", "b c"))), '"b c" in data.a'),
+    (Has(Path(("data", "a", "b c"))), "has(data.a.`b c`)"),
+    (Has(Path(("data", "in"))), "has(data.`in`)"),
+    (Has(Path(("data", "é"))), '"é" in (type(data) == map ? data : {}[0])'),
 ]
 
 

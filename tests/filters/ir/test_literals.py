@@ -2,9 +2,10 @@ import pickle
 
 import pytest
 from hypothesis import given
+from tests.filters.cel_texts import cel_filters
 from tests.filters.strategies import expressions
 
-from headrace.filters.ir.literals import Literal
+from headrace.filters.ir.literals import Literal, Uint
 from headrace.filters.ir.operands import Path
 
 
@@ -23,6 +24,20 @@ def test_equal_literals_are_equal():
 def test_a_variable_lies_in_no_map():
     with pytest.raises(ValueError, match="publishTime"):
         _ = Path(("publishTime",)).parent
+
+
+@given(cel_filters)
+def test_every_expression_survives_pickling(filter_):
+    restored = pickle.loads(pickle.dumps(filter_))
+    assert restored == filter_
+    assert hash(restored) == hash(filter_)
+    assert restored.cel == filter_.cel
+
+
+def test_literals_tell_apart_what_computes_differently():
+    assert len({Literal(1), Literal(Uint(1))}) == 2
+    assert Literal(0.0) != Literal(-0.0)
+    assert Literal("a") != Literal(b"a")
 
 
 @given(expressions)

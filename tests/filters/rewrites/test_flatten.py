@@ -3,7 +3,7 @@ from tests.filters.strategies import expressions, odd_events
 
 from headrace.filters.backends.reference import evaluate
 from headrace.filters.ir.atoms import Has
-from headrace.filters.ir.expression import And, Not, Or, atoms_of
+from headrace.filters.ir.expression import And, Not, Or, clauses_of
 from headrace.filters.ir.operands import attribute
 from headrace.filters.rewrites.flatten import flatten
 from headrace.filters.variables import variables_of
@@ -21,6 +21,12 @@ def test_leaves_the_other_connective_alone():
     assert flatten(And((A, Or((B, And((C, D))))))) == And((A, Or((B, And((C, D))))))
 
 
+def test_drops_a_double_negation():
+    assert flatten(Not(Not(A))) == A
+    assert flatten(Not(Not(Not(And((A, Not(Not(B)))))))) == Not(And((A, B)))
+    assert flatten(Not(And((Not(A),)))) == A
+
+
 def test_drops_a_connective_around_one_part():
     assert flatten(And((Or((A,)),))) == A
     assert flatten(And((Or((And((A, B)),)), C))) == And((A, B, C))
@@ -36,4 +42,4 @@ def test_keeps_the_three_valued_meaning(expression, event):
 def test_is_idempotent_and_keeps_every_atom(expression):
     flat = flatten(expression)
     assert flatten(flat) == flat
-    assert atoms_of(flat) == atoms_of(expression)
+    assert clauses_of(flat) == clauses_of(expression)

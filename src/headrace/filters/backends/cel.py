@@ -1,71 +1,91 @@
 """The canonical CEL text of a tree: the definition of what the filter means.
 
 Google's evaluator gives the same answer on it as the reference evaluator, an error standing for unknown.
+Read again, the text gives a tree with the same text. Opaque clauses have no CEL: a tree with one in it can't be
+written.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from typing import TYPE_CHECKING, assert_never
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
 
-from headrace.filters.ir.atoms import Comparison, EndsWith, Has, StartsWith
-from headrace.filters.ir.expression import And, Constant, Not, Or
-from headrace.filters.ir.operands import Path, Text
+from headrace.filters.ir.atoms import (
+    Comparison,
+    Contains,
+    EndsWith,
+    Has,
+    Includes,
+    Matches,
+    MatchesGlob,
+    OneOf,
+    StartsWith,
+)
+from headrace.filters.ir.expression import And, Constant, Not, Or, nodes_of
+from headrace.filters.ir.literals import Literal, Uint
+from headrace.filters.ir.opaque import Opaque
+from headrace.filters.ir.operands import CE, Path, Text
+from headrace.filters.ir.terms import Call, HasKey, ListOf, Local, Macro, MapOf, Operation, Select, TypeName
+from headrace.filters.values.functions import FUNCTIONS
 
 if TYPE_CHECKING:
-    from headrace.filters.ir.atoms import Atom
+    from collections.abc import Callable, Iterable, Mapping
+
     from headrace.filters.ir.expression import Expression
     from headrace.filters.ir.literals import Scalar
     from headrace.filters.ir.operands import Operand
 
 _SELECTOR = re.compile(r"(?!(?:true|false|null|in)\Z)[A-Za-z_][A-Za-z0-9_]*\Z")
+_QUOTED_SELECTOR = re.compile(r"[A-Za-z0-9_./ -]+\Z")
 _ESCAPED = re.compile(r'[\x00-\x1f\x7f"\\]')
 _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_INFINITY = "1e400"
+
+
+class _Level(IntEnum):
+    """How tightly a text binds; one that binds looser than its place demands gets brackets."""
+
+    CONDITIONAL = 0
+    OR = 1
+    AND = 2
+    RELATION = 3
+    SUM = 4
+    PRODUCT = 5
+    UNARY = 6
+    MEMBER = 7
+
+
+_OPERATORS = {
+    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">=", "in"), _Level.RELATION),
+    **dict.fromkeys("+-", _Level.SUM),
+    **dict.fromkeys("*/%", _Level.PRODUCT),
+}
+
+
+def is_sayable(expression: Expression) -> bool:
+    """Say whether CEL can express the tree, so that `write_cel` takes it."""
+    return not any(isinstance(node, Opaque) for node in nodes_of(expression))
 
 
 def write_cel(expression: Expression) -> str:
     """Return the text, with brackets only where CEL's precedence needs them."""
-    match expression:
-        case Constant(value):
-            return write_literal(value)
-        case Not(part):
-            return f"!{_write_part(part, bracket=_binds_looser_than_not(part))}"
-        case And(parts):
-            return " && ".join(_write_part(part, bracket=isinstance(part, And | Or)) for part in parts)
-        case Or(parts):
-            return " || ".join(_write_part(part, bracket=isinstance(part, Or)) for part in parts)
-        case _:
-            return _write_atom(expression)
-
-
-def _write_atom(atom: Atom) -> str:
-    match atom:
-        case Has(path):
-            return _write_presence(path)
-        case Comparison(operand, how, literal):
-            return f"{write_operand(operand)} {how.value} {write_literal(literal.value)}"
-        case StartsWith(operand, prefix):
-            return f"{write_operand(operand)}.startsWith({write_literal(prefix)})"
-        case EndsWith(operand, suffix):
-            return f"{write_operand(operand)}.endsWith({write_literal(suffix)})"
-        case _:
-            assert_never(atom)
+    write = _WRITERS.get(type(expression))
+    if write is None:
+        raise TypeError(f"{type(expression).__name__} has no CEL text: ask is_sayable first")
+    return write(expression)
 
 
 def write_operand(operand: Operand) -> str:
     """Return `ce.subject`, `ce["in"]` where CEL's grammar forbids the selector, or `string(ce.count)`."""
-    match operand:
-        case Path((variable, *keys)):
-            return variable + "".join(
-                f".{key}" if _SELECTOR.match(key) else f"[{write_literal(key)}]" for key in keys
-            )
-        case Text(path):
-            return f"string({write_operand(path)})"
-        case _:
-            raise ValueError("a path starts with a variable")
+    if isinstance(operand, Text):
+        return f"string({write_operand(operand.path)})"
+    variable, *keys = operand.steps
+    return variable + "".join(map(_write_selector, keys))
 
 
-def write_literal(value: Scalar) -> str:
+def write_literal(value: Scalar) -> str:  # noqa: PLR0911 -- one per type
     """Return a constant as CEL writes it."""
     match value:
         case None:
@@ -74,28 +94,163 @@ def write_literal(value: Scalar) -> str:
             return "true" if value else "false"
         case str():
             return f'"{_ESCAPED.sub(_escape, value)}"'
+        case bytes():
+            return f'b"{"".join(map(_write_byte, value))}"'
+        case float() if math.isnan(value):
+            return 'double("nan")'
+        case float() if math.isinf(value):
+            return _INFINITY if value > 0 else f"-{_INFINITY}"
+        case Uint():
+            return f"{int(value)}u"
         case _:
             return repr(value)
 
 
-def _write_part(part: Expression, *, bracket: bool) -> str:
-    return f"({write_cel(part)})" if bracket else write_cel(part)
+def _write_at(level: _Level, expression: Expression) -> str:
+    text = write_cel(expression)
+    return f"({text})" if _level_of(expression) < level else text
 
 
-def _binds_looser_than_not(part: Expression) -> bool:
-    # A presence test may be written as `"in" in ce`, and `!"in" in ce` would negate the string.
-    return isinstance(part, And | Or | Comparison) or (
-        isinstance(part, Has) and not _SELECTOR.match(part.path.steps[-1])
-    )
+def _level_of(expression: Expression) -> _Level:  # noqa: PLR0911 -- one per node
+    match expression:
+        case Or():
+            return _Level.OR
+        case And():
+            return _Level.AND
+        case Comparison() | OneOf() | Includes():
+            return _Level.RELATION
+        case Not():
+            return _Level.UNARY
+        case Literal(value) if isinstance(value, int | float) and not isinstance(value, bool):
+            # `1.size()` would be read as a double, and `-(1)` is another tree than `-1`.
+            return _Level.UNARY
+        case Has(path):
+            return _Level.MEMBER if _is_selected(path) else _Level.RELATION
+        case Operation(operator, operands):
+            return _level_of_operation(operator, len(operands))
+        case _:
+            return _Level.MEMBER
 
 
-def _write_presence(path: Path) -> str:
-    key = path.steps[-1]
-    if _SELECTOR.match(key):
-        return f"has({write_operand(path)})"
-    return f"{write_literal(key)} in {write_operand(path.parent)}"
+def _level_of_operation(operator: str, operands: int) -> _Level:
+    if operands == 1:
+        return _Level.UNARY
+    if operator == "?:":
+        return _Level.CONDITIONAL
+    return _OPERATORS.get(operator, _Level.MEMBER)
+
+
+def _write_not(expression: Not) -> str:
+    part = expression.part
+    return f"!{write_cel(part) if isinstance(part, Not) else _write_at(_Level.MEMBER, part)}"
+
+
+def _write_has(atom: Has) -> str:
+    path, key = atom.path, atom.path.steps[-1]
+    holder = write_operand(path.parent)
+    if path.parent == CE:
+        return f"has({write_operand(path)})" if _SELECTOR.match(key) else f"{write_literal(key)} in {holder}"
+    if _is_selected(path):
+        return f"has({holder}{_write_field(key)})"
+    # `in` means membership in lists, where a presence test is unknown: so only a map may come there.
+    return f"{write_literal(key)} in (type({holder}) == map ? {holder} : {{}}[0])"
+
+
+def _is_selected(path: Path) -> bool:
+    pattern = _SELECTOR if path.parent == CE else _QUOTED_SELECTOR
+    return pattern.match(path.steps[-1]) is not None
+
+
+def _write_operation(term: Operation) -> str:
+    operator, operands = term.operator, term.operands
+    if len(operands) == 1:
+        return f"-{_write_at(_Level.MEMBER, operands[0])}"
+    if operator == "?:":
+        levels = (_Level.OR, _Level.OR, _Level.CONDITIONAL)
+        return "{} ? {} : {}".format(*map(_write_at, levels, operands))
+    left, right = operands
+    if operator == "[]":
+        return f"{_write_at(_Level.MEMBER, left)}[{write_cel(right)}]"
+    level = _OPERATORS[operator]
+    return f"{_write_at(level, left)} {operator} {_write_at(_Level(level + 1), right)}"
+
+
+def _write_call(term: Call) -> str:
+    if FUNCTIONS[term.function].member:
+        target, *arguments = term.arguments
+        return f"{_write_at(_Level.MEMBER, target)}.{term.function}({_list(arguments)})"
+    return f"{term.function}({_list(term.arguments)})"
+
+
+def _write_macro(term: Macro) -> str:
+    target = _write_at(_Level.MEMBER, term.range)
+    return f"{target}.{term.name}({term.variable}, {_list(term.bodies)})"
+
+
+def _list(expressions: Iterable[Expression]) -> str:
+    return ", ".join(map(write_cel, expressions))
+
+
+def _write_question(function: str) -> Callable[[Any], str]:
+    def write(atom: Any) -> str:
+        argument = getattr(atom, atom.__match_args__[1])
+        return f"{write_operand(atom.operand)}.{function}({write_literal(argument)})"
+
+    return write
+
+
+def _write_selector(key: str) -> str:
+    return f".{key}" if _SELECTOR.match(key) else f"[{write_literal(key)}]"
+
+
+def _write_field(key: str) -> str:
+    return f".{key}" if _SELECTOR.match(key) else f".`{key}`"
 
 
 def _escape(match: re.Match[str]) -> str:
     character = match.group()
     return _SHORT_ESCAPES.get(character, f"\\u{ord(character):04x}")
+
+
+def _write_byte(byte: int) -> str:
+    character = chr(byte)
+    if character in _SHORT_ESCAPES:
+        return _SHORT_ESCAPES[character]
+    return character if " " <= character <= "~" else f"\\x{byte:02x}"
+
+
+_WRITERS: Mapping[type, Callable[[Any], str]] = {
+    Constant: lambda node: write_literal(node.value),
+    Literal: lambda node: write_literal(node.value),
+    Not: _write_not,
+    And: lambda node: " && ".join(_write_at(_Level.RELATION, part) for part in node.parts),
+    Or: lambda node: " || ".join(_write_at(_Level.AND, part) for part in node.parts),
+    Path: write_operand,
+    Text: write_operand,
+    Has: _write_has,
+    Comparison: lambda node: (
+        f"{write_operand(node.operand)} {node.operator.value} {write_literal(node.literal.value)}"
+    ),
+    OneOf: lambda node: f"{write_operand(node.operand)} in [{_list(node.literals)}]",
+    Includes: lambda node: f"{write_literal(node.literal.value)} in {write_operand(node.operand)}",
+    StartsWith: _write_question("startsWith"),
+    EndsWith: _write_question("endsWith"),
+    Contains: _write_question("contains"),
+    Matches: _write_question("matches"),
+    MatchesGlob: _write_question("match"),
+    Local: lambda node: node.name,
+    TypeName: lambda node: node.name,
+    Select: lambda node: _write_at(_Level.MEMBER, node.operand) + _write_selector(node.key),
+    HasKey: lambda node: f"has({_write_at(_Level.MEMBER, node.operand)}{_write_field(node.key)})",
+    ListOf: lambda node: f"[{_list(node.elements)}]",
+    MapOf: lambda node: (
+        "{"
+        + ", ".join(
+            f"{write_cel(key)}: {write_cel(value)}" for key, value in zip(node.keys, node.values, strict=True)
+        )
+        + "}"
+    ),
+    Operation: _write_operation,
+    Call: _write_call,
+    Macro: _write_macro,
+}

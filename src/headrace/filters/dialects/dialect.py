@@ -6,7 +6,7 @@ import json
 import re
 import reprlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from headrace.errors import FilterError
@@ -36,6 +36,7 @@ class Place:
     path: str
     limits: Limits
     read: Dialect
+    notes: list[str] = field(default_factory=list)
     depth: int = 1
 
     def member(self, name: str) -> Place:
@@ -56,6 +57,10 @@ class Place:
                 limit="depth",
             )
         return self.read(spec, replace(self, depth=self.depth + 1))
+
+    def note(self, remark: str) -> None:
+        """Leave a remark for the author of the filter, on the compiled filter."""
+        self.notes.append(f"{self.path}: {remark}")
 
     def fault(self, problem: str, value: object) -> FilterError:
         """Return the error that refuses `value` here."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from headrace.filters.dialects import subscriptions
+from headrace.filters.dialects import cel, cesql, message, streamer, subscriptions, trigger
 
 if TYPE_CHECKING:
     from headrace.filters.dialects.dialect import Dialect, Place
@@ -20,6 +20,14 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
         "all": subscriptions.parse_all,
         "any": subscriptions.parse_any,
         "not": subscriptions.parse_not,
+        "sql": cesql.parse_sql,
+        "cesql": cesql.parse_sql,
+        "cel": cel.parse_cel,
+        "expression": cel.parse_cel,
+        "attributes": trigger.parse_attributes,
+        "sourceAndType": trigger.parse_source_and_type,
+        "message": message.parse_message,
+        "streamer": streamer.parse_streamer,
     }
 )
 

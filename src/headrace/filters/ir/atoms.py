@@ -1,4 +1,7 @@
-"""Atoms: the smallest clauses, each a question about one operand."""
+"""Atoms: the smallest clauses, each a question about one operand and constants.
+
+What an atom can say is always said by that atom, never by a term: back ends know a clause by its class.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +44,22 @@ class Comparison(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class OneOf(Node):
+    """The operand equals one of the literals. Unknown only where the operand has no value."""
+
+    operand: Operand
+    literals: tuple[Literal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Includes(Node):
+    """The operand is a list with such an element, or a map with such a key. Unknown for anything else."""
+
+    operand: Operand
+    literal: Literal
+
+
+@dataclass(frozen=True, slots=True)
 class StartsWith(Node):
     """The operand is a string with this beginning. Unknown for anything but a string."""
 
@@ -56,4 +75,30 @@ class EndsWith(Node):
     suffix: str
 
 
-Atom: TypeAlias = Has | Comparison | StartsWith | EndsWith
+@dataclass(frozen=True, slots=True)
+class Contains(Node):
+    """The operand is a string with this text in it. Unknown for anything but a string."""
+
+    operand: Operand
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Matches(Node):
+    """RE2 finds the pattern somewhere in the operand, a string. Unknown for anything but a string."""
+
+    operand: Operand
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class MatchesGlob(Node):
+    """The operand is a string and the whole of it fits the shell pattern. Unknown for anything but a string."""
+
+    operand: Operand
+    pattern: str
+
+
+Atom: TypeAlias = (
+    Has | Comparison | OneOf | Includes | StartsWith | EndsWith | Contains | Matches | MatchesGlob
+)

@@ -1,12 +1,19 @@
-"""The tree: constants and connectives over atoms, read by Kleene's three-valued logic."""
+"""The tree: constants and connectives over atoms and terms, read by Kleene's three-valued logic."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from headrace.filters.ir.atoms import Atom, Comparison, EndsWith, Has, StartsWith
+from headrace.filters.ir.atoms import Atom
+from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.node import Node
+from headrace.filters.ir.opaque import Opaque
+from headrace.filters.ir.operands import Operand
+from headrace.filters.ir.terms import Call, HasKey, ListOf, Macro, MapOf, Operation, Select, Term
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,10 @@ class Or(Node):
     parts: tuple[Expression, ...]
 
 
-Expression: TypeAlias = Constant | Not | And | Or | Has | Comparison | StartsWith | EndsWith
+Clause: TypeAlias = Atom | Term | Operand | Literal | Opaque
+"""What stands between connectives. A clause that isn't boolean on an event is unknown there."""
+
+Expression: TypeAlias = Constant | Not | And | Or | Clause
 
 
 def all_of(parts: tuple[Expression, ...]) -> Expression:
@@ -54,14 +64,40 @@ def any_of(parts: tuple[Expression, ...]) -> Expression:
     return parts[0] if len(parts) == 1 else Or(parts)
 
 
-def atoms_of(expression: Expression) -> list[Atom]:
-    """List the atoms from left to right, each as often as it is written."""
+def clauses_of(expression: Expression) -> list[Clause]:
+    """List the clauses from left to right, each as often as it is written; what is inside a term counts as it."""
     match expression:
         case Constant():
             return []
         case Not(part):
-            return atoms_of(part)
+            return clauses_of(part)
         case And(parts) | Or(parts):
-            return [atom for part in parts for atom in atoms_of(part)]
+            return [clause for part in parts for clause in clauses_of(part)]
         case _:
             return [expression]
+
+
+def parts_of(expression: Expression) -> tuple[Expression, ...]:
+    """Return the expressions directly inside this one."""
+    match expression:
+        case Not(part):
+            return (part,)
+        case And(parts) | Or(parts) | ListOf(parts) | Operation(_, parts) | Call(_, parts):
+            return parts
+        case Select(operand, _) | HasKey(operand, _):
+            return (operand,)
+        case MapOf(keys, values):
+            return keys + values
+        case Macro(_, over, _, bodies):
+            return (over, *bodies)
+        case _:
+            return ()
+
+
+def nodes_of(expression: Expression) -> Iterator[Expression]:
+    """Yield the expression and everything inside it, terms included, from left to right."""
+    waiting = [expression]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(parts_of(node)))

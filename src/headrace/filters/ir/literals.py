@@ -7,7 +7,14 @@ from typing import TypeAlias
 
 from headrace.filters.ir.node import Node
 
-Scalar: TypeAlias = str | int | float | bool | None
+
+class Uint(int):
+    """An unsigned integer of 64 bits, which CEL tells from the signed ones: `1u`."""
+
+    __slots__ = ()
+
+
+Scalar: TypeAlias = str | int | float | bool | bytes | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,7 +26,11 @@ class Literal(Node):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Literal):
             return NotImplemented
-        return type(self.value) is type(other.value) and self.value == other.value
+        mine, theirs = self.value, other.value
+        # The text of a double tells 0.0 from -0.0, by which one may divide.
+        return type(mine) is type(theirs) and (
+            repr(mine) == repr(theirs) if isinstance(mine, float) else mine == theirs
+        )
 
     def __hash__(self) -> int:
         return hash((type(self.value), self.value))

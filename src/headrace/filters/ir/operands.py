@@ -31,6 +31,9 @@ class Text(Node):
 
 Operand: TypeAlias = Path | Text
 
+CE = Path(("ce",))
+"""The map of attributes and extensions: the only variable that is a map on every event."""
+
 
 def attribute(name: str) -> Path:
     """Return the path of an attribute or extension."""

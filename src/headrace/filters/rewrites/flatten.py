@@ -1,4 +1,4 @@
-"""`A && (B && C) -> A && B && C`, and the same for `||`."""
+"""`A && (B && C) -> A && B && C`, the same for `||`, and `!!A -> A`: the form that CEL's own parser gives."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from headrace.filters.ir.expression import And, Expression, Not, Or, all_of, any
 def flatten(expression: Expression) -> Expression:
     """Return the tree without connectives directly inside their like, or around a single part."""
     match expression:
+        case Not(Not(part)):
+            return flatten(part)
         case Not(part):
-            return Not(flatten(part))
+            inner = flatten(part)
+            return inner.part if isinstance(inner, Not) else Not(inner)
         case And(parts):
             return all_of(_merged(And, parts))
         case Or(parts):

@@ -1,0 +1,70 @@
+"""The casts between CESQL's three types."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from headrace.filters.cesql.faults import ErrorKind, EvaluationError, Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from headrace.filters.cesql.faults import Value
+
+TypeName: TypeAlias = Literal["String", "Integer", "Boolean"]
+
+INT32 = range(-(2**31), 2**31)
+ZEROS: Mapping[TypeName, Value] = {"String": "", "Integer": 0, "Boolean": False}
+
+# Ten digits behind any zeros hold every 32-bit integer and keep Python from reading thousands.
+_INTEGER = re.compile(r"[+-]?0*[0-9]{1,10}")
+_TYPE_NAMES: Mapping[type, TypeName] = {str: "String", int: "Integer", bool: "Boolean"}
+
+
+def type_of(value: Value) -> TypeName:
+    """Return the CESQL type of a value."""
+    return _TYPE_NAMES[type(value)]
+
+
+def to_string(value: Value, _position: int = 0) -> str:
+    """Return base 10 digits, or `true` and `false` in lower case. Never fails."""
+    if isinstance(value, str):
+        return value
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def to_integer(value: Value, position: int = 0) -> int:
+    """Return 1 and 0 for booleans, and for strings of digits with or without a sign what they say.
+
+    A valid event holds no integers beyond 32 bits; one that does nevertheless fails like the string of it.
+    """
+    if not isinstance(value, str) or _INTEGER.fullmatch(value):
+        number = int(value)
+        if number in INT32:
+            return number
+    raise _cast_fault(value, "Integer", position)
+
+
+def to_boolean(value: Value, position: int = 0) -> bool:
+    """Return false for 0 and true for other integers; for strings, `true` and `false` in any case."""
+    if not isinstance(value, str):
+        return value != 0
+    lower = value.lower()
+    if lower == "true":
+        return True
+    if lower == "false":
+        return False
+    raise _cast_fault(value, "Boolean", position)
+
+
+CASTS: Mapping[TypeName, Callable[[Value, int], Value]] = {
+    "String": to_string,
+    "Integer": to_integer,
+    "Boolean": to_boolean,
+}
+
+
+def _cast_fault(value: Value, target: TypeName, position: int) -> Fault:
+    shown = f"{value[:60]}…" if isinstance(value, str) and len(value) > 60 else value
+    return Fault(EvaluationError(ErrorKind.CAST, f"{shown!r} is no {target}", position))

@@ -1,0 +1,75 @@
+"""A parsed expression, ready to be evaluated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from headrace.filters.cesql.faults import EvaluationError, Fault
+from headrace.filters.cesql.parser import parse_text
+from headrace.filters.cesql.program import Program, program_of
+from headrace.filters.limits import DEFAULT_LIMITS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.events.event import Event
+    from headrace.filters.cesql.faults import Value
+    from headrace.filters.cesql.program import Attributes
+    from headrace.filters.cesql.syntax import Node
+    from headrace.filters.limits import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What an evaluation gives: always a value, and the error that ended it, if one did."""
+
+    value: Value
+    errors: tuple[EvaluationError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """Equal where the trees are equal. Pickled as its tree; the program is built again."""
+
+    root: Node
+    program: Program = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "program", program_of(self.root))
+
+    def __reduce__(self) -> tuple[Callable[..., Expression], tuple[object, ...]]:
+        return Expression, (self.root,)
+
+    def evaluate(self, attributes: Attributes) -> Result:
+        """Return the value, and the error if there was one. Never raises, whatever the attributes hold."""
+        try:
+            return Result(self.program.run(attributes))
+        except Fault as fault:
+            value = fault.value if fault.call is self.root else self.program.zero
+            return Result(value, (fault.error,))
+
+    def passes(self, attributes: Attributes) -> bool:
+        """Say whether the result is the Boolean true and no error occurred."""
+        try:
+            return self.program.run(attributes) is True
+        except Fault:
+            return False
+
+
+def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Expression:
+    """Read an expression or raise `FilterError` with the position of the fault.
+
+    As the specification has it, a call of an unknown function is an error of evaluation; a filter refuses it.
+    """
+    return Expression(parse_text(text, limits))
+
+
+def evaluate(expression: Expression, event: Event) -> Result:
+    """Evaluate the expression on an event."""
+    return expression.evaluate(event.attributes)
+
+
+def passes(expression: Expression, event: Event) -> bool:
+    """Say whether the event passes the filter that the expression is."""
+    return expression.passes(event.attributes)

@@ -1,0 +1,164 @@
+"""Predicate trees as JSON.
+
+    {"property": NAME, "op": OPERATOR, "value": VALUE}          a predicate with one operand
+    {"ref": "publish_time", "op": OPERATOR, "values": [VALUE, …]}    one with a list of them
+    {"and": [TREE, TREE, …]}    {"or": [TREE, TREE, …]}    {"not": TREE}
+
+Strings are strings, integers are longs, numbers with a fraction or an exponent are doubles. `"type"` says it
+outright, for writers that turn `1.0` into `1` or lose the last digits of a long: under it a number may also
+be written as a string. Anything else is refused, members that aren't known included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
+
+from headrace.errors import FilterError
+from headrace.filters.limits import DEFAULT_LIMITS
+from headrace.filters.message.faults import at, shown
+from headrace.filters.message.numbers import read_operand
+from headrace.filters.message.operators import MANY, Operator, ValueType
+from headrace.filters.message.size import check_size, too_deep
+from headrace.filters.message.tree import And, Not, Or, Predicate, Property, Time
+
+if TYPE_CHECKING:
+    from headrace.filters.limits import Limits
+    from headrace.filters.message.tree import Expr, Reference, Value
+
+Json: TypeAlias = Mapping[str, Any]
+
+_Choice = TypeVar("_Choice")
+
+_CONNECTIVES: dict[str, type[And | Or]] = {"and": And, "or": Or}
+_OPERATORS = {operator.value: operator for operator in Operator}
+_TIMES = {time.value: time for time in Time}
+_TYPES = {value_type.value: value_type for value_type in ValueType}
+
+
+def to_json(tree: Expr) -> dict[str, Any]:
+    """Return the tree as objects that any JSON library writes; doubles carry their type."""
+    match tree:
+        case And(parts):
+            return {"and": [to_json(part) for part in parts]}
+        case Or(parts):
+            return {"or": [to_json(part) for part in parts]}
+        case Not(part):
+            return {"not": to_json(part)}
+        case Predicate(reference, operator, values):
+            operands = {"values": list(values)} if operator in MANY else {"value": values[0]}
+            typed = {"type": "double"} if tree.value_type is ValueType.DOUBLE else {}
+            return {**_write_reference(reference), "op": operator.value, **operands, **typed}
+
+
+def from_json(
+    body: object, *, limits: Limits = DEFAULT_LIMITS, path: str = "message", depth: int = 1
+) -> Expr:
+    """Read a tree from decoded JSON, or refuse it with the path to the fault.
+
+    `path` and `depth` say where in a larger filter the tree stands.
+    """
+    tree = _read(body, path, depth, limits)
+    check_size(tree, limits, path=path, depth=depth)
+    return tree
+
+
+def _write_reference(reference: Reference) -> dict[str, str]:
+    if isinstance(reference, Property):
+        return {"property": reference.name}
+    return {"ref": reference.value}
+
+
+def _read(body: object, path: str, depth: int, limits: Limits) -> Expr:
+    if depth > limits.depth:
+        raise too_deep(limits, path)
+    if not isinstance(body, Mapping):
+        raise _fault("a predicate is an object", body, path)
+    if len(body) == 1:
+        ((name, inner),) = body.items()
+        if name == "not":
+            return Not(_read(inner, f"{path}.not", depth + 1, limits))
+        if name in _CONNECTIVES:
+            return _read_connective(name, inner, path, depth, limits)
+    return _read_predicate(body, path)
+
+
+def _read_connective(name: str, inner: object, path: str, depth: int, limits: Limits) -> Expr:
+    path = f"{path}.{name}"
+    if not _is_array(inner) or len(inner) < 2:
+        raise _fault("must be an array of at least two predicates", inner, path)
+    parts = (_read(part, f"{path}[{index}]", depth + 1, limits) for index, part in enumerate(inner))
+    return _CONNECTIVES[name](tuple(parts))
+
+
+def _read_predicate(body: Json, path: str) -> Predicate:
+    if "op" not in body:
+        raise _fault("a predicate has the member `op`, or is one of and, or, not", body, path)
+    operator = _choice(_OPERATORS, body["op"], f"{path}.op")
+    several = operator in MANY
+    member = "values" if several else "value"
+    reference = _read_reference(body, path)
+    _check_members(body, {"property", "ref", "op", "type", member}, path)
+    if member not in body:
+        raise _fault(f"{operator.value} has its operands in the member `{member}`", body, path)
+    with at(f"{path}.{member}"):
+        values = _read_values(body[member]) if several else (body[member],)
+        if "type" in body:
+            value_type = _choice(_TYPES, body["type"], f"{path}.type")
+            values = tuple(_read_typed(value, value_type) for value in values)
+        return Predicate(reference, operator, values)
+
+
+def _read_reference(body: Json, path: str) -> Reference:
+    if ("property" in body) == ("ref" in body):
+        raise _fault("a predicate has either the member `property` or `ref`", body, path)
+    if "ref" in body:
+        return _choice(_TIMES, body["ref"], f"{path}.ref")
+    with at(f"{path}.property"):
+        return Property(body["property"])
+
+
+def _check_members(body: Json, known: set[str], path: str) -> None:
+    for name in body:
+        if name not in known:
+            raise FilterError(f"{shown(name)} is no member of this predicate", path=path, value=name)
+
+
+def _read_values(values: object) -> tuple[Value, ...]:
+    if not _is_array(values):
+        raise FilterError(f"must be an array, not {shown(values)}", value=values)
+    return tuple(values)
+
+
+def _read_typed(value: object, value_type: ValueType) -> Value:
+    match value, value_type:
+        case str(), _:
+            return read_operand(value, value_type)
+        case bool(), _:
+            pass
+        case int(), ValueType.LONG:
+            return value
+        case int() | float(), ValueType.DOUBLE:
+            return _as_double(value)
+    raise FilterError(f"must be a {value_type.value}, not {shown(value)}", value=value)
+
+
+def _as_double(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise FilterError(f"{shown(value)} is beyond the range of doubles", value=value) from None
+
+
+def _choice(choices: Mapping[str, _Choice], name: object, path: str) -> _Choice:
+    if not isinstance(name, str) or name not in choices:
+        raise _fault(f"must be one of {', '.join(choices)}", name, path)
+    return choices[name]
+
+
+def _is_array(value: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)
+
+
+def _fault(problem: str, value: object, path: str) -> FilterError:
+    return FilterError(f"{problem}, not {shown(value)}", path=path, value=value)

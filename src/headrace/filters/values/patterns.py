@@ -1,0 +1,102 @@
+"""Patterns over strings, all of them run by RE2: no pattern of a user reaches an engine that can backtrack."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+from headrace.filters.values.faults import Fault
+
+_KEPT = 4096
+_ANY = r"[\x{0}-\x{10FFFF}]"
+_NOTHING = r"[^\x{0}-\x{10FFFF}]"
+
+
+class InvalidPattern(ValueError):
+    """RE2 can't read the pattern; the message is its own."""
+
+
+@lru_cache(_KEPT)
+def compile_pattern(pattern: str) -> Any:
+    """Return RE2's program for a pattern."""
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else "RE2 can't read it"
+        raise InvalidPattern(reason.decode() if isinstance(reason, bytes) else str(reason)) from None
+    except UnicodeEncodeError:
+        raise InvalidPattern("lone surrogates are no characters") from None
+
+
+def found(text: str, pattern: str) -> bool:
+    """Say whether RE2 finds the pattern somewhere in the text."""
+    try:
+        return compile_pattern(pattern).search(text) is not None
+    except InvalidPattern as error:
+        raise Fault(f"{pattern[:40]!r} is no regular expression: {error}") from None
+    except UnicodeEncodeError:
+        raise Fault("lone surrogates are no characters") from None
+
+
+def fits(text: str, glob: str) -> bool:
+    """Say whether the whole text fits the shell pattern."""
+    return found(text, translate(glob))
+
+
+@lru_cache(_KEPT)
+def translate(glob: str) -> str:
+    """Return the regular expression of a shell pattern.
+
+    `*` is any text, `?` one character, `[ab0-9]` one of these and `[!ab0-9]` none of these; `[` that isn't
+    closed is itself. A wildcard in brackets is itself, which is how to ask for one: `[*]`.
+    """
+    out, position = [r"\A"], 0
+    while position < len(glob):
+        character = glob[position]
+        position += 1
+        end = _class_end(glob, position) if character == "[" else -1
+        if character == "*":
+            out.append(f"{_ANY}*")
+        elif character == "?":
+            out.append(_ANY)
+        elif end >= 0:
+            out.append(_translate_class(glob[position:end]))
+            position = end + 1
+        else:
+            out.append(re2.escape(character))
+    return "".join(out) + r"\z"
+
+
+def _class_end(glob: str, start: int) -> int:
+    # A bracket that stands first is one of the characters.
+    first = start + 1 if glob[start : start + 1] == "!" else start
+    return glob.find("]", first + 1)
+
+
+def _translate_class(body: str) -> str:
+    negated = body.startswith("!")
+    ranges = _ranges(body[1:] if negated else body)
+    if not ranges:
+        return _ANY if negated else _NOTHING
+    inside = "".join(f"\\x{{{ord(low):x}}}-\\x{{{ord(high):x}}}" for low, high in ranges)
+    return f"[{'^' if negated else ''}{inside}]"
+
+
+def _ranges(characters: str) -> list[tuple[str, str]]:
+    """Read `a-c-` as a to c and the hyphen; a range that runs backwards holds nothing."""
+    ranges, position = [], 0
+    while position < len(characters):
+        low = characters[position]
+        if characters[position + 1 : position + 2] == "-" and position + 2 < len(characters):
+            high = characters[position + 2]
+            position += 3
+        else:
+            high = low
+            position += 1
+        if low <= high:
+            ranges.append((low, high))
+    return ranges

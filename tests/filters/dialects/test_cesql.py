@@ -1,0 +1,131 @@
+"""The dialect `sql`: which tree an expression becomes, and what is refused."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.filters.cesql.strategies import attributes
+from tests.filters.every_dialect import sql_texts
+
+from headrace.errors import FilterError
+from headrace.events.event import Event
+from headrace.filters import compile_filter, union
+from headrace.filters.backends.predicates import conjunctions_of
+from headrace.filters.backends.reference import evaluate
+from headrace.filters.cesql import CesqlPredicate, parse
+from headrace.filters.dialects.cel import parse_cel
+from headrace.filters.dialects.cesql import parse_sql
+from headrace.filters.dialects.dialect import Place
+from headrace.filters.dialects.table import parse_filter
+from headrace.filters.limits import Limits
+
+PLACE = Place("filters[0].sql", Limits(), parse_filter)
+EVENT = Event(attributes={"specversion": "1.0", "id": "1", "source": "/s", "type": "T"})
+LOWER = {"sql": "LOWER(type) = 't'"}
+
+
+@pytest.mark.parametrize("name", ["sql", "cesql"])
+def test_what_cel_can_say_is_an_ordinary_tree(name):
+    compiled = compile_filter({name: "type = 'T' OR Subject LIKE 'a%'"})
+    cel = 'ce.type == "T" || has(ce.subject) && ce.subject.startsWith("a")'
+    assert compiled.cel == cel
+    assert compiled == compile_filter({"cel": cel})
+
+
+def test_what_cel_can_not_say_is_one_clause_without_a_text():
+    compiled = compile_filter(LOWER)
+    assert compiled.expression == CesqlPredicate(parse("LOWER(type) = 't'"))
+    assert compiled.cel is None
+    assert compile_filter({"any": [LOWER, {"exact": {"type": "t"}}]}).cel is None
+    assert compiled.matches(EVENT)
+
+
+def test_an_error_is_false_and_its_negation_true():
+    sql = {"sql": "LOWER(subject) = 'x'"}
+    assert not compile_filter(sql).matches(EVENT)
+    assert compile_filter({"not": sql}).matches(EVENT)
+
+
+def test_an_explanation_shows_the_text_and_the_error():
+    compiled = compile_filter({"all": [LOWER, {"not": {"cesql": "lower(Subject) = 'x'"}}]})
+    assert str(compiled.explain(EVENT)) == (
+        "true: all of\n"
+        "├── true: LOWER(type) = 't' (type is 'T')\n"
+        "└── true: not\n"
+        "    └── false: LOWER(subject) = 'x' (the event has no subject)"
+    )
+
+
+def test_an_index_sees_what_stands_around_an_opaque_clause():
+    (conjunction,) = conjunctions_of(compile_filter([{"exact": {"type": "T"}}, LOWER]).expression)
+    assert len(conjunction.keys) == 1
+    assert conjunction.residual == (CesqlPredicate(parse("LOWER(type) = 't'")),)
+
+
+def test_a_union_leaves_out_what_cel_can_not_say():
+    joined = union(
+        [compile_filter([{"exact": {"type": "T"}}, LOWER]), compile_filter({"exact": {"id": "2"}})]
+    )
+    assert joined.cel == 'ce.type == "T" || ce.id == "2"'
+    assert joined.widened
+    assert union([compile_filter({"not": LOWER})]).cel == "true"
+
+
+def test_above_the_limits_of_cel_it_stays_opaque():
+    text = "x LIKE '_%" + "a_" * 2000 + "'"
+    compiled = compile_filter({"sql": text})
+    assert isinstance(compiled.expression, CesqlPredicate)
+    assert compiled.cel is None
+
+
+def test_the_length_of_opaque_clauses_counts():
+    clause = {"sql": f"LOWER(type) = '{'a' * 9000}'"}
+    with pytest.raises(FilterError) as refusal:
+        compile_filter({"any": [clause] * 12})
+    assert refusal.value.limit == "expression"
+
+
+@settings(max_examples=500)
+@given(sql_texts, st.lists(attributes(), min_size=1, max_size=3))
+def test_the_tree_means_what_the_expression_does(text, events):
+    predicate = CesqlPredicate(parse(text))
+    try:
+        expression = parse_sql(text, PLACE)
+    except FilterError:
+        return
+    assert isinstance(expression, CesqlPredicate) is (predicate.cel is None)
+    if predicate.cel is not None:
+        assert parse_cel(predicate.cel, PLACE) == expression
+    for bound in events:
+        assert evaluate(expression, {"ce": bound}) is predicate.truth(bound)
+
+
+@pytest.mark.parametrize("body", [None, "", 1, {"sql": "a"}, "\ud800", ["a"]])
+def test_a_body_is_a_text(body):
+    with pytest.raises(FilterError) as caught:
+        parse_sql(body, PLACE)
+    assert caught.value.path == "filters[0].sql"
+
+
+REFUSED = [
+    ("type = ", 6, "the expression ends where a value is expected"),
+    ("NOT foo(1)", 4, "there is no function FOO; there are LENGTH, CONCAT"),
+    ("LENGTH(a, b) > 1", 0, "LENGTH doesn't take 2 arguments"),
+    ("a = 1 OR SUBSTRING(a) = ''", 9, "SUBSTRING doesn't take 1 argument"),
+]
+
+
+@pytest.mark.parametrize(("text", "position", "problem"), REFUSED)
+def test_a_fault_says_where_it_is(text, position, problem):
+    with pytest.raises(FilterError) as caught:
+        parse_sql(text, PLACE)
+    assert (caught.value.path, caught.value.position) == ("filters[0].sql", position)
+    assert str(caught.value).startswith(f"filters[0].sql: {problem}")
+    assert str(caught.value).endswith(" " * position + "^")
+
+
+@pytest.mark.parametrize("limit", ["length", "depth", "atoms"])
+def test_a_place_sets_the_limits(limit):
+    place = Place("filter", Limits(**{limit: 2}), parse_filter)
+    with pytest.raises(FilterError) as caught:
+        parse_sql("a + b + c = 2", place)
+    assert caught.value.limit == limit
