@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 LONGEST = 10_000
 
+_SPREAD = 16
+"""Alternatives that one filter may become: more would cost more text than merging them with others saves."""
+
 
 @dataclass(frozen=True, slots=True)
 class Union:
@@ -72,7 +75,7 @@ def _fits(expression: Expression, longest: int) -> bool:
 
 def _alternatives(expression: Expression) -> tuple[Alternative, ...]:
     normal = deduplicate(fold(flatten(push_negations(expression))))
-    return distribute(normal, DEFAULT_LIMITS.alternatives).alternatives
+    return distribute(normal, _SPREAD).alternatives
 
 
 def _joined(alternatives: list[Alternative]) -> Expression:
