@@ -1,10 +1,13 @@
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from headrace.cli import filter as command
 from headrace.filters.dialects.table import DIALECTS
 
+PAGES = Path(__file__).parents[2] / "docs" / "filters"
 ORDER = {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order", "data": {"amount": 7}}
 CHEAP = ORDER | {"id": "2", "data": {"amount": 3}}
 BARE = {"specversion": "1.0", "id": "3", "source": "/shop", "type": "ping"}
@@ -224,3 +227,29 @@ def test_wrong_usage(run, arguments, said):
     result = run("filter", *arguments)
     assert result.exit_code == 2
     assert said in result.stderr
+
+
+@pytest.mark.parametrize("page", ["subscriptions", "cel", "trigger", "streamer"])
+def test_the_cel_that_a_page_shows(run, page):
+    text = (PAGES / f"{page}.md").read_text()
+    rows = re.findall(r"^\| `(\{.*\})` \| `(.*)` \|$", text.partition("## Its CEL")[2], re.MULTILINE)
+    assert len(rows) > 5
+    for wanted, shown in rows:
+        assert run("filter", "cel", "--filter", wanted).stdout == shown.replace(r"\|", "|") + "\n"
+
+
+def test_the_explanation_that_a_page_shows(run):
+    text = (PAGES / "README.md").read_text()
+    events, wanted = re.findall(r"<<'end'\n(.*?)^end$", text, re.MULTILINE | re.DOTALL)
+    result = run("filter", "explain", "--filter", wanted, input=events)
+    (shown,) = re.findall(r"```\n(line 3: .*?)```", text, re.DOTALL)
+    assert result.stdout.endswith(shown)
+
+
+@pytest.mark.parametrize(
+    ("page", "wanted"),
+    [("README", '{"all": [{"cel": "amount > 5"}]}'), ("cel", '{"cel": "type == \'order\' && amount > 5"}')],
+)
+def test_the_error_that_a_page_shows(run, page, wanted):
+    (shown,) = re.findall(r"```\n(Error: .*?)```", (PAGES / f"{page}.md").read_text(), re.DOTALL)
+    assert run("filter", "cel", "--filter", wanted).stderr == shown
