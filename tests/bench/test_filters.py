@@ -56,3 +56,29 @@ def test_back_ends_that_disagree_fail_it(monkeypatch):
     result = CliRunner().invoke(main, ["bench", "filters", "--filters", "1", "--events", "10"])
     assert result.exit_code == 1
     assert "disagree" in result.stderr
+
+
+BACK_END = """
+import pyarrow as pa
+from headrace.events.batch import from_batch
+from headrace.filters.backends import reference
+from headrace.filters.variables import variables_of
+
+def evaluate(expression, batch):
+    answers = [reference.evaluate(expression, variables_of(each)) for each in from_batch(batch)]
+    return pa.array([answer if isinstance(answer, bool) else None for answer in answers], pa.bool_())
+"""
+
+
+@pytest.mark.parametrize(("told", "agrees"), [("answers]", True), ("answers[1:]] + [None]", False)])
+def test_a_back_end_over_columns_is_measured_where_there_is_one(monkeypatch, tmp_path, told, agrees):
+    (tmp_path / f"columns_{agrees}.py").write_text(BACK_END.replace("answers]", told))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(filters, "_ARROW", f"columns_{agrees}")
+    monkeypatch.setattr(filters, "DIALECTS", {"not": DIALECTS["not"]})
+    if agrees:
+        (row,) = filters.run(filters.FiltersPlan(5, 20), lambda _: None)
+        assert row["Arrow/s"] > 0
+    else:
+        with pytest.raises(HeadraceError, match="disagree"):
+            filters.run(filters.FiltersPlan(5, 20), lambda _: None)

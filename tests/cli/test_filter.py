@@ -238,6 +238,15 @@ def test_the_cel_that_a_page_shows(run, page):
         assert run("filter", "cel", "--filter", wanted).stdout == shown.replace(r"\|", "|") + "\n"
 
 
+@needs("sql")
+def test_the_cel_that_the_page_on_sql_shows(run):
+    table = (PAGES / "cesql.md").read_text().partition("## Its CEL")[2].partition("\n##")[0]
+    rows = re.findall(r"^\| `(.*?)` \| `(.*)` \|$", table, re.MULTILINE)
+    assert len(rows) > 5
+    for wanted, shown in rows:
+        assert run("filter", "cel", "--sql", wanted).stdout == shown.replace(r"\|", "|") + "\n"
+
+
 def test_the_explanation_that_a_page_shows(run):
     text = (PAGES / "README.md").read_text()
     events, wanted = re.findall(r"<<'end'\n(.*?)^end$", text, re.MULTILINE | re.DOTALL)
