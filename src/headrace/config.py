@@ -79,9 +79,7 @@ def effective_values(
             _set(values, key, value, "command line")
     data = str(Path(values["data"].value).absolute())
     if "?" in data:
-        raise ConfigError(
-            f"the data folder {data!r} has a question mark in its name, which a database URL can't have"
-        )
+        raise ConfigError(f"the data folder {data!r} has a question mark in its name, which a database URL can't have")
     return {key: _with_data(each, data) for key, each in values.items()} | {
         "data": Value(data, values["data"].origin)
     }
