@@ -6,14 +6,49 @@ import click
 import msgspec
 from rich.console import Console
 
-from headrace.bench import ingress, pipeline
+from headrace.bench import filters, ingress, pipeline
 from headrace.bench.figures import show
 from headrace.cli import options
 
 
 @click.group()
 def bench() -> None:
-    """Measure what this machine reaches. Each command starts a service of its own and removes it afterwards."""
+    """Measure what this machine reaches. What needs a service starts its own and removes it afterwards."""
+
+
+@bench.command("filters")
+@click.option(
+    "--filters",
+    "count",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help="Filters to compile, per dialect.",
+)
+@click.option(
+    "--events",
+    type=click.IntRange(1),
+    default=400,
+    show_default=True,
+    help="Events to evaluate 50 of them on.",
+)
+@click.option("--seed", default=11, show_default=True, help="What filters and events are generated from.")
+@options.as_json
+def bench_filters(count: int, events: int, seed: int, as_json: bool) -> None:
+    """How many filters compile per second of a processor, and on how many events each back end evaluates one.
+
+    Google's evaluator of CEL gets the same filters and events. Fails if two back ends disagree on the matches.
+
+    \b
+    Example:
+      headrace bench filters --filters 1000 --events 400
+    """
+    with Console(stderr=True).status("starting") as status:
+        rows = filters.run(filters.FiltersPlan(count, events, seed), status.update)
+    if as_json:
+        click.echo(msgspec.json.encode(rows))
+    else:
+        show("Filters: per second of one processor", rows)
 
 
 @bench.command("ingress")

@@ -9,6 +9,7 @@ from headrace.cli.config import config
 from headrace.cli.delete import delete
 from headrace.cli.demo import demo
 from headrace.cli.doctor import doctor
+from headrace.cli.filter import filter_
 from headrace.cli.get import get
 from headrace.cli.listen import listen
 from headrace.cli.publish import publish
@@ -45,5 +46,5 @@ def main() -> None:
     """
 
 
-for _command in (up, demo, publish, subscribe, listen, get, delete, config, doctor, bench):
+for _command in (up, demo, publish, subscribe, listen, get, delete, filter_, config, doctor, bench):
     main.add_command(_command)
