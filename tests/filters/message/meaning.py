@@ -99,11 +99,13 @@ def text_of(name, value):
 
 
 def shortest(value):
-    """A double as C++ writes it with the fewest digits that read back."""
+    """The fewest digits that read back, with an exponent below 1e-4 and from a million on."""
     if value in (float("inf"), float("-inf")):
         return str(value)
-    texts = (f"{value:.{digits}g}" for digits in range(1, 18))
-    return next(text for text in texts if float(text) == value)
+    digits = next(count for count in range(18) if float(f"{value:.{count}e}") == value)
+    text = f"{value:.{digits}e}"
+    exponent = int(text.partition("e")[2])
+    return f"{value:.{max(digits - exponent, 0)}f}" if -4 <= exponent < 6 else text
 
 
 def read(text, value_type):
