@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from headrace.api.problems import MEDIA_TYPE, body_of, headers_of, problem, status_of
 from headrace.errors import HeadraceError, InvalidChannel, InvalidSubscription, NotFound, PayloadTooLarge
+from headrace.filters import compile_filter
 from headrace.subscriptions.channel import ChannelName, check_channel
 from headrace.subscriptions.subscription import parse_subscription
 from headrace.telemetry.metrics import exposition
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from headrace.api.channels import KnownChannels
     from headrace.subscriptions.store import Store
+    from headrace.subscriptions.subscription import Subscription
 
     _Handler = Callable[[Request], Awaitable[Response]]
 
@@ -67,7 +69,7 @@ class Management:
             await _document(request, InvalidSubscription([("", "the body is not JSON")]))
         )
         created = await asyncio.to_thread(self._store.create, proposal, self._end_of_log)
-        return _json(created.document(), 201, {"location": f"/subscriptions/{created.id}"})
+        return _json(_with_notes(created), 201, {"location": f"/subscriptions/{created.id}"})
 
     async def subscriptions(self, _: Request) -> Response:
         """List all subscriptions."""
@@ -77,7 +79,7 @@ class Management:
     async def subscription(self, request: Request) -> Response:
         """Show one subscription."""
         found = await asyncio.to_thread(self._store.get, request.path_params["id"])
-        return _json(found.document())
+        return _json(_with_notes(found))
 
     async def unsubscribe(self, request: Request) -> Response:
         """End a subscription and show what it was."""
@@ -166,6 +168,12 @@ async def _document(request: Request, fault: HeadraceError) -> Any:
         return msgspec.json.decode(b"".join(chunks))
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise fault from error
+
+
+def _with_notes(subscription: Subscription) -> dict[str, Any]:
+    """Show a subscription, and what its author should know about the way its filters are written."""
+    notes = compile_filter(subscription.filters).notes
+    return subscription.document() | ({"notes": list(notes)} if notes else {})
 
 
 def _channel_of(request: Request) -> ChannelName:

@@ -55,7 +55,7 @@ class Subscription:
 def parse_subscription(document: object) -> Subscription:
     """Check a proposed subscription and give it an id; InvalidSubscription lists every fault with its path.
 
-    An `id` in the proposal is ignored, as the specification says.
+    An `id` in the proposal is ignored, as the specification says, and so are `notes`, which are the service's own.
     """
     if not isinstance(document, dict):
         raise InvalidSubscription([("", "a subscription is a JSON object")])
