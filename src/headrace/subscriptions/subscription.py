@@ -62,7 +62,7 @@ def parse_subscription(document: object) -> Subscription:
     faults: Faults = [
         (str(key), f"unknown property; a subscription has: {', '.join(PROPERTIES)}")
         for key in document
-        if key not in PROPERTIES
+        if key not in (*PROPERTIES, "notes")
     ]
     protocol = document.get("protocol", "HTTP")
     settings = document.get("protocolsettings", {})
