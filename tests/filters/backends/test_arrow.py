@@ -15,7 +15,9 @@ from headrace.filters.ir.expression import clauses_of
 
 ATTRIBUTES = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
 
-several = {"min_size": 1, "max_size": 8}
+
+def several(rows):
+    return st.lists(rows, min_size=1, max_size=8)
 
 
 def check(filter_, batch):
@@ -33,19 +35,19 @@ ALL_EVENTS = table_of([event for case in CASES for event, _ in case.events()])
 
 
 @settings(max_examples=200, deadline=None)
-@given(filters, st.lists(events(), **several))
+@given(filters, several(events()))
 def test_of_the_subscriptions_dialects(spec, rows):
     check(compile_filter(spec), table_of(rows))
 
 
 @settings(max_examples=200, deadline=None)
-@given(expressions, st.lists(odd_events, **several))
+@given(expressions, several(odd_events))
 def test_of_trees(expression, rows):
     check(Filter(expression), table_of(rows))
 
 
 @settings(max_examples=400, deadline=None)
-@given(cel_filters, st.lists(data_events, **several))
+@given(cel_filters, several(data_events))
 def test_of_expressions(filter_, rows):
     check(filter_, table_of(rows))
 
@@ -62,7 +64,9 @@ ODD_EVENTS = [
     Event(ATTRIBUTES),
     Event(ATTRIBUTES | {"datacontenttype": "text/plain"}, b'{"a": 1}', DataKind.TEXT),
     Event(ATTRIBUTES | {"datacontenttype": "text/x+JSON ; a=b"}, b'{"a": 1}'),
-    Event(ATTRIBUTES | {"specversion": "0.3", "datacontentencoding": "base64"}, b"eyJhIjogMX0=", DataKind.TEXT),
+    Event(
+        ATTRIBUTES | {"specversion": "0.3", "datacontentencoding": "base64"}, b"eyJhIjogMX0=", DataKind.TEXT
+    ),
     Event(ATTRIBUTES | {"specversion": "0.3", "datacontentencoding": "base64"}, b"!", DataKind.TEXT),
     Event(ATTRIBUTES | {"specversion": "0.3", "datacontentencoding": "base64"}, b'{"a": 1}'),
 ]

@@ -47,8 +47,17 @@ def test_case_file(spark):
     assert check(spark, compiled, [event for case in CASES for event, _ in case.events()]) > 10_000
 
 
+TERMS = [
+    "string(data.a) + 'x' == '1x'",
+    "!(data.a + 1 == 2)",
+    "data.size() == 1",
+    "ce.size() > 4",
+    "publishTime == 1.5",
+]
+
+
 def test_odd_data(spark):
-    compiled = [compile_filter({"cel": text}) for text in ODD_FILTERS]
+    compiled = [compile_filter({"cel": text}) for text in [*ODD_FILTERS, *TERMS]]
     assert check(spark, compiled, ODD_EVENTS) > 1000
 
 
@@ -78,3 +87,42 @@ GENERATED = [
 @pytest.mark.parametrize(("strategy", "rows"), [pytest.param(*rest, id=name) for name, *rest in GENERATED])
 def test_generated(spark, strategy, rows):
     assert check(spark, drawn(strategy, FILTERS), drawn(rows, 150)) >= FILTERS * 100
+
+
+PUSHED = [
+    ({"exact": {"source": "/a"}}, "EqualTo(source,/a)"),
+    ({"prefix": {"type": "com."}}, "StringStartsWith(type,com.)"),
+    ({"suffix": {"type": ".x"}}, "StringEndsWith(type,.x)"),
+    ({"cel": "ce.id in ['a', 'b']"}, "In(id, [a,b])"),
+    ({"cel": "ce.subject >= 'a' && data.a == 1"}, "GreaterThanOrEqual(subject,a)"),
+    ({"cel": "ce.type == 'x' && ce.source.matches('a+')"}, "EqualTo(type,x)"),
+    ({"cel": "tenant == 'acme'"}, "EqualTo(namespace,acme)"),
+    ({"cel": "publishTime >= 1500"}, "GreaterThanOrEqual(publish_time,"),
+]
+
+
+@pytest.fixture(scope="module")
+def stored(spark, tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("stored") / "events")
+    spark.createDataFrame(pa.Table.from_batches([table_of(ODD_EVENTS)])).write.parquet(path)
+    return spark.read.parquet(path)
+
+
+@pytest.mark.parametrize(("spec", "pushed"), PUSHED, ids=str)
+def test_comparisons_of_attributes_reach_parquet(stored, capsys, spec, pushed):
+    stored.filter(compile_filter(spec).column()).explain("simple")
+    (line,) = (each for each in capsys.readouterr().out.splitlines() if "PushedFilters" in each)
+    assert pushed in line.partition("PushedFilters: ")[2]
+
+
+IN_PYTHON = [
+    ("ce.type == 'x' && tenant == 'y' && ce.count == 1 && string(ce.count) == '7'", False),
+    ("ce.type.matches('x')", True),
+    ("data.a + 1 == 2", True),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), IN_PYTHON)
+def test_what_needs_python(stored, capsys, text, expected):
+    stored.filter(compile_filter({"cel": text}).column()).explain("simple")
+    assert ("ArrowEvalPython" in capsys.readouterr().out) is expected

@@ -14,7 +14,6 @@ from headrace.events.batch import SCHEMA, from_batch
 from headrace.events.event import DataKind, Event
 from headrace.events.media_types import is_json
 from headrace.filters.backends.arrow_columns import ABSENT, NOWHERE, PathColumn, column_of, column_of_strings
-from headrace.filters.ir.operands import Path
 from headrace.filters.variables import variables_of
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from headrace.filters.ir.operands import Path
     from headrace.filters.variables import Variables
 
     Mask: TypeAlias = npt.NDArray[np.bool_]

@@ -3,6 +3,10 @@
 Two-valued, never null. Attributes are compared as plain columns, so that Parquet sees the comparison; data is read as
 VARIANT. What Spark can't say exactly (its regular expressions aren't RE2, for instance) is evaluated in Python by the
 Arrow back end, and so are documents that VARIANT reads otherwise than the filter's own reader.
+
+Not native, so in Python: `matches` and `match`, terms, membership in lists (`x in data.a`), `eventTime`, paths below an
+extension, `ce` as a whole, keys with quotes or brackets, `publishTime` against anything but an int, NaN and uints
+beyond int, and of the canonical string its order and short questions that the text of a double could answer.
 """
 
 from __future__ import annotations
@@ -11,13 +15,14 @@ import math
 import re
 import secrets
 from dataclasses import dataclass
-from operator import and_, eq, ge, gt, le, lt, ne, or_
 from functools import reduce
+from operator import and_, eq, ge, gt, le, lt, ne, or_
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
+from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import BooleanType
 
 from headrace.events.batch import SCHEMA
@@ -36,7 +41,9 @@ if TYPE_CHECKING:
     from headrace.filters.ir.expression import Expression
     from headrace.filters.ir.literals import Scalar
 
-_STRING_COLUMNS = {
+__all__ = ["Column", "column"]
+
+_STRING_COLUMNS: dict[tuple[str, ...], str] = {
     **{("ce", name): name for name in OFFICIAL},
     ("tenant",): "namespace",
     ("collection",): "channel",
@@ -50,7 +57,6 @@ _COMPARE: dict[Operator, Callable[[Any, Any], Column]] = {
     Operator.GREATER_OR_EQUAL: ge,
 }
 _EQUALITIES = (Operator.EQUAL, Operator.NOT_EQUAL)
-_ASKED_OF_STRINGS = (StartsWith, EndsWith, Contains)
 _PLAIN_JSON = r"^[a-z0-9.+-]+/([a-z0-9.+-]+\+)?json *(;.*)?$"
 _KEY = re.compile(r"[^'\"\\\[\]]+")
 _IN_DOUBLES = frozenset("0123456789+-.einfa")
@@ -59,7 +65,7 @@ _FARTHEST = 10**15
 _FALSE = False
 
 
-class _Inexact(Exception):  # noqa: N818
+class _Inexact(Exception):
     """Spark can't say this clause exactly."""
 
 
@@ -144,7 +150,7 @@ def _of_string_column(clause: Expression, strings: Column) -> Column:
             return F.lit(_FALSE) if truth is None else strings.isNotNull() & truth
 
 
-def _of_string(atom: Expression, strings: Column) -> Column | None:
+def _of_string(atom: Expression, strings: Column) -> Column | None:  # noqa: PLR0911 -- one per node
     """Return what an atom says of strings; nothing where it is unknown of all of them."""
     match atom:
         case Comparison(_, operator, literal) if isinstance(literal.value, str):
@@ -177,7 +183,9 @@ def _text(value: str) -> Column:
 def _of_publish_time(clause: Expression) -> Column:
     """Compare the moments themselves: `publishTime` is cut to milliseconds."""
     match clause:
-        case Comparison(Path(), operator, literal) if type(literal.value) is int and abs(literal.value) < _FARTHEST:
+        case Comparison(Path(), operator, literal) if (
+            type(literal.value) is int and abs(literal.value) < _FARTHEST
+        ):
             first, after = (_moment(literal.value), _moment(literal.value + 1))
         case _:
             raise _Inexact
@@ -217,7 +225,9 @@ class _Value:
         return F.try_variant_get(self.variant, "$", type_)
 
 
-def _truth(atom: Expression, path: tuple[str, ...], document: _Document) -> Column:
+def _truth(  # noqa: PLR0911 -- one per node
+    atom: Expression, path: tuple[str, ...], document: _Document
+) -> Column:
     """Return the three-valued column of an atom about an extension or the data."""
     if isinstance(atom, Has):
         return document.has(path[1:]) if path[0] == "data" else _extension(path).present
@@ -272,10 +282,10 @@ def _compared(value: _Value, operator: Operator, number: float) -> Column:
         raise _Inexact
     compare = _COMPARE[operator]
     double = F.lit(float(number)).cast("double")
-    if isinstance(number, float):
-        of_integers = compare(value.as_("bigint").cast("double"), double)
-    else:
+    if isinstance(number, int):
         of_integers = compare(value.as_("bigint"), F.lit(int(number)).cast("bigint"))
+    else:
+        of_integers = compare(value.as_("bigint").cast("double"), double)
     of_doubles = compare(value.as_("double"), double)
     return F.when(value.is_a("BIGINT"), of_integers).when(value.is_double, of_doubles)
 
@@ -337,7 +347,8 @@ class _Document:
     def value(self, keys: tuple[str, ...]) -> _Value:
         variant = F.try_variant_get(self._sealed, self._at(keys), "variant")
         string = F.when(
-            F.schema_of_variant(variant) == "STRING", F.try_variant_get(self._sealed, self._at(keys), "string")
+            F.schema_of_variant(variant) == "STRING",
+            F.try_variant_get(self._sealed, self._at(keys), "string"),
         )
         return _Value(variant.isNotNull(), string, variant)
 
@@ -377,8 +388,10 @@ class _Document:
         may_be_base64 = (F.col("data_kind") == int(DataKind.TEXT)) & (F.col("specversion") == "0.3")
         brackets = F.length(self._json) - F.length(F.translate(self._json, "[{", ""))
         may_be_deep = brackets > _DEEPEST
-        return odd_type | F.coalesce(may_be_base64, F.lit(_FALSE)) | (
-            self._is_json & (may_be_deep | ~F.is_valid_utf8(self._json))
+        return (
+            odd_type
+            | F.coalesce(may_be_base64, F.lit(_FALSE))
+            | (self._is_json & (may_be_deep | ~F.is_valid_utf8(self._json)))
         )
 
     def _at(self, keys: tuple[str, ...]) -> str:
@@ -395,14 +408,15 @@ def _in_python(expression: Expression, where: Column | None) -> Column:
         for name in SCHEMA.names
     ]
     row = F.struct(*fields)
-    answer = F.arrow_udf(_evaluator(expression), BooleanType())  # type: ignore[call-overload]
+    answer = arrow_udf(_evaluator(expression), BooleanType())  # type: ignore[call-overload]  # reads the hints
     asked: Column = answer(row if where is None else F.when(where, row))
     return asked
 
 
 def _starts_at_data(node: Expression) -> bool:
-    if isinstance(node, Path):
-        return node.steps[0] == "data"
+    if isinstance(node, Path | Text):
+        path = node.path if isinstance(node, Text) else node
+        return path.steps[0] == "data"
     return is_columnar(node) and path_of(node).steps[0] == "data"
 
 
