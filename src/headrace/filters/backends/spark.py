@@ -20,6 +20,7 @@ from operator import and_, eq, ge, gt, le, lt, ne, or_
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 from pyspark.sql.pandas.functions import arrow_udf
@@ -62,7 +63,7 @@ _KEY = re.compile(r"[^'\"\\\[\]]+")
 _IN_DOUBLES = frozenset("0123456789+-.einfa")
 _DEEPEST = 100
 _FARTHEST = 10**15
-_FALSE = False
+_TRUE, _FALSE = True, False
 
 
 class _Inexact(Exception):
@@ -71,49 +72,47 @@ class _Inexact(Exception):
 
 def column(expression: Expression) -> Column:
     """Return the column that is true exactly where the filter matches, and false everywhere else."""
-    return _column(normal_form(expression), _Document(secrets.token_hex(8)))
+    return _column(normal_form(expression))
 
 
-def _column(expression: Expression, document: _Document) -> Column:
+def _column(expression: Expression) -> Column:
     match expression:
         case Constant(value):
             return F.lit(value)
         case And(parts):
-            return _connected(And, and_, parts, document)
+            return _connected(And, and_, parts)
         case Or(parts):
-            return _connected(Or, or_, parts, document)
+            return _connected(Or, or_, parts)
         case _:
-            return _connected(And, and_, (expression,), document)
+            return _connected(And, and_, (expression,))
 
 
 def _connected(
     connective: type[And | Or],
     connect: Callable[[Column, Column], Column],
     parts: tuple[Expression, ...],
-    document: _Document,
 ) -> Column:
     """Keep plain parts apart, since Spark reorders and pushes down those; ask Python once for all the others."""
     columns: list[Column] = []
-    of_data: list[tuple[Expression, Column]] = []
+    of_data: list[Expression] = []
     rest: list[Expression] = []
     for part in parts:
         if isinstance(part, And | Or | Constant):
-            columns.append(_column(part, document))
+            columns.append(_column(part))
             continue
         try:
-            native = _native(part, document)
+            native = _native(part, _Document(F.col("data")))
         except _Inexact:
             rest.append(part)
             continue
         if path_of(part).steps[0] == "data":
-            of_data.append((part, native))
+            of_data.append(part)
         else:
             columns.append(native)
     if of_data:
-        native = reduce(connect, (each for _, each in of_data))
-        columns.append(document.read(_joined(connective, [part for part, _ in of_data]), native))
+        columns.append(_of_data(_joined(connective, of_data), connect, of_data))
     if rest:
-        columns.append(_in_python(_joined(connective, rest), None))
+        columns.append(_in_python(_joined(connective, rest)))
     return reduce(connect, columns)
 
 
@@ -131,7 +130,17 @@ def _native(clause: Expression, document: _Document) -> Column:
     if path == ("publishTime",):
         return _of_publish_time(clause)
     atom, negated = (clause.part, True) if isinstance(clause, Not) else (clause, False)
-    truth = _truth(atom, path, document)
+    if path[0] == "data" and not isinstance(atom, Has):
+        return _let(
+            document.at(path[1:]), lambda variant: _two_valued(_truth(atom, _value_of(variant)), negated)
+        )
+    if path[0] == "data":
+        return _two_valued(document.has(path[1:]), negated)
+    value = _extension(path)
+    return _two_valued(value.present if isinstance(atom, Has) else _truth(atom, value), negated)
+
+
+def _two_valued(truth: Column, negated: bool) -> Column:
     return F.coalesce(~truth if negated else truth, F.lit(_FALSE))
 
 
@@ -225,13 +234,8 @@ class _Value:
         return F.try_variant_get(self.variant, "$", type_)
 
 
-def _truth(  # noqa: PLR0911 -- one per node
-    atom: Expression, path: tuple[str, ...], document: _Document
-) -> Column:
+def _truth(atom: Expression, value: _Value) -> Column:
     """Return the three-valued column of an atom about an extension or the data."""
-    if isinstance(atom, Has):
-        return document.has(path[1:]) if path[0] == "data" else _extension(path).present
-    value = document.value(path[1:]) if path[0] == "data" else _extension(path)
     if isinstance(getattr(atom, "operand", None), Text):
         return _of_text(atom, value)
     match atom:
@@ -334,82 +338,72 @@ def _extension(path: tuple[str, ...]) -> _Value:
     )
 
 
+def _let(column: Column, use: Callable[[Column], Column]) -> Column:
+    """Evaluate a column once, however often it is used: Spark itself repeats what stands in conditions."""
+    return F.get(F.transform(F.array(column), use), 0)
+
+
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """The data as VARIANT.
+    """The data as VARIANT, the first element of an array."""
+
+    sealed: Column
+
+    def at(self, keys: tuple[str, ...]) -> Column:
+        if not all(map(_KEY.fullmatch, keys)):
+            raise _Inexact
+        return F.try_variant_get(self.sealed, "$[0]" + "".join(f"['{key}']" for key in keys), "variant")
+
+    def has(self, keys: tuple[str, ...]) -> Column:
+        holder = F.schema_of_variant(self.at(keys[:-1]))
+        return F.when(holder.startswith("OBJECT"), self.at(keys).isNotNull())
+
+
+def _value_of(variant: Column) -> _Value:
+    string = F.when(F.schema_of_variant(variant) == "STRING", F.try_variant_get(variant, "$", "string"))
+    return _Value(variant.isNotNull(), string, variant)
+
+
+def _of_data(
+    expression: Expression, connect: Callable[[Column, Column], Column], clauses: list[Expression]
+) -> Column:
+    """Answer natively, but in Python about data that VARIANT refuses or may read otherwise.
 
     Spark reads a JSON value and ignores what follows it, so the data is read as the first element of an array whose
     second is a word that no event can know: where that isn't found, the data isn't one JSON value.
     """
+    seal, json = secrets.token_hex(8), F.col("data").cast("string")
 
-    seal: str
+    def native(sealed: Column) -> Column:
+        answer = reduce(connect, (_native(each, _Document(sealed)) for each in clauses))
+        return F.when(F.try_variant_get(sealed, "$[1]", "string") == seal, answer)
 
-    def value(self, keys: tuple[str, ...]) -> _Value:
-        variant = F.try_variant_get(self._sealed, self._at(keys), "variant")
-        string = F.when(
-            F.schema_of_variant(variant) == "STRING",
-            F.try_variant_get(self._sealed, self._at(keys), "string"),
-        )
-        return _Value(variant.isNotNull(), string, variant)
-
-    def has(self, keys: tuple[str, ...]) -> Column:
-        holder = F.try_variant_get(self._sealed, self._at(keys[:-1]), "variant")
-        present = F.try_variant_get(self._sealed, self._at(keys), "variant").isNotNull()
-        return F.when(F.schema_of_variant(holder).startswith("OBJECT"), present)
-
-    def read(self, expression: Expression, native: Column) -> Column:
-        """Answer natively, but in Python about data that VARIANT refuses or may read otherwise."""
-        refused = self._is_json & ~self._is_sealed
-        strange = F.col("data").isNotNull() & (refused | self._is_strange)
-        answer = F.when(self._is_json, native).otherwise(F.lit(_FALSE))
-        return F.when(strange, _in_python(expression, strange)).otherwise(answer)
-
-    @property
-    def _json(self) -> Column:
-        return F.col("data").cast("string")
-
-    @property
-    def _sealed(self) -> Column:
-        return F.try_parse_json(F.concat(F.lit("["), self._json, F.lit(f',"{self.seal}"]')))
-
-    @property
-    def _is_sealed(self) -> Column:
-        return F.coalesce(F.try_variant_get(self._sealed, "$[1]", "string") == self.seal, F.lit(_FALSE))
-
-    @property
-    def _is_json(self) -> Column:
-        media_type = F.col("datacontenttype")
-        return media_type.isNull() | F.lower(media_type).rlike(_PLAIN_JSON)
-
-    @property
-    def _is_strange(self) -> Column:
-        media_type = F.lower(F.col("datacontenttype"))
-        odd_type = F.coalesce(media_type.contains("json") & ~media_type.rlike(_PLAIN_JSON), F.lit(_FALSE))
-        may_be_base64 = (F.col("data_kind") == int(DataKind.TEXT)) & (F.col("specversion") == "0.3")
-        brackets = F.length(self._json) - F.length(F.translate(self._json, "[{", ""))
-        may_be_deep = brackets > _DEEPEST
-        return (
-            odd_type
-            | F.coalesce(may_be_base64, F.lit(_FALSE))
-            | (self._is_json & (may_be_deep | ~F.is_valid_utf8(self._json)))
-        )
-
-    def _at(self, keys: tuple[str, ...]) -> str:
-        if not all(map(_KEY.fullmatch, keys)):
-            raise _Inexact
-        return "$[0]" + "".join(f"['{key}']" for key in keys)
+    sealed = F.try_parse_json(F.concat(F.lit("["), json, F.lit(f',"{seal}"]')))
+    may_be_json = F.coalesce(F.lower(F.col("datacontenttype")).contains("json"), F.lit(_TRUE))
+    answer = F.when(F.col("data").isNull() | ~may_be_json, F.lit(_FALSE)).when(
+        ~_is_strange(json), _let(sealed, native)
+    )
+    return _in_python(expression, answer)
 
 
-def _in_python(expression: Expression, where: Column | None) -> Column:
-    """Evaluate an expression by the Arrow back end; about the other rows it says false, and they aren't sent."""
+def _is_strange(json: Column) -> Column:
+    media_type = F.lower(F.col("datacontenttype"))
+    odd_type = F.coalesce(~media_type.rlike(_PLAIN_JSON), F.lit(_FALSE))
+    is_text = (F.col("data_kind") == int(DataKind.TEXT)) & (F.col("specversion") == "0.3")
+    brackets = F.length(json) - F.length(F.translate(json, "[{", ""))
+    return odd_type | F.coalesce(is_text, F.lit(_FALSE)) | (brackets > _DEEPEST) | ~F.is_valid_utf8(json)
+
+
+def _in_python(expression: Expression, known: Column | None = None) -> Column:
+    """Evaluate an expression by the Arrow back end, but send no row for which the answer is known."""
     reads_data = any(_starts_at_data(node) for node in nodes_of(expression))
     fields = [
         F.col(name) if name != "data" or reads_data else F.lit(None).cast("binary").alias(name)
         for name in SCHEMA.names
     ]
-    row = F.struct(*fields)
     answer = arrow_udf(_evaluator(expression), BooleanType())  # type: ignore[call-overload]  # reads the hints
-    asked: Column = answer(row if where is None else F.when(where, row))
+    known = F.lit(None).cast("boolean") if known is None else known
+    asked: Column = answer(known, F.when(known.isNull(), F.struct(*fields)))
     return asked
 
 
@@ -420,17 +414,18 @@ def _starts_at_data(node: Expression) -> bool:
     return is_columnar(node) and path_of(node).steps[0] == "data"
 
 
-def _evaluator(expression: Expression) -> Callable[[pa.Array], pa.Array]:
-    def answer(rows: pa.Array) -> pa.Array:
-        return evaluate_rows(expression, rows)
+def _evaluator(expression: Expression) -> Callable[[pa.Array, pa.Array], pa.Array]:
+    def answer(known: pa.Array, rows: pa.Array) -> pa.Array:
+        return evaluate_rows(expression, known, rows)
 
-    answer.__annotations__ = {"rows": pa.Array, "return": pa.Array}
+    answer.__annotations__ = {"known": pa.Array, "rows": pa.Array, "return": pa.Array}
     return answer
 
 
-def evaluate_rows(expression: Expression, rows: pa.StructArray) -> pa.BooleanArray:
-    """Evaluate an expression on rows of the event table; a row that is null gets false."""
-    asked = rows.is_valid()
+def evaluate_rows(expression: Expression, known: pa.BooleanArray, rows: pa.StructArray) -> pa.BooleanArray:
+    """Evaluate an expression on those rows of the event table for which the answer isn't known."""
+    asked = known.is_null()
+    if known.null_count == 0:
+        return known
     batch = pa.RecordBatch.from_struct_array(rows.filter(asked)).select(SCHEMA.names).cast(SCHEMA)
-    answers = iter(evaluate(expression, batch).to_pylist())
-    return pa.array([each and next(answers) for each in asked.to_pylist()], pa.bool_())
+    return pc.replace_with_mask(known, asked, evaluate(expression, batch))
