@@ -14,6 +14,7 @@ from headrace.filters.variables import variables_of
 if TYPE_CHECKING:
     from headrace.events.batch import Recorded
     from headrace.events.event import Event
+    from headrace.filters.backends.spark import Column
     from headrace.filters.explanation import Explanation
     from headrace.filters.ir.expression import Expression
 
@@ -44,3 +45,10 @@ class Filter(Node):
     def explain(self, event: Event | Recorded) -> Explanation:
         """Say why the event is wanted or isn't, clause by clause; `str()` of it draws the tree."""
         return explain(self.expression, variables_of(event))
+
+    def column(self) -> Column:
+        """Return the filter as a Spark column over the event table: true where it matches, else false."""
+        # The one import inside a function: Spark is heavy, and only those who ask for a column need it.
+        from headrace.filters.backends.spark import column
+
+        return column(self.expression)
