@@ -1,5 +1,7 @@
 """`filter` and `filters` of a trigger."""
 
+from typing import Any
+
 import pytest
 
 from headrace.errors import FilterError
@@ -7,7 +9,7 @@ from headrace.filters import compile_filter
 from headrace.filters.triggers import compile_trigger
 
 _OLD = {"attributes": {"type": "old"}}
-_NEW = [{"exact": {"type": "new"}}, {"cesql": "subject = 'x'"}]
+_NEW: list[dict[str, Any]] = [{"exact": {"type": "new"}}, {"cesql": "subject = 'x'"}]
 
 
 def test_filters_override_filter():
