@@ -390,7 +390,7 @@ def _is_strange(json: Column) -> Column:
     media_type = F.lower(F.col("datacontenttype"))
     odd_type = F.coalesce(~media_type.rlike(_PLAIN_JSON), F.lit(_FALSE))
     is_text = (F.col("data_kind") == int(DataKind.TEXT)) & (F.col("specversion") == "0.3")
-    brackets = F.length(json) - F.length(F.translate(json, "[{", ""))
+    brackets = F.length(json) - F.length(F.replace(F.replace(json, F.lit("[")), F.lit("{")))
     return odd_type | F.coalesce(is_text, F.lit(_FALSE)) | (brackets > _DEEPEST) | ~F.is_valid_utf8(json)
 
 
