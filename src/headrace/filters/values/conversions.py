@@ -141,14 +141,14 @@ def to_duration(value: Any) -> Duration:
 
 def int64(number: int) -> int:
     """Return the number if 64 bits hold it."""
-    if number not in INT64:
+    if int(number) not in INT64:  # a Uint in a range would be looked for one by one
         raise Fault("the result is beyond the range of int")
     return number
 
 
 def uint64(number: int) -> Uint:
     """Return the number as unsigned if 64 bits hold it."""
-    if number not in UINT64:
+    if int(number) not in UINT64:
         raise Fault("the result is beyond the range of uint")
     return Uint(number)
 
