@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _PAIRS_AT_A_TIME = 1000
 _REFRESH_SECONDS = 0.5
+# An outbox that was still for this long is looked at half as often.
+_IDLE_AFTER = 1.0
 
 
 class Dispatcher:
@@ -95,11 +97,14 @@ class Dispatcher:
     # Reading the outbox
 
     async def _feed(self, position: int, stop: asyncio.Event) -> None:
+        last_read = time.monotonic()
         while not stop.is_set():
             covered = self._outbox.covered()
             if covered <= position:
-                await asyncio.sleep(self._settings.poll_seconds)
+                is_idle = time.monotonic() - last_read > _IDLE_AFTER
+                await asyncio.sleep(self._settings.poll_seconds * (2 if is_idle else 1))
                 continue
+            last_read = time.monotonic()
             for end, pairs in self._outbox.read(position):
                 for offset in range(0, pairs.num_rows, _PAIRS_AT_A_TIME):
                     await self._journal.room()

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 POINTER = "log string, roster string, start long, end long"
 # How long one call may wait for events: a stop has to get through in between.
 _LONGEST_WAIT = 1.0
+# A stream that was still for this long is looked at half as often.
+_IDLE_AFTER = 1.0
 # Batches without events after a start: they bring up the Python workers before anything depends on them.
 WARM_UP_TICKS = 3
 
@@ -127,7 +129,8 @@ class _Planner:
                 return {"position": start["position"], "tick": start["tick"] + 1}
             if now > deadline:
                 return start
-            time.sleep(self._poll)
+            is_idle = now - self._last_batch > _IDLE_AFTER
+            time.sleep(self._poll * 2 if is_idle else self._poll)
 
     def pointers(self, start: int, end: int) -> list[Pointer]:
         self._last_batch = time.monotonic()
