@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from headrace.cli import filter as command
-from headrace.filters.dialects.table import DIALECTS
 
 PAGES = Path(__file__).parents[2] / "docs" / "filters"
 ORDER = {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order", "data": {"amount": 7}}
@@ -15,10 +14,6 @@ BARE = {"specversion": "1.0", "id": "3", "source": "/shop", "type": "ping"}
 
 def lines(*events):
     return "".join(json.dumps(event) + "\n" for event in events)
-
-
-def needs(dialect):
-    return pytest.mark.skipif(dialect not in DIALECTS, reason=f"there is no dialect {dialect}")
 
 
 @pytest.mark.parametrize(
@@ -31,11 +26,10 @@ def needs(dialect):
         ),
         (("--filter", "[]"), "true"),
         (("--cel", "data.amount>5"), "data.amount > 5"),
-        pytest.param(("--sql", "type = 'a'"), 'ce.type == "a"', marks=needs("sql")),
+        pytest.param(("--sql", "type = 'a'"), 'ce.type == "a"'),
         pytest.param(
             ("--filter", '{"message": {"property": "type", "op": "equals", "value": "a"}}'),
             'ce.type == "a"',
-            marks=needs("message"),
         ),
     ],
 )
@@ -65,7 +59,6 @@ def test_a_filter_that_cel_can_not_say(run, monkeypatch):
     assert (as_json.exit_code, json.loads(as_json.stdout)["cel"]) == (1, None)
 
 
-@needs("sql")
 def test_sql_that_cel_can_not_say(run):
     result = run("filter", "cel", "--sql", "UPPER(subject) = 'A'")
     assert (result.exit_code, result.stdout) == (1, "")
@@ -114,7 +107,6 @@ def test_the_status_says_that_none_matched(run, events, as_json):
     assert ("0 of" in result.stdout) or (json.loads(result.stdout)["matched"] == 0)
 
 
-@needs("sql")
 def test_events_against_sql(run):
     result = run("filter", "test", "--sql", "type LIKE 'or%'", "--json", input=lines(ORDER, BARE))
     assert [each["matches"] for each in json.loads(result.stdout)["events"]] == [True, False]
@@ -181,12 +173,10 @@ REFUSED = [
         "filter.sql: there is AND where a value is expected (line 1, column 16)\n"
         "  type = 'a' AND AND subject = 'b'\n"
         "                 ^\n",
-        marks=needs("sql"),
     ),
     pytest.param(
         ("--filter", '{"message": {"property": "type", "op": "near", "value": "a"}}'),
         "filter.message.op: ",
-        marks=needs("message"),
     ),
 ]
 
@@ -238,7 +228,6 @@ def test_the_cel_that_a_page_shows(run, page):
         assert run("filter", "cel", "--filter", wanted).stdout == shown.replace(r"\|", "|") + "\n"
 
 
-@needs("sql")
 def test_the_cel_that_the_page_on_sql_shows(run):
     table = (PAGES / "cesql.md").read_text().partition("## Its CEL")[2].partition("\n##")[0]
     rows = re.findall(r"^\| `(.*?)` \| `(.*)` \|$", table, re.MULTILINE)

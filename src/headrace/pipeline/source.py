@@ -16,8 +16,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from headrace.eventlog.local.reader import SegmentReader
+from headrace.heap import spare_heap
 from headrace.pipeline.roster import RosterWriter
-from headrace.pipeline.worker import spare_heap
 from headrace.subscriptions.store import Store
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ Workers outlive a micro-batch, and so do the mapped log and the matcher below.
 
 from __future__ import annotations
 
-import gc
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ import pyarrow as pa
 
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.events.batch import coalesce
+from headrace.heap import spare_heap
 from headrace.pipeline.roster import load_roster
 
 if TYPE_CHECKING:
@@ -37,15 +37,6 @@ def _matcher(roster: str) -> Matcher:
     matcher = load_roster(Path(roster))
     spare_heap()
     return matcher
-
-
-def spare_heap() -> None:
-    """Take what is loaded out of the garbage collector's sight.
-
-    Spark collects after every task, and visiting all imported modules and the matcher costs 10 ms each time.
-    """
-    gc.collect()
-    gc.freeze()
 
 
 def match_pointers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -5,7 +5,6 @@ The supervisor holds the other end of standard input; when it is gone, however i
 
 from __future__ import annotations
 
-import gc
 import importlib
 import logging
 import os
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from headrace.config import Config, read_snapshot
 from headrace.errors import HeadraceError
+from headrace.heap import spare_heap
 from headrace.service.layout import Layout
 from headrace.service.states import STARTING, announce
 
@@ -36,22 +36,12 @@ def main(arguments: list[str]) -> int:
     threading.Thread(target=_stop_with_supervisor, daemon=True).start()
     try:
         role = importlib.import_module(f"headrace.service.roles.{name}")
-        _spare_heap()
+        spare_heap()
         role.run(config)
     except HeadraceError as error:
         logging.getLogger(__name__).error("%s", error)  # noqa: TRY400  the message says what to do
         return EXIT_REFUSED
     return 0
-
-
-def _spare_heap() -> None:
-    """Take what is loaded out of the garbage collector's sight, and let it look less often.
-
-    Events are made of many small objects that die without its help.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
 
 
 def _stop_with_supervisor() -> None:
