@@ -7,6 +7,7 @@ every byte it loads. Bytes are read in little-endian order.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from llvmlite import ir
@@ -23,33 +24,42 @@ _WORD = ir.IntType(64)
 _BLOCK = ir.VectorType(_BYTE, WIDTH)
 
 
-def compiled(function: _F) -> _F:
-    """Compile when first called, keep the result on disk where that is possible, and run without the GIL.
+_OPTIONS = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
 
-    The disk cache looks at the file of the outermost function alone: after a change to a function that a
-    kernel calls, touch the kernel's file or delete `__pycache__`.
-    """
-    options = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
-    try:
-        made: _F = njit(cache=True, **options)(function)
-    except RuntimeError:  # no folder that can be written
-        made = njit(**options)(function)
+
+def compiled(function: _F) -> _F:
+    """Compile what kernels call."""
+    made: _F = njit(**_OPTIONS)(function)
     return made
 
 
-def _operation(arity: int, result: types.Type, emit: Callable[..., Any]) -> Callable[..., Any]:
-    """Make an intrinsic of 64-bit integers from a function that emits its instructions."""
+def kernel(function: _F) -> _F:
+    """Compile when first called, keep the result on disk where that is possible, and run without the GIL.
+
+    The disk cache looks at the kernel's own file alone: after a change to a function that it calls, touch that
+    file or delete `__pycache__`.
+    """
+    try:
+        made: _F = njit(cache=True, **_OPTIONS)(function)
+    except RuntimeError:  # no folder can be written
+        made = njit(**_OPTIONS)(function)
+    return made
+
+
+def _operation(emit: Callable[..., Any], *signature: types.Type) -> Callable[..., Any]:
+    """Make an intrinsic (result first in its signature) from a function that emits its instructions."""
+    result, *taken = signature
 
     def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return emit(builder, *arguments)
 
     def one(_typing: Any, _a: Any) -> Any:
-        return result(types.int64), codegen
+        return result(*taken), codegen
 
     def two(_typing: Any, _a: Any, _b: Any) -> Any:
-        return result(types.uint64, types.uint64), codegen
+        return result(*taken), codegen
 
-    made: Callable[..., Any] = intrinsic(one if arity == 1 else two)
+    made: Callable[..., Any] = intrinsic(one if len(taken) == 1 else two)
     return made
 
 
@@ -65,6 +75,12 @@ def _byte(builder: Any, address: Any) -> Any:
 
 def _word(builder: Any, address: Any) -> Any:
     return _load(builder, address, _WORD)
+
+
+def _store(builder: Any, address: Any, value: Any, kind: Any) -> Any:
+    narrow = value if kind == _WORD else builder.trunc(value, kind)
+    builder.store(narrow, builder.inttoptr(address, kind.as_pointer()), align=1)
+    return value
 
 
 def _striking(builder: Any, address: Any) -> Any:
@@ -94,20 +110,31 @@ def _high_product(builder: Any, a: Any, b: Any) -> Any:
     return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), _WORD)
 
 
-byte_at = _operation(1, types.int64, _byte)
+_INT, _UNSIGNED = types.int64, types.uint64
+
+byte_at = _operation(_byte, _INT, _INT)
 """The byte at an address."""
 
-word_at = _operation(1, types.int64, _word)
+word_at = _operation(_word, _INT, _INT)
 """The eight bytes from an address on."""
 
-striking = _operation(1, types.int64, _striking)
+put_byte = _operation(partial(_store, kind=_BYTE), _INT, _INT, _INT)
+"""Store the lowest byte of a value at an address."""
+
+put_half = _operation(partial(_store, kind=ir.IntType(32)), _INT, _INT, _INT)
+"""Store the lower four bytes of a value from an address on."""
+
+put_word = _operation(partial(_store, kind=_WORD), _INT, _INT, _INT)
+"""Store a value in the eight bytes from an address on."""
+
+striking = _operation(_striking, _INT, _INT)
 """A bit for each of `WIDTH` bytes that isn't plain in a string: quotes, backslashes, control, not ASCII."""
 
-trailing_zeros = _operation(1, types.int64, _trailing_zeros)
+trailing_zeros = _operation(_trailing_zeros, _INT, _INT)
 """The number of zero bits below the lowest one; the value must not be 0."""
 
-leading_zeros = _operation(1, types.int64, _leading_zeros)
+leading_zeros = _operation(_leading_zeros, _INT, _INT)
 """The number of zero bits above the highest one; the value must not be 0."""
 
-high_product = _operation(2, types.uint64, _high_product)
+high_product = _operation(_high_product, _UNSIGNED, _UNSIGNED, _UNSIGNED)
 """The upper 64 bits of the product of two unsigned numbers."""

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.matching.cells import DOUBLE, INT
-from headrace.matching.scan.machine import byte_at, compiled, high_product, leading_zeros
+from headrace.matching.scan.machine import byte_at, compiled, high_product, leading_zeros, put_byte, put_word
 from headrace.matching.scan.strings import FAULT
 
 _LEAST, _MOST = -342, 308  # powers of ten that a normal double of 19 digits can have
@@ -85,15 +85,15 @@ def skip_number(at: int, end: int) -> int:
 
 
 @compiled
-def read_number(at: int, end: int, kind: npt.NDArray[np.uint8], number: npt.NDArray[np.int64], cell: int) -> int:
-    """Put a number into a cell; return where it ends, or `FAULT`."""
+def read_number(at: int, end: int, kind: int, number: int) -> int:
+    """Put a number and its kind at two addresses; return where it ends, or `FAULT`."""
     negative = byte_at(at) == 0x2D
     first = at + negative
     at = after_whole(first, end)
     if at < 0:
         return FAULT
     if at >= end or (byte_at(at) != 0x2E and byte_at(at) | 0x20 != 0x65):
-        return _read_integer(first, at, negative, kind, number, cell)
+        return _read_integer(first, at, negative, kind, number)
     digits = _value(0, first, at)
     count = at - first
     fraction = 0
@@ -120,8 +120,8 @@ def read_number(at: int, end: int, kind: npt.NDArray[np.uint8], number: npt.NDAr
     bits = _nearest(digits, exponent - fraction)
     if bits < 0:
         return FAULT
-    kind[cell] = DOUBLE
-    number[cell] = bits | (negative << 63)
+    put_byte(kind, DOUBLE)
+    put_word(number, bits | (negative << 63))
     return at
 
 
@@ -135,16 +135,14 @@ def _value(value: int, at: int, end: int) -> int:
 
 
 @compiled
-def _read_integer(
-    first: int, at: int, negative: bool, kind: npt.NDArray[np.uint8], number: npt.NDArray[np.int64], cell: int
-) -> int:
+def _read_integer(first: int, at: int, negative: bool, kind: int, number: int) -> int:
     if at - first > _DIGITS:
         return FAULT
     value = _value(0, first, at)
     if value < 0:  # 19 digits wrap at most once, and then to a negative number
         return FAULT
-    kind[cell] = INT
-    number[cell] = -value if negative else value
+    put_byte(kind, INT)
+    put_word(number, -value if negative else value)
     return at
 
 

@@ -13,7 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.matching.cells import ABSENT, FALSE, LIST, MAP, NOWHERE, NULL, STRING, TRUE, Cells
-from headrace.matching.scan.machine import WIDTH, byte_at, compiled
+from headrace.matching.scan.machine import (
+    WIDTH,
+    byte_at,
+    compiled,
+    kernel,
+    put_byte,
+    put_half,
+    put_word,
+    word_at,
+)
 from headrace.matching.scan.numbers import read_number
 from headrace.matching.scan.skipping import after_colon, after_space, literal_end, skip_value
 from headrace.matching.scan.strings import FAULT, hash_of, is_same, string_end
@@ -29,6 +38,7 @@ from headrace.matching.scan.trie import (
     LEVEL,
     PARENT,
     START,
+    WORDS,
     PathTrie,
 )
 
@@ -49,18 +59,30 @@ class _Text(NamedTuple):
 
 
 class _Tree(NamedTuple):
-    nodes: _Ints
-    slots: _Ints
+    """The addresses of a `PathTrie`, and of the last document in which each node was seen."""
+
+    nodes: int
+    slots: int
+    last_slot: int
     keys: int
+    seen: int
 
 
 class _Columns(NamedTuple):
-    """The arrays of cells, or of elements, in one dimension."""
+    """The addresses of cells: those of a row, or the elements'."""
 
-    kind: _Bytes
-    number: _Ints
-    start: _Ints
-    length: _Shorts
+    kind: int
+    number: int
+    start: int
+    length: int
+
+
+class _Room(NamedTuple):
+    """The elements' cells: `used` is the address of how many are in use."""
+
+    columns: _Columns
+    capacity: int
+    used: int
 
 
 def scan(
@@ -102,7 +124,7 @@ def _frozen(array: npt.NDArray[np.generic], kind: type[np.generic] = np.int64) -
     return view
 
 
-@compiled
+@kernel
 def _scan_all(
     text: _Bytes,
     starts: _Ints,
@@ -126,21 +148,35 @@ def _scan_all(
 ) -> int:
     """Scan from the document in `state` on, to the last one or to the one that finds no room for elements."""
     place = _Text(text.ctypes.data, text.ctypes.data + text.size - WIDTH)
-    tree = _Tree(nodes, slots, keys.ctypes.data)
-    cells = _Columns(kind, number, start, length)
-    elements = _Columns(element_kind, element_number, element_start, element_length)
+    tree = _Tree(nodes.ctypes.data, slots.ctypes.data, len(slots) - 1, keys.ctypes.data, seen.ctypes.data)
+    room = _Room(
+        _Columns(
+            element_kind.ctypes.data,
+            element_number.ctypes.data,
+            element_start.ctypes.data,
+            element_length.ctypes.data,
+        ),
+        element_kind.size,
+        state.ctypes.data + 8,
+    )
     for document in range(state[0], starts.size):
         state[0] = document
         first, end = starts[document], ends[document]
-        row = rows[document] * fields
-        if not (0 <= first <= end <= text.size and 0 <= row <= kind.size - fields):
+        cell = rows[document] * fields
+        if not (0 <= first <= end <= text.size and 0 <= cell <= kind.size - fields):
             return _BROKEN
+        cells = _Columns(
+            kind.ctypes.data + cell,
+            number.ctypes.data + 8 * cell,
+            start.ctypes.data + 8 * cell,
+            length.ctypes.data + 4 * cell,
+        )
         used = state[1]
-        _forget(nodes, kind, row)
-        verdict = _walk(place.base + first, place.base + end, place, tree, row, cells, elements, state, seen)
+        _forget(tree.nodes, len(nodes), cells.kind)
+        verdict = _walk(place.base + first, place.base + end, document, place, tree, cells, room)
         if verdict < 0:
             state[1] = used
-            _forget(nodes, kind, row)
+            _forget(tree.nodes, len(nodes), cells.kind)
             if verdict == _FULL:
                 seen[:] = -1
                 return _FULL
@@ -149,23 +185,32 @@ def _scan_all(
 
 
 @compiled
-def _forget(nodes: _Ints, kind: _Bytes, row: int) -> None:
-    for node in range(nodes.shape[0]):
-        if nodes[node, FIELD] >= 0:
-            kind[row + nodes[node, FIELD]] = NOWHERE
+def _of(table: int, row: int, column: int) -> int:
+    """Read a table of the tree."""
+    return word_at(table + (row * WORDS + column) * 8)
+
+
+@compiled
+def _forget(nodes: int, count: int, kind: int) -> None:
+    for node in range(count):
+        field = _of(nodes, node, FIELD)
+        if field >= 0:
+            put_byte(kind + field, NOWHERE)
+
+
+@compiled
+def _cell(columns: _Columns, number: int) -> _Columns:
+    return _Columns(
+        columns.kind + number,
+        columns.number + 8 * number,
+        columns.start + 8 * number,
+        columns.length + 4 * number,
+    )
 
 
 @compiled
 def _walk(  # noqa: C901, PLR0912 - one loop over the document, so that nothing is called back
-    at: int,
-    end: int,
-    text: _Text,
-    tree: _Tree,
-    row: int,
-    cells: _Columns,
-    elements: _Columns,
-    state: _Ints,
-    seen: _Ints,
+    at: int, end: int, document: int, text: _Text, tree: _Tree, cells: _Columns, room: _Room
 ) -> int:
     """Read one document. Returns 0, or a negative number if it is odd or there is no room."""
     holder = -1  # the node of the innermost open object
@@ -176,23 +221,23 @@ def _walk(  # noqa: C901, PLR0912 - one loop over the document, so that nothing 
     while True:
         if node < 0:
             at = skip_value(at, end, text.limit)
-        elif byte_at(at) == 0x7B and tree.nodes[node, COUNT] > 0:
-            at = _enter(at, end, text, tree.nodes, node, row, cells, elements, state)
+        elif byte_at(at) == 0x7B and _of(tree.nodes, node, COUNT) > 0:
+            at = _enter(at, end, text, tree.nodes, node, cells, room)
             if at < 0:
                 return at
             if byte_at(at) == 0x7D:
                 at += 1
             else:
                 holder = node
-                at, node = _key(at, end, text, tree, holder, seen, state[0])
+                at, node = _key(at, end, document, text, tree, holder)
                 if at < 0:
                     return FAULT
                 continue
-        elif tree.nodes[node, FIELD] < 0:
+        elif _of(tree.nodes, node, FIELD) < 0:
             at = skip_value(at, end, text.limit)
         else:
-            cell = row + tree.nodes[node, FIELD]
-            at = _read(at, end, text, tree.nodes[node, ELEMENTS], cell, cells, elements, state)
+            cell = _cell(cells, _of(tree.nodes, node, FIELD))
+            at = _read(at, end, text, _of(tree.nodes, node, ELEMENTS), cell, room)
         if at < 0:
             return at
         while True:
@@ -207,45 +252,35 @@ def _walk(  # noqa: C901, PLR0912 - one loop over the document, so that nothing 
                 break
             if byte != 0x7D:
                 return FAULT
-            holder = tree.nodes[holder, PARENT]
-        at, node = _key(after_space(at, end), end, text, tree, holder, seen, state[0])
+            holder = _of(tree.nodes, holder, PARENT)
+        at, node = _key(after_space(at, end), end, document, text, tree, holder)
         if at < 0:
             return FAULT
 
 
 @compiled
-def _enter(
-    at: int,
-    end: int,
-    text: _Text,
-    nodes: _Ints,
-    node: int,
-    row: int,
-    cells: _Columns,
-    elements: _Columns,
-    state: _Ints,
-) -> int:
+def _enter(at: int, end: int, text: _Text, nodes: int, node: int, cells: _Columns, room: _Room) -> int:
     """Go into an object that may hold something wanted; return where its first key or its end is."""
-    if nodes[node, LEVEL] >= _DEEPEST:
+    if _of(nodes, node, LEVEL) >= _DEEPEST:
         return FAULT
-    if nodes[node, FIELD] >= 0:
-        cell = row + nodes[node, FIELD]
-        cells.kind[cell] = MAP
-        if nodes[node, ELEMENTS]:
-            after = _read_keys(at, end, text, cell, cells, elements, state)
+    field = _of(nodes, node, FIELD)
+    if field >= 0:
+        put_byte(cells.kind + field, MAP)
+        if _of(nodes, node, ELEMENTS):
+            after = _read_keys(at, end, text, _cell(cells, field), room)
             if after < 0:
                 return after
-    for child in range(nodes[node, FIRST], nodes[node, FIRST] + nodes[node, COUNT]):
-        if nodes[child, FIELD] >= 0:
-            cells.kind[row + nodes[child, FIELD]] = ABSENT
+    first = _of(nodes, node, FIRST)
+    for child in range(first, first + _of(nodes, node, COUNT)):
+        field = _of(nodes, child, FIELD)
+        if field >= 0:
+            put_byte(cells.kind + field, ABSENT)
     at = after_space(at + 1, end)
     return at if at < end else FAULT
 
 
 @compiled
-def _key(
-    at: int, end: int, text: _Text, tree: _Tree, holder: int, seen: _Ints, document: int
-) -> tuple[int, int]:
+def _key(at: int, end: int, document: int, text: _Text, tree: _Tree, holder: int) -> tuple[int, int]:
     """Read a key; return where its value is, and its node."""
     if at >= end or byte_at(at) != 0x22:
         return FAULT, -1
@@ -255,145 +290,137 @@ def _key(
     close >>= 1
     node = _find(at + 1, close - at - 1, text.limit, tree, holder)
     if node >= 0:
-        if seen[node] == document:
+        seen = tree.seen + 8 * node
+        if word_at(seen) == document:
             return FAULT, -1
-        seen[node] = document
+        put_word(seen, document)
     return after_colon(close + 1, end), node
 
 
 @compiled
 def _find(at: int, length: int, limit: int, tree: _Tree, holder: int) -> int:
     hashed = hash_of(at, length, limit, holder)
-    last = tree.slots.shape[0] - 1
-    slot = hashed & last
-    while tree.slots[slot, CHILD]:
+    slot = hashed & tree.last_slot
+    while True:
+        node = _of(tree.slots, slot, CHILD)
+        if node == 0:
+            return -1
         if (
-            tree.slots[slot, HASH] == hashed
-            and tree.slots[slot, HOLDER] == holder
-            and tree.slots[slot, LENGTH] == length
-            and is_same(at, tree.keys + tree.slots[slot, START], length, limit)
+            _of(tree.slots, slot, HASH) == hashed
+            and _of(tree.slots, slot, HOLDER) == holder
+            and _of(tree.slots, slot, LENGTH) == length
+            and is_same(at, tree.keys + _of(tree.slots, slot, START), length, limit)
         ):
-            return tree.slots[slot, CHILD]
-        slot = (slot + 1) & last
-    return -1
+            return node
+        slot = (slot + 1) & tree.last_slot
 
 
 @compiled
-def _read(
-    at: int, end: int, text: _Text, wants_elements: int, cell: int, cells: _Columns, elements: _Columns, state: _Ints
-) -> int:
+def _read(at: int, end: int, text: _Text, wants_elements: int, cell: _Columns, room: _Room) -> int:
     """Put a value into its cell, with its elements if they are wanted."""
     byte = byte_at(at)
     if byte != 0x7B and byte != 0x5B:
-        return _read_scalar(at, end, text, cell, cells)
-    cells.kind[cell] = MAP if byte == 0x7B else LIST
+        return _read_scalar(at, end, text, cell)
+    put_byte(cell.kind, MAP if byte == 0x7B else LIST)
     if not wants_elements:
         return skip_value(at, end, text.limit)
     if byte == 0x7B:
-        return _read_keys(at, end, text, cell, cells, elements, state)
-    return _read_list(at, end, text, cell, cells, elements, state)
+        return _read_keys(at, end, text, cell, room)
+    return _read_list(at, end, text, cell, room)
 
 
 @compiled
-def _read_scalar(at: int, end: int, text: _Text, cell: int, cells: _Columns) -> int:
+def _read_scalar(at: int, end: int, text: _Text, cell: _Columns) -> int:
     byte = byte_at(at)
     if byte == 0x22:
-        return _read_string(at, end, text, cell, cells)
+        return _read_string(at, end, text, cell)
     if byte == 0x2D or 0x30 <= byte <= 0x39:
-        return read_number(at, end, cells.kind, cells.number, cell)
-    cells.kind[cell] = NULL if byte == 0x6E else TRUE if byte == 0x74 else FALSE
+        return read_number(at, end, cell.kind, cell.number)
+    put_byte(cell.kind, NULL if byte == 0x6E else TRUE if byte == 0x74 else FALSE)
     return literal_end(at, end)
 
 
 @compiled
-def _read_string(at: int, end: int, text: _Text, cell: int, cells: _Columns) -> int:
+def _read_string(at: int, end: int, text: _Text, cell: _Columns) -> int:
     close = string_end(at + 1, end, text.limit)
     if close < 0 or close & 1:
         return FAULT
-    cells.kind[cell] = STRING
-    cells.start[cell] = at + 1 - text.base
-    cells.length[cell] = (close >> 1) - at - 1
+    put_byte(cell.kind, STRING)
+    put_word(cell.start, at + 1 - text.base)
+    put_half(cell.length, (close >> 1) - at - 1)
     return (close >> 1) + 1
 
 
 @compiled
-def _read_list(
-    at: int, end: int, text: _Text, cell: int, cells: _Columns, elements: _Columns, state: _Ints
-) -> int:
+def _read_list(at: int, end: int, text: _Text, cell: _Columns, room: _Room) -> int:
     """Put each element of a list into an element's cell; of lists and maps in it the kind alone."""
-    first = state[1]
+    first = used = word_at(room.used)
     at = after_space(at + 1, end)
-    if at < end and byte_at(at) == 0x5D:
-        at += 1
-    else:
-        while True:
-            if at >= end:
-                return FAULT
-            if state[1] == elements.kind.size:
-                return _FULL
-            at = _read_element(at, end, text, state[1], elements)
-            if at < 0:
-                return FAULT
-            state[1] += 1
-            at = after_space(at, end)
-            if at >= end:
-                return FAULT
-            byte = byte_at(at)
-            at += 1
-            if byte == 0x5D:
-                break
-            if byte != 0x2C:
-                return FAULT
-            at = after_space(at, end)
-    cells.start[cell] = first
-    cells.length[cell] = state[1] - first
-    return at
+    closed = at < end and byte_at(at) == 0x5D
+    at += closed
+    while not closed:
+        if at >= end:
+            return FAULT
+        if used == room.capacity:
+            return _FULL
+        at = _read_element(at, end, text, _cell(room.columns, used))
+        if at < 0:
+            return FAULT
+        used += 1
+        at, closed = _after_comma(at, end, 0x5D)
+    return _note_elements(at, cell, room, first, used)
 
 
 @compiled
-def _read_element(at: int, end: int, text: _Text, cell: int, elements: _Columns) -> int:
+def _read_element(at: int, end: int, text: _Text, cell: _Columns) -> int:
     byte = byte_at(at)
     if byte != 0x7B and byte != 0x5B:
-        return _read_scalar(at, end, text, cell, elements)
-    elements.kind[cell] = MAP if byte == 0x7B else LIST
+        return _read_scalar(at, end, text, cell)
+    put_byte(cell.kind, MAP if byte == 0x7B else LIST)
     return skip_value(at, end, text.limit)
 
 
 @compiled
-def _read_keys(
-    at: int, end: int, text: _Text, cell: int, cells: _Columns, elements: _Columns, state: _Ints
-) -> int:
+def _read_keys(at: int, end: int, text: _Text, cell: _Columns, room: _Room) -> int:
     """Put each key of a map into an element's cell."""
-    first = state[1]
+    first = used = word_at(room.used)
     at = after_space(at + 1, end)
-    if at < end and byte_at(at) == 0x7D:
-        at += 1
-    else:
-        while True:
-            if at >= end or byte_at(at) != 0x22:
-                return FAULT
-            if state[1] == elements.kind.size:
-                return _FULL
-            at = _read_string(at, end, text, state[1], elements)
-            if at < 0:
-                return FAULT
-            state[1] += 1
-            at = after_colon(at, end)
-            if at < 0:
-                return FAULT
-            at = skip_value(at, end, text.limit)
-            if at < 0:
-                return FAULT
-            at = after_space(at, end)
-            if at >= end:
-                return FAULT
-            byte = byte_at(at)
-            at += 1
-            if byte == 0x7D:
-                break
-            if byte != 0x2C:
-                return FAULT
-            at = after_space(at, end)
-    cells.start[cell] = first
-    cells.length[cell] = state[1] - first
+    closed = at < end and byte_at(at) == 0x7D
+    at += closed
+    while not closed:
+        if at >= end or byte_at(at) != 0x22:
+            return FAULT
+        if used == room.capacity:
+            return _FULL
+        at = _read_string(at, end, text, _cell(room.columns, used))
+        if at < 0:
+            return FAULT
+        used += 1
+        at = after_colon(at, end)
+        if at < 0:
+            return FAULT
+        at = skip_value(at, end, text.limit)
+        if at < 0:
+            return FAULT
+        at, closed = _after_comma(at, end, 0x7D)
+    return _note_elements(at, cell, room, first, used)
+
+
+@compiled
+def _after_comma(at: int, end: int, closing: int) -> tuple[int, bool]:
+    """Go from an element to the next one, or past the end of the list or map; to `end` if neither is there."""
+    at = after_space(at, end)
+    if at >= end:
+        return end, False
+    byte = byte_at(at)
+    if byte == closing:
+        return at + 1, True
+    return (after_space(at + 1, end) if byte == 0x2C else end), False
+
+
+@compiled
+def _note_elements(at: int, cell: _Columns, room: _Room, first: int, used: int) -> int:
+    put_word(cell.start, first)
+    put_half(cell.length, used - first)
+    put_word(room.used, used)
     return at

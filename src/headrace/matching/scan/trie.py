@@ -18,6 +18,9 @@ PARENT, FIELD, ELEMENTS, FIRST, COUNT, LEVEL = range(6)
 # Columns of `slots`. A child of 0 is none: the root is nobody's child.
 HASH, HOLDER, CHILD, START, LENGTH = range(5)
 
+WORDS = 8
+"""How many words a row of either takes."""
+
 _PADDING = bytes(8)
 
 
@@ -38,7 +41,7 @@ class PathTrie:
         """Make the tree from path -> (column in the cells, whether elements or keys there are wanted)."""
         paths = _in_levels(wanted)
         number = {path: node for node, path in enumerate(paths)}
-        nodes = np.zeros((len(paths), 6), np.int64)
+        nodes = np.zeros((len(paths), WORDS), np.int64)
         nodes[:, FIELD] = -1
         nodes[0, PARENT] = -1
         for path, (field, elements) in wanted.items():
@@ -65,7 +68,7 @@ def _table(
     paths: list[tuple[str, ...]], number: Mapping[tuple[str, ...], int]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
     size = 1 << (2 * len(paths)).bit_length()
-    slots = np.zeros((size, 5), np.int64)
+    slots = np.zeros((size, WORDS), np.int64)
     text = bytearray()
     for node, path in enumerate(paths[1:], start=1):
         holder = number[path[:-1]]
@@ -74,6 +77,6 @@ def _table(
         place = hashed & (size - 1)
         while slots[place, CHILD]:
             place = (place + 1) & (size - 1)
-        slots[place] = hashed, holder, node, len(text), len(key)
+        slots[place, : LENGTH + 1] = hashed, holder, node, len(text), len(key)
         text += key + _PADDING
     return slots, np.frombuffer(bytes(text or _PADDING), np.uint8)
