@@ -28,8 +28,8 @@ _OPTIONS = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
 
 
 def compiled(function: _F) -> _F:
-    """Compile what kernels call."""
-    made: _F = njit(**_OPTIONS)(function)
+    """Compile what kernels call; it can't be called from Python."""
+    made: _F = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
     return made
 
 

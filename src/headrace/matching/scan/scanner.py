@@ -147,17 +147,18 @@ def _scan_all(
     odd: npt.NDArray[np.bool_],
 ) -> int:
     """Scan from the document in `state` on, to the last one or to the one that finds no room for elements."""
-    place = _Text(text.ctypes.data, text.ctypes.data + text.size - WIDTH)
-    tree = _Tree(nodes.ctypes.data, slots.ctypes.data, len(slots) - 1, keys.ctypes.data, seen.ctypes.data)
+    place = _Text(_address(text), _address(text) + text.size - WIDTH)
+    tree = _Tree(_address(nodes), _address(slots), len(slots) - 1, _address(keys), _address(seen))
+    columns = _Columns(_address(kind), _address(number), _address(start), _address(length))
     room = _Room(
         _Columns(
-            element_kind.ctypes.data,
-            element_number.ctypes.data,
-            element_start.ctypes.data,
-            element_length.ctypes.data,
+            _address(element_kind),
+            _address(element_number),
+            _address(element_start),
+            _address(element_length),
         ),
         element_kind.size,
-        state.ctypes.data + 8,
+        _address(state) + 8,
     )
     for document in range(state[0], starts.size):
         state[0] = document
@@ -165,12 +166,7 @@ def _scan_all(
         cell = rows[document] * fields
         if not (0 <= first <= end <= text.size and 0 <= cell <= kind.size - fields):
             return _BROKEN
-        cells = _Columns(
-            kind.ctypes.data + cell,
-            number.ctypes.data + 8 * cell,
-            start.ctypes.data + 8 * cell,
-            length.ctypes.data + 4 * cell,
-        )
+        cells = _cell(columns, cell)
         used = state[1]
         _forget(tree.nodes, len(nodes), cells.kind)
         verdict = _walk(place.base + first, place.base + end, document, place, tree, cells, room)
@@ -182,6 +178,11 @@ def _scan_all(
                 return _FULL
             odd[document] = True
     return 0
+
+
+@compiled
+def _address(array: npt.NDArray[np.generic]) -> int:
+    return np.int64(array.ctypes.data)  # type: ignore[return-value]
 
 
 @compiled
@@ -213,8 +214,8 @@ def _walk(  # noqa: C901, PLR0912 - one loop over the document, so that nothing 
     at: int, end: int, document: int, text: _Text, tree: _Tree, cells: _Columns, room: _Room
 ) -> int:
     """Read one document. Returns 0, or a negative number if it is odd or there is no room."""
-    holder = -1  # the node of the innermost open object
-    node = 0  # that of the value which comes next, or -1 if nobody wants it
+    holder = _of(tree.nodes, 0, PARENT)  # the node of the innermost open object, -1 outside of all
+    node = holder + 1  # that of the value which comes next, or -1 if nobody wants it
     at = after_space(at, end)
     if at >= end:
         return FAULT
