@@ -1,0 +1,140 @@
+"""The few machine operations that kernels need beside arithmetic: loads by address, bit counts, wide products.
+
+Addresses are plain integers, so that no index is checked or wrapped: a kernel that calls these answers for
+every byte it loads. Bytes are read in little-endian order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+WIDTH = 32
+"""How many bytes `striking` looks at."""
+
+_BYTE = ir.IntType(8)
+_WORD = ir.IntType(64)
+_BLOCK = ir.VectorType(_BYTE, WIDTH)
+
+
+_OPTIONS = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
+
+
+def compiled(function: _F) -> _F:
+    """Compile what kernels call; it can't be called from Python."""
+    made: _F = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
+    return made
+
+
+def kernel(function: _F) -> _F:
+    """Compile when first called, keep the result on disk where that is possible, and run without the GIL.
+
+    The disk cache looks at the kernel's own file alone: after a change to a function that it calls, touch that
+    file or delete `__pycache__`.
+    """
+    try:
+        made: _F = njit(cache=True, **_OPTIONS)(function)
+    except RuntimeError:  # no folder can be written
+        made = njit(**_OPTIONS)(function)
+    return made
+
+
+def _operation(emit: Callable[..., Any], *signature: types.Type) -> Callable[..., Any]:
+    """Make an intrinsic (result first in its signature) from a function that emits its instructions."""
+    result, *taken = signature
+
+    def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return emit(builder, *arguments)
+
+    def one(_typing: Any, _a: Any) -> Any:
+        return result(*taken), codegen
+
+    def two(_typing: Any, _a: Any, _b: Any) -> Any:
+        return result(*taken), codegen
+
+    made: Callable[..., Any] = intrinsic(one if len(taken) == 1 else two)
+    return made
+
+
+def _load(builder: Any, address: Any, kind: Any) -> Any:
+    loaded = builder.load(builder.inttoptr(address, kind.as_pointer()), typ=kind)
+    loaded.align = 1
+    return loaded
+
+
+def _byte(builder: Any, address: Any) -> Any:
+    return builder.zext(_load(builder, address, _BYTE), _WORD)
+
+
+def _word(builder: Any, address: Any) -> Any:
+    return _load(builder, address, _WORD)
+
+
+def _store(builder: Any, address: Any, value: Any, kind: Any) -> Any:
+    narrow = value if kind == _WORD else builder.trunc(value, kind)
+    builder.store(narrow, builder.inttoptr(address, kind.as_pointer()), align=1)
+    return value
+
+
+def _striking(builder: Any, address: Any) -> Any:
+    block = _load(builder, address, _BLOCK)
+
+    def all_of(byte: int) -> Any:
+        return ir.Constant(_BLOCK, [byte] * WIDTH)
+
+    quotes = builder.icmp_unsigned("==", block, all_of(0x22))
+    backslashes = builder.icmp_unsigned("==", block, all_of(0x5C))
+    others = builder.icmp_signed("<", block, all_of(0x20))  # bytes from 0x80 on are negative
+    found = builder.or_(builder.or_(quotes, backslashes), others)
+    return builder.zext(builder.bitcast(found, ir.IntType(WIDTH)), _WORD)
+
+
+def _trailing_zeros(builder: Any, value: Any) -> Any:
+    return builder.cttz(value, ir.Constant(ir.IntType(1), 1))
+
+
+def _leading_zeros(builder: Any, value: Any) -> Any:
+    return builder.ctlz(value, ir.Constant(ir.IntType(1), 1))
+
+
+def _high_product(builder: Any, a: Any, b: Any) -> Any:
+    wide = ir.IntType(128)
+    product = builder.mul(builder.zext(a, wide), builder.zext(b, wide))
+    return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), _WORD)
+
+
+_INT, _UNSIGNED = types.int64, types.uint64
+
+byte_at = _operation(_byte, _INT, _INT)
+"""The byte at an address."""
+
+word_at = _operation(_word, _INT, _INT)
+"""The eight bytes from an address on."""
+
+put_byte = _operation(partial(_store, kind=_BYTE), _INT, _INT, _INT)
+"""Store the lowest byte of a value at an address."""
+
+put_half = _operation(partial(_store, kind=ir.IntType(32)), _INT, _INT, _INT)
+"""Store the lower four bytes of a value from an address on."""
+
+put_word = _operation(partial(_store, kind=_WORD), _INT, _INT, _INT)
+"""Store a value in the eight bytes from an address on."""
+
+striking = _operation(_striking, _INT, _INT)
+"""A bit for each of `WIDTH` bytes that isn't plain in a string: quotes, backslashes, control, not ASCII."""
+
+trailing_zeros = _operation(_trailing_zeros, _INT, _INT)
+"""The number of zero bits below the lowest one; the value must not be 0."""
+
+leading_zeros = _operation(_leading_zeros, _INT, _INT)
+"""The number of zero bits above the highest one; the value must not be 0."""
+
+high_product = _operation(_high_product, _UNSIGNED, _UNSIGNED, _UNSIGNED)
+"""The upper 64 bits of the product of two unsigned numbers."""
