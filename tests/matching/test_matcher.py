@@ -96,53 +96,6 @@ def test_tenants_do_not_see_one_another():
     assert matcher.match_batch(batch(arrivals)) == [["a/x"], ["a/y"], ["b/x"], ["x/a"]]
 
 
-@pytest.fixture
-def asked(monkeypatch):
-    """The filters that were evaluated, in order."""
-    asked: list[Filter] = []
-    evaluate = Filter.matches
-
-    def record(self, event):
-        asked.append(self)
-        return evaluate(self, event)
-
-    monkeypatch.setattr(Filter, "matches", record)
-    return asked
-
-
-def test_equal_filters_are_evaluated_once(asked):
-    matcher = Matcher()
-    for i in range(10):
-        matcher.add(f"free-{i}", compile_filter({"exact": {"type": "t"}}))
-        matcher.add(f"scoped-{i}", compile_filter({"exact": {"type": "t"}}), scope=Scope("n", "c"))
-    assert len(matcher.match(recorded(0, ("n", "c")))) == 20
-    assert asked == [compile_filter({"exact": {"type": "t"}})]
-
-
-def test_filters_of_another_channel_are_never_asked(asked):
-    matcher = Matcher()
-    matcher.add("mine", compile_filter({"exact": {"type": "t"}}), scope=Scope("a", "x"))
-    matcher.add("theirs", compile_filter({"prefix": {"type": "t"}}), scope=Scope("b", "x"))
-    assert matcher.match(recorded(0, ("a", "x"))) == ["mine"]
-    assert asked == [compile_filter({"exact": {"type": "t"}})]
-
-
-def test_a_bare_event_asks_no_filter_of_a_channel(asked):
-    matcher = Matcher()
-    matcher.add("scoped", compile_filter({"prefix": {"type": "t"}}), scope=Scope("a", "x"))
-    assert matcher.match(event()) == []
-    assert asked == []
-
-
-def test_what_is_removed_leaves_nothing_behind():
-    matcher = Matcher()
-    for i, scope in enumerate([None, Scope("a", "x"), Scope("b", "x")]):
-        matcher.add(f"{i}", compile_filter({"exact": {"type": "t"}}), scope=scope)
-    for subscription in "201":
-        matcher.remove(subscription)
-    assert vars(matcher._register) == vars(Matcher()._register)
-
-
 def test_pairs_are_ordered_by_position():
     matcher = Matcher()
     matcher.add_many(

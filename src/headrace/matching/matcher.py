@@ -2,64 +2,116 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
-from typing import TYPE_CHECKING, TypeAlias
+import secrets
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from headrace.errors import NotFound
-from headrace.events.batch import Recorded, from_batch
-from headrace.matching.members import Member, Register
+from headrace.events.batch import Recorded
+from headrace.matching.catalogue import Catalogue
+from headrace.matching.extraction import Extract
+from headrace.matching.fields import Fields
+from headrace.matching.index.draft import draft
+from headrace.matching.index.ragged import places
+from headrace.matching.levels import level_of_draft
+from headrace.matching.members import Members
+from headrace.matching.residual import settle
+from headrace.matching.runs import Run, runs_of_batch, runs_of_events
+from headrace.matching.settings import BloomSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import numpy.typing as npt
+
     from headrace.events.event import Event
     from headrace.filters.filter import Filter
-    from headrace.matching.scope import Scope
+    from headrace.matching.index.level import Level
+    from headrace.matching.scope import Channel, Scope
+
+    Numbers = npt.NDArray[Any]
 
 Entry: TypeAlias = "tuple[str, Filter] | tuple[str, Filter, Scope | None]"
 
 PAIRS = pa.schema(
     [
         pa.field("position", pa.int64(), nullable=False),
-        pa.field("subscription", pa.string(), nullable=False),
+        pa.field("subscription", pa.dictionary(pa.int32(), pa.string()), nullable=False),
     ]
 )
 """One row per match: the log position of the event and the id of the subscription that wants it."""
 
-_by_order = attrgetter("order")
+_TIP = 512
+"""So many members at the end are built anew with each addition: small enough to take a millisecond."""
+
+_GROWTH = 4
+"""A level is joined with the one before it, unless that has more than so many times its members."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """A level over the members from first on and before last."""
+
+    level: Level
+    first: int
+    last: int
+
+    @property
+    def size(self) -> int:
+        return self.last - self.first
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How the events of a channel are asked about: the fields, and for each level's groups their columns."""
+
+    layers: tuple[_Layer, ...]
+    fields: Fields
+    steps: tuple[tuple[Level, int, Numbers], ...]
+
+
+def _union(some: tuple[Numbers, Numbers], others: tuple[Numbers, Numbers]) -> tuple[Numbers, Numbers]:
+    """Join pairs: what one alternative of a form found, another may have found as well."""
+    rows, members = (np.concatenate((one.astype(np.int64), other)) for one, other in zip(some, others, strict=True))
+    joined = np.unique(rows << 32 | members)
+    return joined >> 32, joined & 0xFFFFFFFF
 
 
 class Matcher:
     """The subscriptions, ready to be asked who wants an event.
 
-    Belongs to one thread: adding, removing and matching must not overlap. What is added or removed counts
-    from the next call on. Answers list subscriptions in the order in which they were added.
+    Any number of threads may match while one adds or removes: what is added or removed counts from the next call on,
+    and nobody waits for an index to be merged. Answers list subscriptions in the order in which they were added.
 
     A subscription with a scope is found only by events that the log holds, `Recorded` or in an Arrow batch: a
     bare `Event` has neither channel nor position, so only subscriptions without a scope see it.
     """
 
-    def __init__(self) -> None:
-        self._members: dict[str, Member] = {}
-        self._register = Register()
-        self._added = 0
+    def __init__(self, bloom: BloomSettings | None = None) -> None:
+        self._bloom = bloom or BloomSettings()
+        self._seed = secrets.randbits(64)
+        self._writing = threading.Lock()
+        self._catalogue = Catalogue()
+        self._members = Members()
+        self._layers: tuple[_Layer, ...] = ()
+        self._plans: dict[Channel | None, _Plan] = {}
 
     def __len__(self) -> int:
-        return len(self._members)
+        return len(self._members.numbers)
 
     def __contains__(self, subscription: object) -> bool:
-        return subscription in self._members
+        return subscription in self._members.numbers
 
     def add(self, subscription: str, filter_: Filter, *, scope: Scope | None = None) -> None:
         """Add a subscription, in place of the one that has this id now."""
-        if subscription in self:
-            self.remove(subscription)
-        member = Member(subscription, self._added, filter_, scope)
-        self._register.insert(member)
-        self._members[subscription] = member
-        self._added += 1
+        with self._writing:
+            self._members.remove(subscription)
+            self._catalogue.add(filter_, scope)
+            self._members.add(subscription, filter_, scope)
 
     def add_many(self, entries: Iterable[Entry]) -> None:
         """Add subscriptions, given as `(id, filter)` or `(id, filter, scope)`."""
@@ -68,49 +120,107 @@ class Matcher:
 
     def remove(self, subscription: str) -> None:
         """Remove a subscription; raises `NotFound` where there is none of this id."""
-        member = self._members.pop(subscription, None)
-        if member is None:
-            raise NotFound("subscription", subscription)
-        self._register.remove(member)
+        with self._writing:
+            if not self._members.remove(subscription):
+                raise NotFound("subscription", subscription)
 
     def match(self, event: Event | Recorded) -> list[str]:
         """Return the ids of the subscriptions that want the event."""
-        hits = self._hits(event) if isinstance(event, Recorded) else self._unscoped_hits(event)
-        hits.sort(key=_by_order)
-        return [member.subscription for member in hits]
+        return self.match_batch((event,))[0]
 
     def match_batch(self, events: Sequence[Event | Recorded] | pa.RecordBatch) -> list[list[str]]:
         """Return for each event what `match` would."""
-        return [self.match(event) for event in _rows(events)]
+        count = events.num_rows if isinstance(events, pa.RecordBatch) else len(events)
+        rows, members = self._pairs(events)
+        ids = self._members.ids
+        found = [ids[member] for member in members.tolist()]
+        ends = np.searchsorted(rows, np.arange(count + 1)).tolist()
+        return [found[ends[row] : ends[row + 1]] for row in range(count)]
 
     def match_pairs(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the matches of a batch of the log as rows of `PAIRS`, by position."""
-        events = sorted(from_batch(batch), key=attrgetter("position"))
-        pairs = [(event.position, subscription) for event in events for subscription in self.match(event)]
-        columns = {
-            "position": [position for position, _ in pairs],
-            "subscription": [subscription for _, subscription in pairs],
-        }
-        return pa.RecordBatch.from_pydict(columns, schema=PAIRS)
+        rows, members = self._pairs(batch)
+        positions = batch["position"].to_numpy()[rows]
+        if len(positions) and (np.diff(positions) < 0).any():
+            order = np.argsort(positions, kind="stable")
+            positions, members = positions[order], members[order]
+        used, codes = np.unique(members, return_inverse=True)
+        ids = pa.array([self._members.ids[member] for member in used.tolist()], pa.string())
+        subscriptions = pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), ids)
+        return pa.RecordBatch.from_arrays([pa.array(positions, pa.int64()), subscriptions], schema=PAIRS)
 
-    def _unscoped_hits(self, event: Event) -> list[Member]:
-        return [
-            member
-            for shared in self._register.filters_of(None)
-            if shared.filter_.matches(event)
-            for member in shared.seen_from(None)
+    def _pairs(self, events: Sequence[Event | Recorded] | pa.RecordBatch) -> tuple[Numbers, Numbers]:
+        """Return rows and members that match, ordered by both."""
+        of_batch = isinstance(events, pa.RecordBatch)
+        layers = self._current()
+        found = [self._found(run, layers) for run in (runs_of_batch if of_batch else runs_of_events)(events)]
+        rows = np.concatenate([np.empty(0, np.int64), *(each[0] for each in found)])
+        members = np.concatenate([np.empty(0, np.int64), *(each[1] for each in found)])
+        order = np.lexsort((members, rows))
+        return rows[order], members[order]
+
+    def _found(self, run: Run, layers: tuple[_Layer, ...]) -> tuple[Numbers, Numbers]:
+        plan = self._plan(run.channel, layers)
+        if not plan.steps:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        extract = run.extract(plan.fields)
+        pairs = []
+        for level, group, columns in plan.steps:
+            found = level.walk(extract, group, columns)
+            pairs.append((found.row, found.member))
+            if len(found.candidate_row):
+                more = self._settled(run, level, found.candidate_row, found.candidate_alternative)
+                pairs[-1] = _union(pairs[-1], more)
+        all_rows, all_members = (np.concatenate(each) for each in zip(*pairs, strict=True))
+        seen = self._members.seeing(all_members, run.positions[all_rows])
+        if seen is not None:
+            all_rows, all_members = all_rows[seen], all_members[seen]
+        return run.rows[all_rows], all_members.astype(np.int64)
+
+    def _settled(self, run: Run, level: Level, rows: Numbers, alternatives: Numbers) -> tuple[Numbers, Numbers]:
+        """Return the matches among candidates: rows and members, each pair once."""
+        tables = level.tables
+        holds = settle(run, rows, tables.alternative_rest[alternatives], self._catalogue.rests)
+        forms = tables.alternative_form[alternatives[holds]].astype(np.int64)
+        pairs = np.unique(np.stack((rows[holds], forms), axis=1), axis=0)
+        starts, ends = tables.form_at[pairs[:, 1]], tables.form_at[pairs[:, 1] + 1]
+        return np.repeat(pairs[:, 0], ends - starts), tables.form_member[places(starts, ends)]
+
+    def _plan(self, channel: Channel | None, layers: tuple[_Layer, ...]) -> _Plan:
+        plan = self._plans.get(channel)
+        if plan is None or plan.layers is not layers:
+            plan = self._plans[channel] = self._make_plan(channel, layers)
+        return plan
+
+    def _make_plan(self, channel: Channel | None, layers: tuple[_Layer, ...]) -> _Plan:
+        groups = [
+            (layer.level, layer.level.groups[each])
+            for layer in layers
+            for each in dict.fromkeys((channel, None))
+            if each in layer.level.groups
         ]
+        numbers = np.unique(np.concatenate([np.empty(0, np.int64), *(lv.operands_of(g) for lv, g in groups)]))
+        operands = [self._catalogue.operands[number] for number in numbers.tolist()]
+        with_elements = frozenset(
+            self._catalogue.operands[number] for lv, g in groups for number in lv.operands_with_elements(g).tolist()
+        )
+        steps = [(lv, g, np.searchsorted(numbers, lv.operands_of(g)).astype(np.int64)) for lv, g in groups]
+        return _Plan(layers, Fields.of(operands, with_elements), tuple(steps))
 
-    def _hits(self, recorded: Recorded) -> list[Member]:
-        channel = (recorded.arrival.namespace, recorded.arrival.channel)
-        return [
-            member
-            for shared in self._register.filters_of(channel)
-            if shared.filter_.matches(recorded)
-            for member in shared.seen_from(channel)
-            if member.scope is None or member.scope.admits(recorded)
-        ]
+    def _current(self) -> tuple[_Layer, ...]:
+        """Return levels over all members, built now where some are new."""
+        layers = self._layers
+        if (layers[-1].last if layers else 0) == len(self._members):
+            return layers
+        with self._writing:
+            self._layers = layers = self._with_new(self._layers, len(self._members))
+        return layers
 
-
-def _rows(events: Sequence[Event | Recorded] | pa.RecordBatch) -> Sequence[Event | Recorded]:
-    return from_batch(events) if isinstance(events, pa.RecordBatch) else events
+    def _with_new(self, layers: tuple[_Layer, ...], count: int) -> tuple[_Layer, ...]:
+        first = layers[-1].last if layers else 0
+        while layers and (count - layers[-1].first <= _TIP or layers[-1].size <= _GROWTH * (count - first)):
+            first = layers[-1].first
+            layers = layers[:-1]
+        members = self._members.alive(first, count)
+        level = level_of_draft(draft(self._catalogue, members), self._catalogue, self._seed, self._bloom)
+        return (*layers, _Layer(level, first, count))

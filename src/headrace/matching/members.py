@@ -1,82 +1,76 @@
-"""How a matcher files its subscriptions: each distinct filter once, with everyone who has it."""
+"""Who is in the index: subscriptions by number, in the order in which they were added."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.matching.growing import Growing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import numpy.typing as npt
 
     from headrace.filters.filter import Filter
-    from headrace.matching.scope import Channel, Scope
+    from headrace.matching.scope import Scope
+
+    Numbers = npt.NDArray[Any]
+
+FOREVER = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A subscription. `order` counts the calls of `add`: answers list subscriptions by it."""
-
-    subscription: str
-    order: int
-    filter_: Filter
-    scope: Scope | None
-
-    @property
-    def channel(self) -> Channel | None:
-        """The channel it is filed under; None where it sees every event."""
-        return None if self.scope is None else self.scope.address
-
-
-@dataclass(slots=True, eq=False)
-class SharedFilter:
-    """A filter and its members by channel. One per distinct filter, so its identity stands for the filter."""
-
-    filter_: Filter
-    members: dict[Channel | None, dict[str, Member]] = field(default_factory=dict)
-
-    def seen_from(self, channel: Channel | None) -> Iterator[Member]:
-        """Yield the members of the channel, and those that see every event."""
-        nobody: dict[str, Member] = {}
-        everywhere = self.members.get(None, nobody)
-        return chain(
-            () if channel is None else self.members.get(channel, nobody).values(), everywhere.values()
-        )
-
-
-class Register:
-    """Every shared filter, by itself and by the channels that have members for it."""
+class Members:
+    """Numbers are never given again, and who is removed keeps the number. One writer at a time; anyone reads."""
 
     def __init__(self) -> None:
-        self._shared: dict[Filter, SharedFilter] = {}
-        self._by_channel: dict[Channel | None, dict[SharedFilter, None]] = {}
+        self.ids: list[str] = []
+        self.filters: list[Filter] = []
+        self.scopes: list[Scope | None] = []
+        self.numbers: dict[str, int] = {}
+        self.removed = 0
+        self._created = Growing(np.int64)
+        self._deleted = Growing(np.int64)
+        self._latest_created = 0
+        self._bounded = False
 
-    def insert(self, member: Member) -> None:
-        """File a member whose subscription isn't filed yet."""
-        shared = self._shared.setdefault(member.filter_, SharedFilter(member.filter_))
-        shared.members.setdefault(member.channel, {})[member.subscription] = member
-        self._by_channel.setdefault(member.channel, {})[shared] = None
+    def __len__(self) -> int:
+        return len(self.ids)
 
-    def remove(self, member: Member) -> None:
-        """Take a member out, and whatever nobody else needs."""
-        shared = self._shared[member.filter_]
-        members = shared.members[member.channel]
-        del members[member.subscription]
-        if members:
-            return
-        del shared.members[member.channel]
-        filters = self._by_channel[member.channel]
-        del filters[shared]
-        if not filters:
-            del self._by_channel[member.channel]
-        if not shared.members:
-            del self._shared[member.filter_]
+    def add(self, subscription: str, filter_: Filter, scope: Scope | None) -> None:
+        """Add one whose id nobody has now."""
+        self.numbers[subscription] = len(self.ids)
+        self.ids.append(subscription)
+        self.filters.append(filter_)
+        self.scopes.append(scope)
+        created = 0 if scope is None else scope.created
+        deleted = FOREVER if scope is None or scope.deleted is None else scope.deleted
+        self._latest_created = max(self._latest_created, created)
+        self._bounded |= deleted != FOREVER
+        self._created.append(created)
+        self._deleted.append(deleted)
 
-    def filters_of(self, channel: Channel | None) -> Iterator[SharedFilter]:
-        """Yield each filter that some member seen from the channel has, once."""
-        nothing: dict[SharedFilter, None] = {}
-        everywhere = self._by_channel.get(None, nothing)
-        if channel is None:
-            return iter(everywhere)
-        here = self._by_channel.get(channel, nothing)
-        return chain(here, (shared for shared in everywhere if shared not in here))
+    def remove(self, subscription: str) -> bool:
+        """Remove one; false where nobody has this id."""
+        number = self.numbers.pop(subscription, None)
+        if number is None:
+            return False
+        self._deleted.view()[number] = -1
+        self.removed += 1
+        return True
+
+    def is_in(self, number: int) -> bool:
+        """Say whether the member of this number wasn't removed."""
+        return bool(self._deleted.view()[number] >= 0)
+
+    def alive(self, first: int, last: int) -> Numbers:
+        """Return the numbers from first on and before last of those who weren't removed."""
+        return first + np.flatnonzero(self._deleted.view()[first:last] >= 0)
+
+    def seeing(self, members: Numbers, positions: Numbers) -> npt.NDArray[np.bool_] | None:
+        """Say for pairs whether the member sees that position; None where all do. -1 is no position of the log."""
+        if not self.removed and not self._bounded and positions.min(initial=FOREVER) >= self._latest_created:
+            return None
+        created, deleted = self._created.view()[members], self._deleted.view()[members]
+        seen = (created <= positions) & (positions < deleted)
+        seen |= (positions < 0) & (deleted >= 0)
+        return seen

@@ -51,10 +51,9 @@ def _match(log: str, roster: str, start: int, end: int) -> Iterator[pa.RecordBat
     for events in coalesce(reader.read(start, end)):
         pairs = matcher.match_pairs(events)
         if pairs.num_rows:
+            ids = pairs["subscription"].dictionary_decode()
             nothing = pa.nulls(pairs.num_rows, pa.int64())
-            yield pa.RecordBatch.from_arrays(
-                [pairs["position"], pairs["subscription"], nothing], schema=_SCHEMA
-            )
+            yield pa.RecordBatch.from_arrays([pairs["position"], ids, nothing], schema=_SCHEMA)
     yield pa.RecordBatch.from_pydict(
         {"position": [start], "subscription": [None], "until": [end]}, schema=_SCHEMA
     )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import re2
 
 from headrace.filters.values.faults import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _KEPT = 4096
 _ANY = r"[\x{0}-\x{10FFFF}]"
@@ -54,21 +57,34 @@ def translate(glob: str) -> str:
     `*` is any text, `?` one character, `[ab0-9]` one of these and `[!ab0-9]` none of these; `[` that isn't
     closed is itself. A wildcard in brackets is itself, which is how to ask for one: `[*]`.
     """
-    out, position = [r"\A"], 0
-    while position < len(glob):
-        character = glob[position]
-        position += 1
-        end = _class_end(glob, position) if character == "[" else -1
-        if character == "*":
-            out.append(f"{_ANY}*")
-        elif character == "?":
-            out.append(_ANY)
-        elif end >= 0:
-            out.append(_translate_class(glob[position:end]))
-            position = end + 1
+    return r"\A" + "".join(map(_translate_token, _tokens(glob))) + r"\z"
+
+
+def pieces_of(glob: str) -> tuple[str, ...]:
+    """Return the texts between a shell pattern's wildcards: what fits starts with the first, ends with the last."""
+    pieces = [""]
+    for token in _tokens(glob):
+        if token in ("*", "?") or len(token) > 1:
+            pieces.append("")
         else:
-            out.append(re2.escape(character))
-    return "".join(out) + r"\z"
+            pieces[-1] += token
+    return tuple(pieces)
+
+
+def _tokens(glob: str) -> Iterator[str]:
+    """Yield wildcards, bracketed classes and the characters between them."""
+    position = 0
+    while position < len(glob):
+        end = _class_end(glob, position + 1) if glob[position] == "[" else -1
+        length = end + 1 - position if end >= 0 else 1
+        yield glob[position : position + length]
+        position += length
+
+
+def _translate_token(token: str) -> str:
+    if len(token) > 1:
+        return _translate_class(token[1:-1])
+    return {"*": f"{_ANY}*", "?": _ANY}.get(token) or re2.escape(token)
 
 
 def _class_end(glob: str, start: int) -> int:

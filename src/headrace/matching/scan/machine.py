@@ -77,6 +77,10 @@ def _word(builder: Any, address: Any) -> Any:
     return _load(builder, address, _WORD)
 
 
+def _half(builder: Any, address: Any) -> Any:
+    return builder.sext(_load(builder, address, ir.IntType(32)), _WORD)
+
+
 def _store(builder: Any, address: Any, value: Any, kind: Any) -> Any:
     narrow = value if kind == _WORD else builder.trunc(value, kind)
     builder.store(narrow, builder.inttoptr(address, kind.as_pointer()), align=1)
@@ -104,6 +108,10 @@ def _leading_zeros(builder: Any, value: Any) -> Any:
     return builder.ctlz(value, ir.Constant(ir.IntType(1), 1))
 
 
+def _double_bits(builder: Any, value: Any) -> Any:
+    return builder.bitcast(value, _WORD)
+
+
 def _high_product(builder: Any, a: Any, b: Any) -> Any:
     wide = ir.IntType(128)
     product = builder.mul(builder.zext(a, wide), builder.zext(b, wide))
@@ -114,6 +122,9 @@ _INT, _UNSIGNED = types.int64, types.uint64
 
 byte_at = _operation(_byte, _INT, _INT)
 """The byte at an address."""
+
+half_at = _operation(_half, _INT, _INT)
+"""The four bytes from an address on, as a signed number."""
 
 word_at = _operation(_word, _INT, _INT)
 """The eight bytes from an address on."""
@@ -138,3 +149,6 @@ leading_zeros = _operation(_leading_zeros, _INT, _INT)
 
 high_product = _operation(_high_product, _UNSIGNED, _UNSIGNED, _UNSIGNED)
 """The upper 64 bits of the product of two unsigned numbers."""
+
+double_bits = _operation(_double_bits, _INT, types.float64)
+"""The bits of a double."""

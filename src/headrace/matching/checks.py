@@ -1,0 +1,310 @@
+"""What the index can check of an event: clauses about one field and constants, in the index's own terms.
+
+A check is two-valued, true exactly where its clause is true. What has no check is left to the reference evaluator.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from headrace.filters.ir.atoms import (
+    Comparison,
+    Contains,
+    EndsWith,
+    Has,
+    Includes,
+    Matches,
+    MatchesGlob,
+    OneOf,
+    Operator,
+    StartsWith,
+)
+from headrace.filters.ir.expression import Not
+from headrace.filters.ir.operands import CE
+from headrace.filters.values.kinds import INT64
+from headrace.filters.values.patterns import translate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.filters.ir.expression import Expression
+    from headrace.filters.ir.literals import Literal
+    from headrace.filters.ir.operands import Operand
+
+# Plain integers: the kernels freeze them.
+(
+    HAS,
+    LACKS,
+    EQUAL,
+    UNEQUAL,
+    ONE_OF,
+    NONE_OF,
+    STARTS,
+    STARTS_NOT,
+    ENDS,
+    ENDS_NOT,
+    CONTAINS,
+    CONTAINS_NOT,
+    WITHIN,
+    BETWEEN,
+    INCLUDES,
+    INCLUDES_NOT,
+    PATTERN,
+) = range(17)
+
+OPEN_BELOW, OPEN_ABOVE = 1, 2
+
+STRING_KEY, NUMBER_KEY, CONSTANT_KEY, NO_KEY = 0, -1, -2, -3
+NULL_KEY, FALSE_KEY, TRUE_KEY = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A constant by which equality is looked up: equal values, and only these, have equal constants.
+
+    `tag` says how to read it: a string is in `text`, anything else in `number`. `NO_KEY`: nothing equals it.
+    """
+
+    tag: int
+    text: bytes = b""
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Numbers: integers and, apart, doubles in the order of `ordered_bits`; both ends belong to it."""
+
+    least: int
+    most: int
+    least_double: int
+    most_double: int
+
+    def intersection(self, other: Interval) -> Interval:
+        """Return the numbers in both."""
+        return Interval(
+            max(self.least, other.least),
+            min(self.most, other.most),
+            max(self.least_double, other.least_double),
+            min(self.most_double, other.most_double),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Strings between two others, in the order of their bytes. No bound is None."""
+
+    least: bytes | None
+    most: bytes | None
+    open_: int = 0
+
+
+Payload: TypeAlias = Constant | tuple[Constant, ...] | bytes | Interval | Span | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A question to one field of an event."""
+
+    code: int
+    operand: Operand
+    payload: Payload = None
+
+
+_EXACT = 2**53
+_OPPOSITES = {
+    Operator.LESS: Operator.GREATER_OR_EQUAL,
+    Operator.LESS_OR_EQUAL: Operator.GREATER,
+    Operator.GREATER: Operator.LESS_OR_EQUAL,
+    Operator.GREATER_OR_EQUAL: Operator.LESS,
+}
+_NEGATED = {
+    HAS: LACKS,
+    EQUAL: UNEQUAL,
+    UNEQUAL: EQUAL,
+    ONE_OF: NONE_OF,
+    STARTS: STARTS_NOT,
+    ENDS: ENDS_NOT,
+    CONTAINS: CONTAINS_NOT,
+    INCLUDES: INCLUDES_NOT,
+}
+
+
+def check_of(part: Expression) -> Check | None:
+    """Return the check of a clause in negation normal form, or nothing where the index can't decide it."""
+    negated = isinstance(part, Not)
+    atom = part.part if isinstance(part, Not) else part
+    try:
+        return _negated(atom) if negated else _check(atom)
+    except UnicodeEncodeError:  # a lone surrogate, which no column of text can hold
+        return None
+
+
+def pattern_of(part: Expression) -> Check | None:
+    """Return the check of a clause that is a pattern: exact, but as dear as a run of RE2."""
+    match part:
+        case Matches(operand, pattern):
+            return Check(PATTERN, operand, pattern)
+        case MatchesGlob(operand, pattern):
+            return Check(PATTERN, operand, translate(pattern))
+        case _:
+            return None
+
+
+def _negated(atom: Expression) -> Check | None:
+    if isinstance(atom, Comparison) and atom.operator in _OPPOSITES:
+        # No value of an event is NaN, and a bound that is gets no check.
+        return _check(Comparison(atom.operand, _OPPOSITES[atom.operator], atom.literal))
+    check = _check(atom)
+    if check is None or check.code not in _NEGATED:
+        return None
+    return Check(_NEGATED[check.code], check.operand, check.payload)
+
+
+def _check(atom: Expression) -> Check | None:  # noqa: PLR0911 -- one per atom
+    match atom:
+        case Has(path):
+            return Check(HAS, path)
+        case Comparison(operand, _, _) | OneOf(operand, _) | Includes(operand, _) if operand == CE:
+            return None
+        case Comparison(operand, Operator.EQUAL, literal):
+            return _equality(operand, literal, EQUAL)
+        case Comparison(operand, Operator.NOT_EQUAL, literal):
+            return _equality(operand, literal, UNEQUAL)
+        case Comparison(operand, operator, literal):
+            return _range(operand, operator, literal)
+        case OneOf(operand, literals):
+            constants = [constant_of(each) for each in literals]
+            if None in constants:
+                return None
+            return Check(ONE_OF, operand, tuple(sorted(set(constants), key=_by_form)))  # type: ignore[arg-type]
+        case Includes(operand, literal) if type(literal.value) in (str, int, float, bool):
+            constant = constant_of(literal)
+            return None if constant is None else Check(INCLUDES, operand, constant)
+        case StartsWith(operand, text):
+            return Check(STARTS, operand, text.encode())
+        case EndsWith(operand, text):
+            return Check(ENDS, operand, text.encode())
+        case Contains(operand, text):
+            return Check(CONTAINS, operand, text.encode())
+        case _:
+            return None
+
+
+def _by_form(constant: Constant) -> tuple[int, bytes, int]:
+    return constant.tag, constant.text, constant.number
+
+
+def _equality(operand: Operand, literal: Literal, code: int) -> Check | None:
+    constant = constant_of(literal)
+    if constant is not None:
+        return Check(code, operand, constant)
+    number = literal.value
+    if code == EQUAL and isinstance(number, int):
+        at_least = _numbers(Operator.GREATER_OR_EQUAL, number)
+        return Check(WITHIN, operand, at_least.intersection(_numbers(Operator.LESS_OR_EQUAL, number)))
+    return None
+
+
+def constant_of(literal: Literal) -> Constant | None:
+    """Return the constant of a literal; nothing for an integer whose nearest double isn't its own alone."""
+    value = literal.value
+    match value:
+        case None:
+            return Constant(CONSTANT_KEY, number=NULL_KEY)
+        case bool():
+            return Constant(CONSTANT_KEY, number=TRUE_KEY if value else FALSE_KEY)
+        case str():
+            return Constant(STRING_KEY, value.encode())
+        case bytes():
+            return Constant(NO_KEY)  # no value of an event is bytes
+        case int() if not -_EXACT < value < _EXACT:
+            return None
+        case _ if math.isnan(value):
+            return Constant(NO_KEY)
+        case _:
+            return Constant(NUMBER_KEY, number=double_bits(float(value)))
+
+
+def _range(operand: Operand, operator: Operator, literal: Literal) -> Check | None:
+    value = literal.value
+    if isinstance(value, str):
+        text = value.encode()
+        match operator:
+            case Operator.LESS:
+                return Check(BETWEEN, operand, Span(None, text, OPEN_ABOVE))
+            case Operator.LESS_OR_EQUAL:
+                return Check(BETWEEN, operand, Span(None, text))
+            case Operator.GREATER:
+                return Check(BETWEEN, operand, Span(text, None, OPEN_BELOW))
+            case _:
+                return Check(BETWEEN, operand, Span(text, None))
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+        return None
+    return Check(WITHIN, operand, _numbers(operator, value))
+
+
+_LEAST, _MOST = INT64[0], INT64[-1]
+
+
+def _numbers(operator: Operator, bound: float) -> Interval:
+    bits = ordered_bits(float(bound))
+    match operator:
+        case Operator.LESS:
+            return _interval(_LEAST, _first_at_least(bound) - 1, _LEAST, bits - 1)
+        case Operator.LESS_OR_EQUAL:
+            return _interval(_LEAST, _first_above(bound) - 1, _LEAST, bits)
+        case Operator.GREATER:
+            return _interval(_first_above(bound), _MOST, bits + 1, _MOST)
+        case _:
+            return _interval(_first_at_least(bound), _MOST, bits, _MOST)
+
+
+def _interval(least: int, most: int, least_double: int, most_double: int) -> Interval:
+    """Keep the ends in 64 bits; where no integer lies between them, no intersection may find one either."""
+    if least > _MOST or most < _LEAST:
+        least, most = _MOST, _LEAST
+    return Interval(max(least, _LEAST), min(most, _MOST), least_double, most_double)
+
+
+def _first_at_least(bound: float) -> int:
+    """Return the first integer that isn't less than the bound, compared as CEL does: by the nearest double."""
+    if isinstance(bound, int):
+        return int(bound)
+    if abs(bound) < _EXACT:
+        return math.ceil(bound)
+    return _first(lambda number: float(number) >= bound)
+
+
+def _first_above(bound: float) -> int:
+    if isinstance(bound, int):
+        return int(bound) + 1
+    if abs(bound) < _EXACT:
+        return math.floor(bound) + 1
+    return _first(lambda number: float(number) > bound)
+
+
+def _first(holds: Callable[[int], bool]) -> int:
+    """Return the first integer of 64 bits for which it holds, or the one after the last."""
+    low, high = _LEAST, _MOST + 1
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def double_bits(number: float) -> int:
+    """Return the bits of a double as a signed integer; zero has one sign."""
+    bits: int = struct.unpack("<q", struct.pack("<d", number + 0.0))[0]
+    return bits
+
+
+def ordered_bits(number: float) -> int:
+    """Return an integer of 64 bits that orders as the double does."""
+    bits = double_bits(number)
+    return bits if bits >= 0 else -(bits & _MOST)

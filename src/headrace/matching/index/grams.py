@@ -1,0 +1,92 @@
+"""Texts that are contained in others, found by a gram: up to four bytes of each, the rarest among all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.matching.index.draft import LOW
+from headrace.matching.index.ragged import ends_of
+from headrace.matching.scan.machine import compiled, kernel
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from headrace.matching.index.draft import Draft
+    from headrace.matching.index.questions import Questions
+
+    Numbers = npt.NDArray[Any]
+
+LONGEST = 4
+_BUCKETS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Grams:
+    """Distinct grams of slots, and for each of these its entries: text, place in it, number of the question."""
+
+    first: Numbers
+    slot: Numbers
+    length: Numbers
+    value: Numbers
+    at: Numbers
+    text: Numbers
+    offset: Numbers
+    contained: Numbers
+
+
+def grams_of(draft: Draft, questions: Questions, contained: Numbers) -> Grams:
+    """Choose a gram for each of these questions, of which none is about the empty text."""
+    texts = draft.values[questions.check[contained], LOW]
+    offset, value = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.int64)
+    length = np.minimum(questions.text_length[contained], LONGEST)
+    choose_grams(draft.text, draft.text_at, texts, np.zeros(_BUCKETS, np.int64), offset, value)
+    slot = questions.slot[contained]
+    order = np.lexsort((value, length, slot))
+    rows = np.stack((slot, length, value), axis=1)[order]
+    new = np.ones(len(rows), np.bool_)
+    new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    first = np.flatnonzero(new)
+    number = np.cumsum(new) - 1
+    return Grams(
+        first=first,
+        slot=rows[first, 0],
+        length=rows[first, 1],
+        value=rows[first, 2],
+        at=ends_of(number, len(first)),
+        text=texts[order],
+        offset=offset[order],
+        contained=order,
+    )
+
+
+@compiled
+def gram(text, position, length):  # type: ignore[no-untyped-def]
+    """Return a gram as a number, the first byte lowest."""
+    value = np.int64(0)
+    for each in range(length):
+        value |= np.int64(text[position + each]) << np.int64(8 * each)
+    return value
+
+
+@kernel
+def choose_grams(text, text_at, texts, seen, offset, value):  # type: ignore[no-untyped-def]
+    """Count all grams, then take of each text the one that was counted least."""
+    mask = len(seen) - 1
+    for phase in range(2):
+        for each in range(len(texts)):
+            start = text_at[texts[each]]
+            size = text_at[texts[each] + 1] - start
+            length = min(size, LONGEST)
+            least = np.int64(-1)
+            for place in range(size - length + 1):
+                found = gram(text, start + place, length)
+                bucket = (found * np.int64(0x9E3779B1) >> np.int64(13)) & mask
+                if phase == 0:
+                    seen[bucket] += 1
+                elif least < 0 or seen[bucket] < least:
+                    least = seen[bucket]
+                    offset[each] = place
+                    value[each] = found

@@ -1,0 +1,61 @@
+"""The hash of keys, the same in kernels, in Python through them, and in an exported Bloom filter.
+
+`h = seed; for each 8 bytes w, little endian, the last ones padded with zeros: h = mix(h ^ w); h = mix(h ^ length)`,
+where `mix(h) = (h * M) ^ ((h * M) >> 32)` in 64 bits and M = 0x9E3779B97F4A7C15. A number hashes as its 8 bytes. The
+seed of a key is `mix(hash of the slot's name ^ space)`; the slot's name, `namespace/channel` and the operand's CEL with
+a zero byte between them, is hashed with the seed of the index.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.matching.scan.machine import byte_at, compiled, kernel, word_at
+
+_M = np.uint64(0x9E3779B97F4A7C15)
+_HALF = np.uint64(32)
+_EIGHT = np.uint64(8)
+
+
+@compiled
+def mix(value):  # type: ignore[no-untyped-def]
+    """Spread 64 bits."""
+    product = value * _M
+    return product ^ (product >> _HALF)
+
+
+@compiled
+def hash_word(word, seed):  # type: ignore[no-untyped-def]
+    """Hash 64 bits."""
+    return mix(mix(seed ^ word) ^ _EIGHT)
+
+
+@compiled
+def hash_text(text, length, seed):  # type: ignore[no-untyped-def]
+    """Hash the bytes at an address."""
+    value = seed
+    position = text
+    end = text + length
+    while position + 8 <= end:
+        value = mix(value ^ np.uint64(word_at(position)))
+        position += 8
+    if position < end:
+        word = np.uint64(0)
+        shift = np.uint64(0)
+        while position < end:
+            word |= np.uint64(byte_at(position)) << shift
+            shift += _EIGHT
+            position += 1
+        value = mix(value ^ word)
+    return mix(value ^ np.uint64(length))
+
+
+def hash_of(text: bytes, seed: int) -> int:
+    """Hash bytes."""
+    array = np.frombuffer(text, np.uint8)
+    return int(_hash_at(array.__array_interface__["data"][0], len(text), np.uint64(seed)))
+
+
+@kernel
+def _hash_at(text, length, seed):  # type: ignore[no-untyped-def]
+    return hash_text(text, length, seed)

@@ -1,0 +1,166 @@
+"""A level of the index: immutable tables over some members, and what it takes to walk them."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.matching.cells import STRING
+from headrace.matching.index.kernel import (
+    CANDIDATE_ROOM,
+    CANDIDATES,
+    COUNTS,
+    EPOCH,
+    MASK,
+    MATCHES,
+    NEXT_ROW,
+    ROOM,
+    ROWS,
+    WIDTH,
+    match_rows,
+)
+from headrace.matching.index.tables import addresses
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from headrace.matching.extraction import Extract
+    from headrace.matching.index.patterns import PatternSet
+    from headrace.matching.index.tables import Tables
+    from headrace.matching.scope import Channel
+
+    Numbers = npt.NDArray[Any]
+
+_ROOM = 4096
+
+
+@dataclass(slots=True)
+class _Room:
+    """Room for what a walk finds, and its memory of what an event has met already. Belongs to one walk at a time."""
+
+    pairs: list[Numbers]  # rows and members, rows and alternatives
+    seen: list[Numbers]  # forms, grams, keys
+    epoch: int = 0
+
+    def widen(self) -> None:
+        """Double the room; what is there stays."""
+        for place, array in enumerate(self.pairs):
+            wider = np.empty(2 * len(array), np.int32)
+            wider[: len(array)] = array
+            self.pairs[place] = wider
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Matches as pairs of row and member, candidates as pairs of row and alternative, and the kernel's counts."""
+
+    row: Numbers
+    member: Numbers
+    candidate_row: Numbers
+    candidate_alternative: Numbers
+    counts: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Immutable, except for room that walks leave to the next ones. Any number of threads may walk it."""
+
+    tables: Tables
+    groups: dict[Channel | None, int]
+    slot_operand: Numbers  # of the catalogue
+    patterns: dict[int, PatternSet]  # by slot
+    members: int
+    _addresses: Numbers = field(init=False)
+    _rooms: deque[_Room] = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_addresses", addresses(self.tables))
+
+    def operands_of(self, group: int) -> Numbers:
+        """Return the operands that a group's slots read."""
+        first, last = self.tables.group_at[group : group + 2]
+        return self.slot_operand[first:last]
+
+    def operands_with_elements(self, group: int) -> Numbers:
+        """Return those of the operands of which elements are looked up."""
+        first, last = self.tables.group_at[group : group + 2]
+        return self.slot_operand[first:last][self.tables.slot_elements[first:last] > 0]
+
+    def walk(self, extract: Extract, group: int, columns: Numbers) -> Found:
+        """Take every row through the group's part of the index; columns are those of the group's slots."""
+        room = self._rooms.pop() if self._rooms else self._new_room()
+        arrays = self._input(extract, group, columns)
+        counts = np.zeros(COUNTS, np.int64)
+        counts[EPOCH] = room.epoch
+        counts[MASK] = len(self.tables.cell_key) - 1
+        counts[ROWS], counts[WIDTH] = extract.cells.kind.shape
+        while True:
+            counts[ROOM], counts[CANDIDATE_ROOM] = len(room.pairs[0]), len(room.pairs[2])
+            there = [addresses(each) for each in (arrays, [*room.pairs, *room.seen])]
+            match_rows(*map(_address, (self._addresses, *there)), group, _address(counts))
+            if counts[NEXT_ROW] >= counts[ROWS]:
+                break
+            room.widen()
+        matches, candidates = counts[MATCHES], counts[CANDIDATES]
+        found = Found(
+            *(array[:matches].copy() for array in room.pairs[:2]),
+            *(array[:candidates].copy() for array in room.pairs[2:]),
+            counts,
+        )
+        room.epoch = int(counts[EPOCH])
+        self._rooms.append(room)
+        return found
+
+    def _new_room(self) -> _Room:
+        marks, grams = (int(each.max(initial=-1)) + 1 for each in (self.tables.form_mark, self.tables.gram_mark))
+        slots = int(np.diff(self.tables.group_at).max(initial=0))
+        return _Room(
+            [np.empty(_ROOM, np.int32) for _ in range(4)], [np.zeros(size, np.int64) for size in (marks, grams, slots)]
+        )
+
+    def _input(self, extract: Extract, group: int, columns: Numbers) -> tuple[Numbers, ...]:
+        """Return the arrays in the order in which the kernel names them."""
+        cells, elements = extract.cells, extract.cells.elements
+        return (
+            cells.kind,
+            cells.number,
+            cells.start,
+            cells.length,
+            elements.kind,
+            elements.number,
+            elements.start,
+            elements.length,
+            extract.text,
+            columns,
+            *self._pattern_lists(extract, group, columns),
+        )
+
+    def _pattern_lists(self, extract: Extract, group: int, columns: Numbers) -> tuple[Numbers, Numbers]:
+        """Return the lists that patterns lead each row to."""
+        first = self.tables.group_at[group]
+        rows = len(extract.cells.kind)
+        found: list[tuple[int, ...]] = [()] * rows
+        for slot, patterns in self.patterns.items():
+            local = slot - first
+            if not 0 <= local < len(columns):
+                continue
+            column, text = columns[local], memoryview(extract.text)
+            cells = extract.cells
+            strings = np.flatnonzero(cells.kind[:, column] == STRING)
+            starts = cells.start[strings, column].tolist()
+            lengths = cells.length[strings, column].tolist()
+            for row, start, length in zip(strings.tolist(), starts, lengths, strict=True):
+                found[row] += patterns.found_in(bytes(text[start : start + length]))
+        at = np.zeros(rows + 1, np.int64)
+        if not self.patterns:
+            return at, np.empty(0, np.int32)
+        np.cumsum([len(each) for each in found], out=at[1:])
+        return at, np.array([number for each in found for number in each], np.int32)
+
+
+def _address(array: Numbers) -> int:
+    place: int = array.__array_interface__["data"][0]
+    return place

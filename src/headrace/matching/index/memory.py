@@ -1,0 +1,77 @@
+"""How kernels read and write arrays: by a table of their addresses and a place in the array.
+
+Nothing checks a place against the end of its array: every caller answers for what it asks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.matching.scan.machine import byte_at, compiled, half_at, put_half, put_word, word_at
+
+
+@compiled
+def address(arrays, number):  # type: ignore[no-untyped-def]
+    """Return where an array begins."""
+    return word_at(arrays + 8 * number)
+
+
+@compiled
+def byte(arrays, number, place):  # type: ignore[no-untyped-def]
+    """Return an element of an array of bytes."""
+    return byte_at(word_at(arrays + 8 * number) + place)
+
+
+@compiled
+def short(arrays, number, place):  # type: ignore[no-untyped-def]
+    """Return an element of an array of 32-bit integers."""
+    return half_at(word_at(arrays + 8 * number) + 4 * place)
+
+
+@compiled
+def long(arrays, number, place):  # type: ignore[no-untyped-def]
+    """Return an element of an array of 64-bit integers."""
+    return word_at(word_at(arrays + 8 * number) + 8 * place)
+
+
+@compiled
+def put_short(arrays, number, place, value):  # type: ignore[no-untyped-def]
+    """Store an element of an array of 32-bit integers."""
+    put_half(word_at(arrays + 8 * number) + 4 * place, value)
+
+
+@compiled
+def put_long(arrays, number, place, value):  # type: ignore[no-untyped-def]
+    """Store an element of an array of 64-bit integers."""
+    put_word(word_at(arrays + 8 * number) + 8 * place, value)
+
+
+@compiled
+def add(counts, number, value):  # type: ignore[no-untyped-def]
+    """Add to one of the numbers at an address."""
+    put_word(counts + 8 * number, word_at(counts + 8 * number) + value)
+
+
+@compiled
+def is_same(one, other, length):  # type: ignore[no-untyped-def]
+    """Say whether the bytes at two addresses are equal."""
+    place = 0
+    while place + 8 <= length:
+        if word_at(one + place) != word_at(other + place):
+            return False
+        place += 8
+    while place < length:
+        if byte_at(one + place) != byte_at(other + place):
+            return False
+        place += 1
+    return True
+
+
+@compiled
+def order_of(one, length, other, other_length):  # type: ignore[no-untyped-def]
+    """Return a negative number, zero or a positive one, as the first bytes stand before the others or after."""
+    for place in range(min(length, other_length)):
+        difference = byte_at(one + place) - byte_at(other + place)
+        if difference != 0:
+            return difference
+    return np.int64(length - other_length)

@@ -1,0 +1,73 @@
+"""Which of many patterns are found in a text, in one run of RE2 over it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import re2
+
+from headrace.filters.values.patterns import InvalidPattern, compile_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Numbered = tuple[str, int]
+
+_MEMORY = 64 << 20
+_KEPT = 50_000
+_EVERYWHERE = ""
+"""A pattern that is found in every text: where the set doesn't find it, it ran out of memory and found nothing."""
+
+
+class PatternSet:
+    """Patterns with numbers. What was asked is remembered, up to a limit. Belongs to one thread at a time."""
+
+    def __init__(self, patterns: Sequence[Numbered]) -> None:
+        """Take the patterns; one that RE2 can't read is found nowhere."""
+        self._sets = _sets_of([each for each in patterns if _is_pattern(each[0])])
+        self._known: dict[bytes, tuple[int, ...]] = {}
+
+    def found_in(self, text: bytes) -> tuple[int, ...]:
+        """Return the numbers of the patterns that are found in a text."""
+        known = self._known.get(text)
+        if known is None:
+            known = tuple(number for patterns, set_ in self._sets for number in _search(patterns, set_, text))
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            self._known[text] = known
+        return known
+
+
+def _search(patterns: list[Numbered], set_: Any, text: bytes) -> list[int]:
+    found = None if set_ is None else set_.Match(text)
+    if found is None:
+        decoded = text.decode(errors="surrogatepass")
+        return [number for pattern, number in patterns if compile_pattern(pattern).search(decoded) is not None]
+    return [patterns[each][1] for each in found if each < len(patterns)]
+
+
+def _sets_of(patterns: list[Numbered]) -> list[tuple[list[Numbered], Any]]:
+    """Make one set, or several where they don't fit into one; a pattern that fits into none is searched alone."""
+    if not patterns:
+        return []
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _MEMORY
+    made = re2.Set.SearchSet(options)
+    try:
+        for pattern, _ in patterns:
+            made.Add(pattern)
+        made.Add(_EVERYWHERE)
+        made.Compile()
+    except re2.error:
+        middle = len(patterns) // 2
+        return [(patterns, None)] if middle == 0 else _sets_of(patterns[:middle]) + _sets_of(patterns[middle:])
+    return [(patterns, made)]
+
+
+def _is_pattern(pattern: str) -> bool:
+    try:
+        compile_pattern(pattern)
+    except InvalidPattern:
+        return False
+    return True

@@ -1,0 +1,152 @@
+"""The index as flat arrays: what kernels walk, and what a snapshot file holds, byte for byte.
+
+| number | what it is |
+|---|---|
+| group | a channel, or everywhere |
+| slot | a field that a group's checks ask about; a group's slots are consecutive |
+| key | a constant of a slot, in the hash table: equality, prefix, suffix, element of a list, gram of a text |
+| list | alternatives to look at when a key is found, a value lies in a range, ...; keys come first |
+| alternative | checks and maybe a rest, of a form |
+| form | a filter in a channel, with the members that have it |
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
+
+    Bytes = npt.NDArray[np.uint8]
+    Words = npt.NDArray[np.uint64]
+    Shorts = npt.NDArray[np.int32]
+    Longs = npt.NDArray[np.int64]
+
+EQUAL_SPACE, START_SPACE, END_SPACE, ELEMENT_SPACE, GRAM_SPACE = range(5)
+SPACES = 8
+"""A key's owner is `slot * SPACES + space`: equal texts of different owners are different keys."""
+
+
+class Tables(NamedTuple):
+    """All arrays are read-only."""
+
+    text: Bytes  # every constant text, one after the other
+    text_at: Longs  # texts + 1
+
+    cell_hash: Words  # the hash table, open addressing; its size is a power of two
+    cell_key: Shorts  # -1: empty
+    key_owner: Shorts
+    key_tag: Shorts  # as in checks; of a gram, its length
+    key_value: Longs  # a text's number, or bits
+    bloom: Words  # per group, blocks of eight words
+    bloom_at: Longs  # groups + 1, in blocks
+    bloom_bits: Shorts  # one number: how many bits a key sets
+
+    group_at: Shorts  # groups + 1, slots
+    group_list: Shorts  # the list that every event visits
+
+    slot_seed: Words  # what the hashes of its keys start from
+    slot_has_keys: Bytes
+    slot_list: Shorts  # visited where the field is present; -1: none
+    slot_elements: Bytes  # whether elements of lists are looked up
+    slot_grams: Bytes  # bit n: there are grams of n bytes
+    slot_start_at: Shorts  # slots + 1
+    start_length: Shorts
+    slot_end_at: Shorts
+    end_length: Shorts
+    slot_tree: Shorts  # slots x 3: trees of integers, doubles, texts; -1: none
+
+    gram_at: Shorts  # by key, less the first gram key: entries of the gram
+    gram_text: Shorts  # the whole text that is contained
+    gram_offset: Shorts  # where in it the gram stands
+    gram_list: Shorts
+    gram_mark: Shorts  # number of the contained text, for `once per event`
+    gram_first: Shorts  # one number: the first key that is a gram
+
+    tree_at: Longs  # trees + 1, into cuts
+    tree_list: Shorts  # the list of a tree's node 0
+    cuts: Longs  # sorted; numbers of texts in a tree of texts
+
+    list_at: Longs  # lists + 1
+    post_slot: Shorts  # within the group: the key of this slot must be `post_key`; -1: no such check
+    post_key: Shorts
+    post_alternative: Shorts
+    post_member: Shorts  # all checks done, and this is the only one who matches; -1: see the alternative
+
+    alternative_at: Longs  # alternatives + 1, into checks
+    check_code: Bytes
+    check_slot: Shorts  # within the group
+    check_value: Shorts  # a key, a set, a text, an interval or a span
+    set_at: Longs
+    set_key: Shorts  # sorted within a set
+    interval: Longs  # intervals x 4
+    span: Longs  # spans x 3: texts or -1, which ends are open
+
+    alternative_form: Shorts
+    alternative_rest: Shorts  # -1: none
+    form_at: Longs  # forms + 1, into members
+    form_member: Shorts
+    form_mark: Shorts  # a form that may be found twice has a number, for `once per event`; others -1
+
+
+# The places of the tables in an array of their addresses, for kernels.
+(
+    TEXT,
+    TEXT_AT,
+    CELL_HASH,
+    CELL_KEY,
+    KEY_OWNER,
+    KEY_TAG,
+    KEY_VALUE,
+    BLOOM,
+    BLOOM_AT,
+    BLOOM_BITS,
+    GROUP_AT,
+    GROUP_LIST,
+    SLOT_SEED,
+    SLOT_HAS_KEYS,
+    SLOT_LIST,
+    SLOT_ELEMENTS,
+    SLOT_GRAMS,
+    SLOT_START_AT,
+    START_LENGTH,
+    SLOT_END_AT,
+    END_LENGTH,
+    SLOT_TREE,
+    GRAM_AT,
+    GRAM_TEXT,
+    GRAM_OFFSET,
+    GRAM_LIST,
+    GRAM_MARK,
+    GRAM_FIRST,
+    TREE_AT,
+    TREE_LIST,
+    CUTS,
+    LIST_AT,
+    POST_SLOT,
+    POST_KEY,
+    POST_ALTERNATIVE,
+    POST_MEMBER,
+    ALTERNATIVE_AT,
+    CHECK_CODE,
+    CHECK_SLOT,
+    CHECK_VALUE,
+    SET_AT,
+    SET_KEY,
+    INTERVAL,
+    SPAN,
+    ALTERNATIVE_FORM,
+    ALTERNATIVE_REST,
+    FORM_AT,
+    FORM_MEMBER,
+    FORM_MARK,
+) = range(len(Tables._fields))
+
+
+def addresses(arrays: Iterable[npt.NDArray[Any]]) -> Longs:
+    """Return where arrays lie in memory. They must outlive every use of it."""
+    return np.array([array.__array_interface__["data"][0] for array in arrays], np.int64)

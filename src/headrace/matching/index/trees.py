@@ -1,0 +1,49 @@
+"""Which intervals hold a value: a segment tree over the sorted ends, asked by one walk from a leaf to the root.
+
+The leaves are the ends and the gaps between them: leaf 2i + 1 is the end i, leaf 2i the gap before it. An interval is
+filed under the few nodes that together cover its leaves, so that a walk meets it exactly once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.matching.scan.machine import kernel
+
+
+@kernel
+def cover(first, last, leaves, nodes, owner):  # type: ignore[no-untyped-def]
+    """List the nodes that cover the leaves first..last of every interval; return how many these are.
+
+    With empty arrays it only counts.
+    """
+    count = 0
+    for each in range(len(first)):
+        low = first[each] + leaves
+        high = last[each] + leaves + 1
+        while low < high:
+            if low & 1:
+                if count < len(nodes):
+                    nodes[count] = low
+                    owner[count] = each
+                count += 1
+                low += 1
+            if high & 1:
+                high -= 1
+                if count < len(nodes):
+                    nodes[count] = high
+                    owner[count] = each
+                count += 1
+            low >>= 1
+            high >>= 1
+    return count
+
+
+def filed(first, last, leaves):  # type: ignore[no-untyped-def]
+    """Return the nodes that intervals are filed under, and for each of these the interval's number."""
+    nothing = np.empty(0, np.int64)
+    first, last = first.astype(np.int64), last.astype(np.int64)
+    count = cover(first, last, leaves, nothing, nothing)
+    nodes, owner = np.empty(count, np.int64), np.empty(count, np.int64)
+    cover(first, last, leaves, nodes, owner)
+    return nodes, owner

@@ -1,0 +1,31 @@
+"""What the index can't decide, decided by the reference evaluator: only for candidates, and once per event and rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.filters.backends.reference import evaluate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from headrace.filters.ir.expression import Expression
+    from headrace.matching.runs import Run
+
+    Numbers = npt.NDArray[Any]
+
+
+def settle(run: Run, rows: Numbers, rests: Numbers, expressions: Sequence[Expression]) -> npt.NDArray[np.bool_]:
+    """Say for pairs of row and rest whether the rest holds there."""
+    pairs, which = np.unique(np.stack((rows, rests), axis=1), axis=0, return_inverse=True)
+    asked, first = np.unique(pairs[:, 0], return_index=True)
+    holds = np.zeros(len(pairs), np.bool_)
+    ends = [*first[1:].tolist(), len(pairs)]
+    for variables, start, end in zip(run.variables(asked), first.tolist(), ends, strict=True):
+        for place in range(start, end):
+            holds[place] = evaluate(expressions[pairs[place, 1]], variables) is True
+    return holds[which.reshape(-1)]
