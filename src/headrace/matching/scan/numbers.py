@@ -105,6 +105,7 @@ def read_number(at: int, end: int, kind: int, number: int) -> int:
             return FAULT
         digits = _value(digits, point + 1, at)
         count += fraction
+    last = at
     exponent = 0
     if at < end and byte_at(at) | 0x20 == 0x65:
         at += 1
@@ -115,9 +116,10 @@ def read_number(at: int, end: int, kind: int, number: int) -> int:
         if at == start or at - start > 4:
             return FAULT
         exponent = -_value(0, start, at) if below else _value(0, start, at)
-    if count > _DIGITS + (byte_at(first) == 0x30):
-        return FAULT
-    bits = _nearest(digits, exponent - fraction)
+    if count <= _DIGITS:
+        bits = _nearest(digits, exponent - fraction)
+    else:
+        bits = _nearest_of_many(first, last, exponent)
     if bits < 0:
         return FAULT
     put_byte(kind, DOUBLE)
@@ -144,6 +146,32 @@ def _read_integer(first: int, at: int, negative: bool, kind: int, number: int) -
     put_byte(kind, INT)
     put_word(number, -value if negative else value)
     return at
+
+
+@compiled
+def _nearest_of_many(at: int, end: int, power: int) -> int:
+    """Do what `_nearest` does for digits (with a point) that 64 bits can't hold.
+
+    Cut after 19 of them, the number lies between two; if both have the same double, that is its double too.
+    """
+    digits = 0
+    count = 0
+    after_point = 0
+    exact = True
+    while at < end:
+        byte = byte_at(at)
+        if byte == 0x2E:
+            after_point = 1
+        elif count < _DIGITS:
+            digits = digits * 10 + (byte - 0x30)
+            count += digits != 0
+            power -= after_point
+        else:
+            exact = exact and byte == 0x30
+            power += 1 - after_point
+        at += 1
+    bits = _nearest(digits, power)
+    return bits if exact or bits == _nearest(digits + 1, power) else FAULT
 
 
 @compiled
