@@ -192,7 +192,7 @@ def _nearest(digits: int, power: int) -> int:
         high += _1 if more > low else np.uint64(0)
         if low == _ONES and not -27 <= power <= 55:
             return FAULT
-    top = np.int64(high >> np.uint64(63))
+    top = int(high >> np.uint64(63))
     shift = np.uint64(top + 9)
     mantissa = high >> shift
     exponent = ((217706 * power) >> 16) + 63 + top - zeros + 1023
@@ -206,4 +206,4 @@ def _nearest(digits: int, power: int) -> int:
         exponent += 1
     if exponent >= 0x7FF:
         return FAULT
-    return (exponent << 52) | np.int64(mantissa ^ _HIDDEN)
+    return (exponent << 52) | int(mantissa ^ _HIDDEN)

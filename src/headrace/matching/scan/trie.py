@@ -55,6 +55,8 @@ class PathTrie:
                 nodes[parent, FIRST] = nodes[parent, FIRST] or node
                 nodes[parent, COUNT] += 1
         slots, keys = _table(paths, number)
+        for array in (nodes, slots):
+            array.flags.writeable = False
         return cls(nodes, slots, keys)
 
 
