@@ -51,13 +51,13 @@ def assert_as_reference(texts, wanted, **around):
     return found
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.lists(documents, min_size=1, max_size=6), wanted_paths(), st.binary(max_size=40))
 def test_cells_are_what_the_reference_sees(texts, wanted, junk):
     assert_as_reference(texts, wanted, between=junk)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     st.lists(mutated(), min_size=1, max_size=8),
     wanted_paths(),
@@ -178,6 +178,19 @@ def test_what_is_not_odd(text):
     assert None not in assert_as_reference([text], {("b",): (0, False), ("b", "c"): (1, False)})
 
 
+@pytest.mark.parametrize("level", [0, 1, 5, 37, 38, 39, 40, 41, 60, 98])
+def test_documents_as_deep_as_the_reference_takes(level):
+    wanted = {("a",) * level: (0, True), ("a",) * (level // 2): (1, False)}
+    texts = []
+    for deep in (*range(1, 6), *range(55, 65), *range(98 - level, 104 - level)):
+        for core in (b"1", b'{"b":2}', b"[]"):
+            for opening, closing in ((b"[", b"]"), (b'{"x":', b"}"), (b'[1,{"y":[', b"]}]")):
+                inner = opening * deep + core + closing * deep
+                texts.append(b'{"a":' * level + inner + b"}" * level)
+    found = assert_as_reference(texts, wanted)
+    assert any(cells is not None for cells in found) == (level < 40)
+
+
 def test_where_a_map_is_missing_presence_is_unknown():
     wanted = {("a", "b"): (0, False), ("a",): (1, False)}
     assert scanned([b"{}", b'{"a":{}}', b'{"a":[]}', b'{"a":{"b":true}}', b"[]"], wanted) == [
@@ -230,6 +243,21 @@ def test_what_lies_outside_is_refused(start, end, row):
             PathTrie.of({(): (0, False)}),
             Cells.empty(1, 1),
         )
+
+
+def test_columns_and_rows_must_fit():
+    text, starts, ends = laid_out([b"[]", b"{}"])
+    trie = PathTrie.of({("a",): (2, False)})
+    with pytest.raises(IndexError, match="3 columns"):
+        scan(text, starts, ends, np.arange(2), trie, Cells.empty(2, 2))
+    with pytest.raises(IndexError, match="1 rows"):
+        scan(text, starts, ends, np.arange(1), trie, Cells.empty(2, 3))
+
+
+def test_no_documents_and_nothing_wanted():
+    none = np.array([], np.int64)
+    assert scan(np.array([], np.uint8), none, none, none, PathTrie.of({}), Cells.empty(0, 0)).tolist() == []
+    assert scanned([b"[1]", b"[1"], {}) == [{}, None]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forbids a page by the C library of Linux")

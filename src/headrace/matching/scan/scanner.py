@@ -46,6 +46,10 @@ def scan(
     Returns `odd`: documents that must be read by other means; their cells are NOWHERE. Documents and rows that
     don't lie in the text and the cells raise `IndexError`.
     """
+    if not len(starts) == len(ends) == len(rows) or trie.width > cells.kind.shape[1]:
+        raise IndexError(
+            f"{len(starts)} starts, {len(ends)} ends, {len(rows)} rows; {trie.width} columns wanted"
+        )
     odd = np.zeros(len(starts), np.bool_)
     elements = cells.elements
     state = np.array([0, elements.used], np.int64)  # the next document, elements in use

@@ -22,7 +22,7 @@ from headrace.matching.scan.trie import (
     START,
 )
 
-_DEEPEST = 40  # levels of wanted maps; with those of a skipped value no more than the reference takes
+_DEEPEST = 39  # levels of wanted maps; with a list and the levels of a skipped value no more than the reference takes
 
 
 @compiled
