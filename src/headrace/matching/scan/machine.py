@@ -24,29 +24,29 @@ _WORD = ir.IntType(64)
 _BLOCK = ir.VectorType(_BYTE, WIDTH)
 
 
-_OPTIONS = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
+_njit: Any = partial(njit, nogil=True, boundscheck=False, error_model="numpy")
 
 
 def compiled(function: _F) -> _F:
     """Compile what kernels call; it can't be called from Python."""
-    made: _F = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
+    made: _F = _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
     return made
 
 
 def kernel(function: _F) -> _F:
     """Compile when first called, keep the result on disk where that is possible, and run without the GIL.
 
-    The disk cache looks at the kernel's own file alone: after a change to a function that it calls, touch that
-    file or delete `__pycache__`.
+    What is on disk stays valid while the kernel's own file and what it closes over are the same: a kernel that
+    calls functions of other files must close over something that changes with them.
     """
     try:
-        made: _F = njit(cache=True, **_OPTIONS)(function)
+        made: _F = _njit(cache=True)(function)
     except RuntimeError:  # no folder can be written
-        made = njit(**_OPTIONS)(function)
+        made = _njit()(function)
     return made
 
 
-def _operation(emit: Callable[..., Any], *signature: types.Type) -> Callable[..., Any]:
+def _operation(emit: Callable[..., Any], *signature: types.Type) -> Callable[..., int]:
     """Make an intrinsic (result first in its signature) from a function that emits its instructions."""
     result, *taken = signature
 
@@ -59,7 +59,7 @@ def _operation(emit: Callable[..., Any], *signature: types.Type) -> Callable[...
     def two(_typing: Any, _a: Any, _b: Any) -> Any:
         return result(*taken), codegen
 
-    made: Callable[..., Any] = intrinsic(one if len(taken) == 1 else two)
+    made: Callable[..., int] = intrinsic(one if len(taken) == 1 else two)
     return made
 
 
@@ -147,7 +147,7 @@ trailing_zeros = _operation(_trailing_zeros, _INT, _INT)
 leading_zeros = _operation(_leading_zeros, _INT, _INT)
 """The number of zero bits above the highest one; the value must not be 0."""
 
-high_product = _operation(_high_product, _UNSIGNED, _UNSIGNED, _UNSIGNED)
+high_product: Callable[..., Any] = _operation(_high_product, _UNSIGNED, _UNSIGNED, _UNSIGNED)
 """The upper 64 bits of the product of two unsigned numbers."""
 
 double_bits = _operation(_double_bits, _INT, types.float64)

@@ -105,6 +105,7 @@ def read_number(at: int, end: int, kind: int, number: int) -> int:
             return FAULT
         digits = _value(digits, point + 1, at)
         count += fraction
+    last = at
     exponent = 0
     if at < end and byte_at(at) | 0x20 == 0x65:
         at += 1
@@ -115,9 +116,10 @@ def read_number(at: int, end: int, kind: int, number: int) -> int:
         if at == start or at - start > 4:
             return FAULT
         exponent = -_value(0, start, at) if below else _value(0, start, at)
-    if count > _DIGITS + (byte_at(first) == 0x30):
-        return FAULT
-    bits = _nearest(digits, exponent - fraction)
+    if count <= _DIGITS:
+        bits = _nearest(digits, exponent - fraction)
+    else:
+        bits = _nearest_of_many(first, last, exponent)
     if bits < 0:
         return FAULT
     put_byte(kind, DOUBLE)
@@ -147,6 +149,32 @@ def _read_integer(first: int, at: int, negative: bool, kind: int, number: int) -
 
 
 @compiled
+def _nearest_of_many(at: int, end: int, power: int) -> int:
+    """Do what `_nearest` does for digits (with a point) that 64 bits can't hold.
+
+    Cut after 19 of them, the number lies between two; if both have the same double, that is its double too.
+    """
+    digits = 0
+    count = 0
+    after_point = 0
+    exact = True
+    while at < end:
+        byte = byte_at(at)
+        if byte == 0x2E:
+            after_point = 1
+        elif count < _DIGITS:
+            digits = digits * 10 + (byte - 0x30)
+            count += digits != 0
+            power -= after_point
+        else:
+            exact = exact and byte == 0x30
+            power += 1 - after_point
+        at += 1
+    bits = _nearest(digits, power)
+    return bits if exact or bits == _nearest(digits + 1, power) else FAULT
+
+
+@compiled
 def _nearest(digits: int, power: int) -> int:
     """Return the bits of the double nearest to digits (unsigned) times a power of ten, or `FAULT`."""
     if digits == 0:
@@ -164,7 +192,7 @@ def _nearest(digits: int, power: int) -> int:
         high += _1 if more > low else np.uint64(0)
         if low == _ONES and not -27 <= power <= 55:
             return FAULT
-    top = np.int64(high >> np.uint64(63))
+    top = int(high >> np.uint64(63))
     shift = np.uint64(top + 9)
     mantissa = high >> shift
     exponent = ((217706 * power) >> 16) + 63 + top - zeros + 1023
@@ -178,4 +206,4 @@ def _nearest(digits: int, power: int) -> int:
         exponent += 1
     if exponent >= 0x7FF:
         return FAULT
-    return (exponent << 52) | np.int64(mantissa ^ _HIDDEN)
+    return (exponent << 52) | int(mantissa ^ _HIDDEN)

@@ -35,6 +35,8 @@ class PathTrie:
     nodes: npt.NDArray[np.int64]
     slots: npt.NDArray[np.int64]
     keys: npt.NDArray[np.uint8]
+    width: int
+    """How many columns the cells must have at least."""
 
     @classmethod
     def of(cls, wanted: Mapping[tuple[str, ...], tuple[int, bool]]) -> PathTrie:
@@ -55,7 +57,9 @@ class PathTrie:
                 nodes[parent, FIRST] = nodes[parent, FIRST] or node
                 nodes[parent, COUNT] += 1
         slots, keys = _table(paths, number)
-        return cls(nodes, slots, keys)
+        for array in (nodes, slots):
+            array.flags.writeable = False
+        return cls(nodes, slots, keys, 1 + int(nodes[:, FIELD].max()))
 
 
 def _in_levels(wanted: Mapping[tuple[str, ...], tuple[int, bool]]) -> list[tuple[str, ...]]:

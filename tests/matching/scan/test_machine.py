@@ -1,0 +1,7 @@
+from headrace.matching.scan.machine import kernel
+
+
+def test_a_kernel_works_where_nothing_can_be_kept_on_disk():
+    names: dict = {}
+    exec("def increased(value):\n    return value + 1", names)  # a function without a file
+    assert kernel(names["increased"])(41) == 42
