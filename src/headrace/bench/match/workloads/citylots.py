@@ -94,7 +94,7 @@ FIELDS = (*_TEXTS, *_NUMBERS)
 _SELECTIVE = ("MAPBLKLOT", "BLKLOT", "BLOCK_NUM", "LOT_NUM", "FROM_ST", "TO_ST", "STREET")
 _PREFIXES = {"MAPBLKLOT": (2, 5), "BLKLOT": (2, 6), "FROM_ST": (2, 4), "STREET": (3, 6)}
 """Fields that are asked for a prefix, and how long that is at least and at most."""
-_WIDTHS = {"AREA": (1, 4), "VALUE": (100, 1_000)}
+_WIDTHS = {"AREA": (1, 2), "VALUE": (100, 1_000)}
 """Fields that are asked for a range, and how wide that is at least and at most."""
 
 

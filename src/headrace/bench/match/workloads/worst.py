@@ -41,7 +41,9 @@ class Worst:
         chance = random.Random(f"{self.name} rules {seed}")
         seen: set[Condition] = set()
         while len(seen) < count:
-            condition = _KINDS[self.kind]((self.column,), _value(self.column, chance, seed), chance)
+            # A few values have only so many parts: some patterns come from values that never occur.
+            value = _value(self.column, chance, seed) if chance.random() < 0.8 else _text(chance)
+            condition = _KINDS[self.kind]((self.column,), value, chance)
             if condition not in seen:
                 seen.add(condition)
                 yield Rule((condition,))

@@ -41,8 +41,13 @@ public final class RulerPeer {
         if (first[1] > seconds) {
             timings.add(first);
         }
+        // The code is compiled while it runs, so the first pass alone doesn't warm it up.
+        while (first[1] <= seconds && clocks()[0] - began[0] < seconds) {
+            for (int number = 0; number < counts.size(); number++) {
+                machine.rulesForJSONEvent(events.get(number));
+            }
+        }
         double[] start = clocks();
-        // The code is compiled while it runs: a second pass at least, whatever the first one took.
         while (timings.isEmpty() || clocks()[1] - start[1] < seconds) {
             began = clocks();
             long found = 0;
