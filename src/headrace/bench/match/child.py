@@ -17,12 +17,13 @@ from headrace.errors import HeadraceError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+COMMAND = (sys.executable, "-m", __name__)
+
 
 def measured_apart(task: Task, say: Callable[[str], None]) -> dict[str, Any]:
     """Measure in a new process; raise what went wrong in it."""
-    command = [sys.executable, "-m", __name__]
     figures: dict[str, Any] | None = None
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:  # noqa: S603
+    with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:  # noqa: S603
         assert child.stdin is not None  # noqa: S101  both are pipes
         assert child.stdout is not None  # noqa: S101
         try:

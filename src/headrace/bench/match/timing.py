@@ -1,7 +1,7 @@
 """Clocks and quantiles: the same law for every engine.
 
-Engines run passes over the same events. The first pass warms up and takes as many events as fit in the time. Each
-further pass takes these again, as often as fits in a tenth of the time since some clocks tick slowly, and there are
+Engines run passes over the same events. The first pass takes as many events as fit in the time; it warms up and
+doesn't count. Each further pass takes these again, as often as fits in a tenth of the time since some clocks tick slowly, and there are
 passes until the time is over. Rates are per second of the process's own processor time, so
 that other work on the machine doesn't count, and per second of the clock on the wall.
 """
@@ -49,7 +49,7 @@ def passes(
     seconds: float,
 ) -> Passes:
     """Run passes: `count` says how many matches each event of a chunk has, `work` only finds them."""
-    began, cpu = time.perf_counter(), time.process_time()
+    began = time.perf_counter()
     counts: list[int] = []
     done: list[_Chunk] = []
     for chunk in chunks:
@@ -57,9 +57,8 @@ def passes(
         done.append(chunk)
         if time.perf_counter() - began > seconds:
             break
-    first = time.process_time() - cpu, time.perf_counter() - began
-    timings = [first] if first[1] > seconds else []
     began = time.perf_counter()
+    timings: list[tuple[float, float]] = []
     while not timings or time.perf_counter() - began < seconds:
         timings.append(_pass(done, work, seconds / 10))
     return Passes(

@@ -55,11 +55,7 @@ func main() {
 			break
 		}
 	}
-	first := began.passed()
 	var timings []clocks
-	if first.wall > seconds {
-		timings = append(timings, first)
-	}
 	for start := now(); len(timings) == 0 || start.passed().wall < seconds; {
 		began = now()
 		rounds := 0.0
