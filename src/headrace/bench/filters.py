@@ -12,13 +12,11 @@ import importlib.util
 import math
 import random
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
-from cel_expr_python import cel
-
+from headrace.bench import google
 from headrace.bench.events import bench_events
 from headrace.errors import HeadraceError
 from headrace.events.batch import Arrival, from_batch, to_batch
@@ -26,12 +24,10 @@ from headrace.events.event import Event
 from headrace.filters import Filter, compile_filter
 from headrace.filters.backends import reference
 from headrace.filters.dialects.table import DIALECTS
-from headrace.filters.values.kinds import INT64
-from headrace.filters.values.patterns import fits
 from headrace.filters.variables import variables_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -98,7 +94,7 @@ def _extended(event: Event, chance: random.Random) -> Event:
 def _stage(events: Iterable[Event]) -> _Stage:
     batch = to_batch([Arrival(event, "default", "default") for event in events], 0, _PUBLISHED)
     variables = [variables_of(recorded) for recorded in from_batch(batch)]
-    activations = [_google().Activation(data=_plain(each)) for each in variables]
+    activations = [google.bound(each) for each in variables]
     return _Stage(variables, activations, batch)
 
 
@@ -158,25 +154,8 @@ def _by_arrow(evaluate: Callable[..., Any], wanted: Filter, stage: _Stage) -> Ca
 
 
 def _by_google(wanted: Filter, stage: _Stage) -> Callable[[], int]:
-    # Unchecked: the texts of other dialects need not pass the checker.
-    evaluate = _google().compile(wanted.cel, disable_check=True).eval
+    evaluate = google.compiled(cast("str", wanted.cel)).eval
     return lambda: sum(evaluate(activation=each).value() is True for each in stage.activations)
-
-
-@cache
-def _google() -> Any:
-    kinds = cel.Type
-    glob = cel.Overload("glob", kinds.BOOL, [kinds.STRING, kinds.STRING], is_member=True, impl=fits)
-    return cel.NewEnv(functions=[cel.FunctionDecl("match", [glob])])
-
-
-def _plain(value: Any) -> Any:
-    """Return only what Google's binding takes."""
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    return float(value) if isinstance(value, int) and value not in INT64 else value
 
 
 def _type(chance: random.Random) -> str:

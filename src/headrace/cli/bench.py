@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import IO
+
 import click
 import msgspec
 from rich.console import Console
 
 from headrace.bench import filters, ingress, pipeline
 from headrace.bench.figures import show
+from headrace.bench.match import plot
+from headrace.bench.match.report import print_report
+from headrace.bench.match.run import MatchPlan
+from headrace.bench.match.run import run as run_match
+from headrace.bench.match.workloads.table import CHOICES, LETTERS
 from headrace.cli import options
+from headrace.errors import HeadraceError
 
 
 @click.group()
@@ -70,6 +79,92 @@ def bench_ingress(seconds: float, connections: int, batch: int, as_json: bool) -
         click.echo(msgspec.json.encode(rows))
     else:
         show("Ingress: a 202 follows the sync of the log", rows)
+
+
+def _sizes(_context: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
+    try:
+        sizes = tuple(int(each.replace("_", "")) for each in text.split(",")) if text else ()
+    except ValueError as error:
+        raise click.BadParameter(f"'{text}' isn't a list of numbers: 1000,10000") from error
+    if any(size < 1 for size in sizes):
+        raise click.BadParameter("a matcher is measured with one rule or more")
+    return sizes
+
+
+@bench.command("match")
+@click.option(
+    "--workload",
+    "workloads",
+    type=click.Choice([*LETTERS, *CHOICES, "all"]),
+    multiple=True,
+    default=["all"],
+    show_default=True,
+    help="a citylots, b github, c worst, d skew. May be given several times.",
+)
+@click.option(
+    "--rules", callback=_sizes, metavar="N,N,…", help="How many rules, instead of each workload's sizes."
+)
+@click.option("--events", type=click.IntRange(1), default=10_000, show_default=True, help="Events to match.")
+@click.option(
+    "--batch", type=click.IntRange(1), default=2_048, show_default=True, help="Events per Arrow batch."
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=5.0,
+    show_default=True,
+    help="How long to repeat each measurement.",
+)
+@click.option("--seed", default=11, show_default=True, help="What rules and events are generated from.")
+@click.option("--peers", is_flag=True, help="Measure other engines too; they are fetched on first use.")
+@click.option(
+    "--json",
+    "json_file",
+    type=click.File("wb", lazy=True),
+    help="Write the figures here; `-` is standard output.",
+)
+@click.option(
+    "--plot",
+    "picture",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Draw them: FILE.png or FILE.svg.",
+)
+def bench_match(
+    workloads: tuple[str, ...],
+    rules: tuple[int, ...],
+    events: int,
+    batch: int,
+    seconds: float,
+    seed: int,
+    peers: bool,
+    json_file: IO[bytes] | None,
+    picture: Path | None,
+) -> None:
+    """How many events a second the matcher takes on one core, and how that changes with the number of rules.
+
+    Each measurement has a process of its own. Rates are per second of processor time, JSON parsed within; the wall's
+    are shown too. With --peers the same rules and events go to AWS Event Ruler, quamina and Google's CEL, as far as
+    these have words for them; it fails if one of them finds other matches.
+
+    \b
+    Example:
+      headrace bench match --workload a --rules 1000,10000 --events 1000 --seconds 1
+    """
+    if picture is not None:
+        plot.require_plots()
+    plan = MatchPlan(workloads, rules, events, seconds, batch, seed, peers)
+    with Console(stderr=True).status("starting") as status:
+        report = run_match(plan, status.update)
+    for reason in report.left_out:
+        click.echo(reason, err=True)
+    if json_file is not None:
+        json_file.write(msgspec.json.encode(report.document()))
+    if picture is not None:
+        plot.draw(report, picture)
+    if json_file is None or json_file.name != "-":
+        print_report(report)
+    if report.disagreements:
+        raise HeadraceError("; ".join(report.disagreements))
 
 
 @bench.command("pipeline")

@@ -1,0 +1,1 @@
+"""What the matcher is measured on: rules and events, generated from a seed."""
