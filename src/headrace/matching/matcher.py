@@ -45,6 +45,9 @@ PAIRS = pa.schema(
 )
 """One row per match: the log position of the event and the id of the subscription that wants it."""
 
+_MEMBER = 0xFFFFFFFF
+_NOBODY = np.empty(0, np.int64)
+
 _TIP = 512
 """So many members at the end are built anew with each addition: small enough to take a millisecond."""
 
@@ -72,13 +75,6 @@ class _Plan:
     layers: tuple[_Layer, ...]
     fields: Fields
     steps: tuple[tuple[Level, int, Numbers], ...]
-
-
-def _union(some: tuple[Numbers, Numbers], others: tuple[Numbers, Numbers]) -> tuple[Numbers, Numbers]:
-    """Join pairs: what one alternative of a form found, another may have found as well."""
-    rows, members = (np.concatenate((one.astype(np.int64), other)) for one, other in zip(some, others, strict=True))
-    joined = np.unique(rows << 32 | members)
-    return joined >> 32, joined & 0xFFFFFFFF
 
 
 class Matcher:
@@ -144,9 +140,8 @@ class Matcher:
         if len(positions) and (np.diff(positions) < 0).any():
             order = np.argsort(positions, kind="stable")
             positions, members = positions[order], members[order]
-        used, codes = np.unique(members, return_inverse=True)
-        ids = pa.array([self._members.ids[member] for member in used.tolist()], pa.string())
-        subscriptions = pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), ids)
+        numbers = pa.array(members.astype(np.int32))
+        subscriptions = pa.DictionaryArray.from_arrays(numbers, self._members.names(), safe=False)
         return pa.RecordBatch.from_arrays([pa.array(positions, pa.int64()), subscriptions], schema=PAIRS)
 
     def _pairs(self, events: Sequence[Event | Recorded] | pa.RecordBatch) -> tuple[Numbers, Numbers]:
@@ -154,37 +149,40 @@ class Matcher:
         of_batch = isinstance(events, pa.RecordBatch)
         layers = self._current()
         found = [self._found(run, layers) for run in (runs_of_batch if of_batch else runs_of_events)(events)]
-        rows = np.concatenate([np.empty(0, np.int64), *(each[0] for each in found)])
-        members = np.concatenate([np.empty(0, np.int64), *(each[1] for each in found)])
-        order = np.lexsort((members, rows))
+        if len(found) == 1:
+            return found[0]
+        rows = np.concatenate([_NOBODY, *(each[0] for each in found)])
+        members = np.concatenate([_NOBODY, *(each[1] for each in found)])
+        order = np.argsort(rows, kind="stable")
         return rows[order], members[order]
 
     def _found(self, run: Run, layers: tuple[_Layer, ...]) -> tuple[Numbers, Numbers]:
         plan = self._plan(run.channel, layers)
         if not plan.steps:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
+            return _NOBODY, _NOBODY
         extract = run.extract(plan.fields)
         pairs = []
         for level, group, columns in plan.steps:
             found = level.walk(extract, group, columns)
-            pairs.append((found.row, found.member))
-            if len(found.candidate_row):
-                more = self._settled(run, level, found.candidate_row, found.candidate_alternative)
-                pairs[-1] = _union(pairs[-1], more)
-        all_rows, all_members = (np.concatenate(each) for each in zip(*pairs, strict=True))
-        seen = self._members.seeing(all_members, run.positions[all_rows])
+            pairs.append(found.matches)
+            if len(found.candidates):
+                pairs[-1] = np.union1d(found.matches, self._settled(run, level, found.candidates))
+        joined = np.sort(np.concatenate(pairs))
+        rows, members = joined >> 32, joined & _MEMBER
+        seen = self._members.seeing(members, run.positions, rows)
         if seen is not None:
-            all_rows, all_members = all_rows[seen], all_members[seen]
-        return run.rows[all_rows], all_members.astype(np.int64)
+            rows, members = rows[seen], members[seen]
+        return run.rows[rows], members
 
-    def _settled(self, run: Run, level: Level, rows: Numbers, alternatives: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the matches among candidates: rows and members, each pair once."""
+    def _settled(self, run: Run, level: Level, candidates: Numbers) -> Numbers:
+        """Return the matches among candidates, as pairs of row and member, each once."""
         tables = level.tables
-        holds = settle(run, rows, tables.alternative_rest[alternatives], self._catalogue.rests)
-        forms = tables.alternative_form[alternatives[holds]].astype(np.int64)
-        pairs = np.unique(np.stack((rows[holds], forms), axis=1), axis=0)
-        starts, ends = tables.form_at[pairs[:, 1]], tables.form_at[pairs[:, 1] + 1]
-        return np.repeat(pairs[:, 0], ends - starts), tables.form_member[places(starts, ends)]
+        rows, alternatives = candidates >> 32, candidates & _MEMBER
+        holds = settle(run, rows, level.rests_of(alternatives), self._catalogue.rests)
+        found = np.unique((rows[holds] << 32) | level.forms_of(alternatives[holds]))
+        forms = found & _MEMBER
+        starts, ends = tables.form_at[forms], tables.form_at[forms + 1]
+        return np.repeat(found & ~_MEMBER, ends - starts) | tables.form_member[places(starts, ends)]
 
     def _plan(self, channel: Channel | None, layers: tuple[_Layer, ...]) -> _Plan:
         plan = self._plans.get(channel)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from headrace.matching.growing import Growing
 
@@ -28,6 +29,8 @@ class Members:
         self.scopes: list[Scope | None] = []
         self.numbers: dict[str, int] = {}
         self.removed = 0
+        self._names = Growing(np.uint8)
+        self._name_ends = Growing(np.int32, [0])
         self._created = Growing(np.int64)
         self._deleted = Growing(np.int64)
         self._latest_created = 0
@@ -40,6 +43,8 @@ class Members:
         """Add one whose id nobody has now."""
         self.numbers[subscription] = len(self.ids)
         self.ids.append(subscription)
+        self._names.extend(np.frombuffer(subscription.encode(), np.uint8))
+        self._name_ends.append(len(self._names))
         self.filters.append(filter_)
         self.scopes.append(scope)
         created = 0 if scope is None else scope.created
@@ -48,6 +53,11 @@ class Members:
         self._bounded |= deleted != FOREVER
         self._created.append(created)
         self._deleted.append(deleted)
+
+    def names(self) -> pa.StringArray:
+        """Return the ids by number, those of the removed too, without copying them."""
+        buffers = [pa.py_buffer(each.view()) for each in (self._name_ends, self._names)]
+        return pa.StringArray.from_buffers(len(self._name_ends) - 1, *buffers)
 
     def remove(self, subscription: str) -> bool:
         """Remove one; false where nobody has this id."""
@@ -66,10 +76,14 @@ class Members:
         """Return the numbers from first on and before last of those who weren't removed."""
         return first + np.flatnonzero(self._deleted.view()[first:last] >= 0)
 
-    def seeing(self, members: Numbers, positions: Numbers) -> npt.NDArray[np.bool_] | None:
-        """Say for pairs whether the member sees that position; None where all do. -1 is no position of the log."""
+    def seeing(self, members: Numbers, positions: Numbers, rows: Numbers) -> npt.NDArray[np.bool_] | None:
+        """Say for pairs of member and row whether the member sees the row's position; None where all do.
+
+        A row whose position is -1 isn't of the log.
+        """
         if not self.removed and not self._bounded and positions.min(initial=FOREVER) >= self._latest_created:
             return None
+        positions = positions[rows]
         created, deleted = self._created.view()[members], self._deleted.view()[members]
         seen = (created <= positions) & (positions < deleted)
         seen |= (positions < 0) & (deleted >= 0)

@@ -22,15 +22,16 @@ from headrace.matching.checks import (
     OPEN_BELOW,
     PATTERN,
     STARTS,
+    STRING_KEY,
     UNEQUAL,
     WITHIN,
 )
 from headrace.matching.index.access import choose
 from headrace.matching.index.bloom import bits_per_key, blocks_for
 from headrace.matching.index.draft import HIGH, HIGH_DOUBLE, LOW, LOW_DOUBLE
-from headrace.matching.index.grams import grams_of
+from headrace.matching.index.grams import GRAM_TAG, grams_of
 from headrace.matching.index.hashing import hash_of
-from headrace.matching.index.keys import fill
+from headrace.matching.index.keys import INLINE, fill
 from headrace.matching.index.questions import questions_of
 from headrace.matching.index.ragged import ends_of, picked, places
 from headrace.matching.index.tables import (
@@ -50,12 +51,14 @@ if TYPE_CHECKING:
 
     from headrace.filters.ir.operands import Operand
     from headrace.matching.index.draft import Draft
+    from headrace.matching.index.grams import Grams
     from headrace.matching.index.questions import Questions
     from headrace.matching.scope import Channel
     from headrace.matching.settings import BloomSettings
 
     Numbers = npt.NDArray[Any]
 
+_LOWER = 0xFFFFFFFF
 _SPACE_OF = {EQUAL: EQUAL_SPACE, STARTS: START_SPACE, ENDS: END_SPACE, INCLUDES: ELEMENT_SPACE}
 
 
@@ -90,10 +93,10 @@ def build(
     chosen = picked(questions.pair_question, access.pair, -1)
     by_check = np.where(access.by_presence, -1, chosen)
     codes = picked(questions.code.astype(np.int64), by_check, -1)
-    keys = int(questions.key.max(initial=-1)) + 1
+    key_count = int(questions.key.max(initial=-1)) + 1
     contained = _asked(by_check, codes, CONTAINS)
     grams = grams_of(draft, questions, contained)
-    lists = _Lists(keys + len(grams.first))
+    lists = _Lists(key_count + len(grams.first))
 
     for code in (EQUAL, STARTS, ENDS, INCLUDES):
         lists.file(questions.key[by_check[codes == code]], np.flatnonzero(codes == code))
@@ -113,17 +116,14 @@ def build(
     slot_tree = trees.build(by_check, codes)
 
     slot_seed = _slot_seeds(questions, channels, operands, seed)
-    key_owner, key_tag, key_value = _key_columns(draft, questions, keys)
-    key_owner = np.concatenate((key_owner, grams.slot * SPACES + GRAM_SPACE)).astype(np.int32)
-    key_tag = np.concatenate((key_tag, grams.length)).astype(np.int32)
-    key_value = np.concatenate((key_value, grams.value)).astype(np.int64)
-    keys_of_group = np.bincount(questions.slot_group[key_owner // SPACES], minlength=len(questions.groups))
+    keys = np.concatenate((_keys(draft, questions), _gram_keys(grams)))
+    keys_of_group = np.bincount(questions.slot_group[(keys[:, 0] & _LOWER) // SPACES], minlength=len(questions.groups))
     bloom_at = np.concatenate(([0], np.cumsum(blocks_for(keys_of_group, bloom)))).astype(np.int64)
     words = np.zeros(int(bloom_at[-1]) * 8, np.uint64)
-    size = 1 << max(3, (2 * len(key_owner)).bit_length())
-    cell_hash, cell_key = np.zeros(size, np.uint64), np.full(size, -1, np.int32)
+    cells = np.full(1 << max(3, (2 * len(keys)).bit_length()), -1, np.int64)
     bits = np.array([bits_per_key(bloom)], np.int32)
-    posts = _posts(draft, questions, access.pair, access.by_presence, lists)
+    posts = _posts(draft, questions, access.pair, access.by_presence, lists, _marks(draft, codes))
+    keys[:, 1] = posts["list_at"][: len(keys)] | posts["list_at"][1 : len(keys) + 1] << 32
     start_at, start_length = _lengths(questions, STARTS)
     end_at, end_length = _lengths(questions, ENDS)
     group_at = np.searchsorted(questions.slot_group, np.arange(len(questions.groups) + 1)).astype(np.int32)
@@ -136,11 +136,8 @@ def build(
     tables = Tables(
         text=draft.text,
         text_at=draft.text_at,
-        cell_hash=cell_hash,
-        cell_key=cell_key,
-        key_owner=key_owner,
-        key_tag=key_tag,
-        key_value=key_value,
+        cells=cells,
+        keys=keys,
         bloom=words,
         bloom_at=bloom_at,
         bloom_bits=bits,
@@ -161,18 +158,17 @@ def build(
         gram_offset=grams.offset.astype(np.int32),
         gram_list=(contained_list + grams.contained).astype(np.int32),
         gram_mark=grams.contained.astype(np.int32),
-        gram_first=np.array([keys], np.int32),
+        gram_first=np.array([key_count], np.int32),
         tree_at=np.concatenate(([0], np.cumsum([len(each) for each in trees.cuts]))).astype(np.int64),
         tree_list=np.array(trees.firsts, np.int32),
         cuts=np.concatenate([*trees.cuts, np.empty(0, np.int64)]).astype(np.int64),
         **posts,
         form_at=ends_of(np.sort(draft.member_form), len(draft.form_channel)),
         form_member=draft.members[np.argsort(draft.member_form, kind="stable")].astype(np.int32),
-        form_mark=_marks(draft, codes),
     )
     slot_group = questions.slot_group.astype(np.int32)
     t, groups = addresses(tables), addresses([slot_group])
-    fill(t.ctypes.data, len(key_owner), size, groups.ctypes.data)
+    fill(t.ctypes.data, len(keys), len(cells) - 1, groups.ctypes.data)
     for array in tables:
         array.flags.writeable = False
     pattern_lists = np.stack(
@@ -279,17 +275,34 @@ def slot_name(channel: Channel | None, operand: Operand) -> bytes:
     return f"{'/'.join(channel or ())}\0{write_cel(operand)}".encode(errors="surrogatepass")
 
 
-def _key_columns(draft: Draft, questions: Questions, keys: int) -> tuple[Numbers, Numbers, Numbers]:
+def _keys(draft: Draft, questions: Questions) -> Numbers:
+    """Lay out the keys as the hash table has them, still without their lists."""
     keyed = np.flatnonzero(questions.key >= 0)
     values = draft.values[questions.check[keyed]]
     code = questions.code[keyed]
-    of_text = (code == STARTS) | (code == ENDS)
+    of_ends = (code == STARTS) | (code == ENDS)
+    of_text = of_ends | (values[:, LOW] == STRING_KEY)
+    texts = np.where(of_ends, values[:, LOW], values[:, HIGH])
     space = np.zeros(len(keyed), np.int64)
     for each, number in _SPACE_OF.items():
         space[code == each] = number
-    tag = np.where(of_text, 0, values[:, LOW])
-    value = np.where(of_text, values[:, LOW], values[:, HIGH])
-    return questions.slot[keyed] * SPACES + space, tag, value
+    start = picked(draft.text_at, np.where(of_text, texts, -1), 0)
+    length = picked(draft.text_at[1:], np.where(of_text, texts, -1), 0) - start
+    keys = np.zeros((len(keyed), 4), np.int64)
+    keys[:, 0] = questions.slot[keyed] * SPACES + space | np.where(of_text, length, values[:, LOW]) << 32
+    keys[:, 2] = np.where(of_text, start, values[:, HIGH])
+    short = np.flatnonzero(of_text & (length <= INLINE))
+    keys[short, 2] = 0
+    to = places(short * 32 + 16, short * 32 + 16 + length[short])
+    keys.view(np.uint8).reshape(-1)[to] = draft.text[places(start[short], start[short] + length[short])]
+    return keys
+
+
+def _gram_keys(grams: Grams) -> Numbers:
+    keys = np.zeros((len(grams.slot), 4), np.int64)
+    keys[:, 0] = grams.slot * SPACES + GRAM_SPACE | -(GRAM_TAG + grams.length) << 32
+    keys[:, 2] = grams.value
+    return keys
 
 
 def _lengths(questions: Questions, code: int) -> tuple[Numbers, Numbers]:
@@ -309,7 +322,7 @@ def _marks(draft: Draft, codes: Numbers) -> Numbers:
 
 
 def _posts(
-    draft: Draft, questions: Questions, access: Numbers, by_presence: Numbers, lists: _Lists
+    draft: Draft, questions: Questions, access: Numbers, by_presence: Numbers, lists: _Lists, marks: Numbers
 ) -> dict[str, Numbers]:
     """Lay out the lists, with the first equality of each alternative inlined, and the checks that remain."""
     count = questions.alternatives
@@ -329,7 +342,6 @@ def _posts(
 
     remaining = np.flatnonzero(~done)
     alternative_at = ends_of(questions.pair_alternative[remaining], count)
-    checks = _check_columns(draft, questions, questions.pair_question[remaining], first_slot)
 
     form = np.repeat(np.arange(len(draft.form_lengths)), draft.form_lengths)
     members = np.bincount(draft.member_form, minlength=len(draft.form_channel))
@@ -348,17 +360,28 @@ def _posts(
     alternatives = np.concatenate(lists.alternatives)
     order = np.lexsort((key[alternatives], slot[alternatives], numbers))
     alternatives = alternatives[order]
+    columns = slot[alternatives], key[alternatives], alternatives, member[alternatives]
     return {
         "list_at": ends_of(numbers, lists.count),
-        "post_slot": slot[alternatives].astype(np.int32),
-        "post_key": key[alternatives].astype(np.int32),
-        "post_alternative": alternatives.astype(np.int32),
-        "post_member": member[alternatives].astype(np.int32),
-        "alternative_at": alternative_at,
-        **checks,
-        "alternative_form": form.astype(np.int32),
-        "alternative_rest": draft.alternative_rest.astype(np.int32),
+        "posts": np.stack([each.astype(np.int32) for each in columns], axis=1),
+        "alternatives": _alternatives(draft, alternative_at, form, members, marks),
+        **_check_columns(draft, questions, questions.pair_question[remaining], first_slot),
     }
+
+
+def _alternatives(draft: Draft, check_at: Numbers, form: Numbers, members: Numbers, marks: Numbers) -> Numbers:
+    member_at = np.concatenate(([0], np.cumsum(members)))
+    columns = (
+        check_at[:-1],
+        check_at[1:],
+        draft.alternative_rest,
+        marks[form],
+        member_at[form],
+        member_at[form + 1],
+        form,
+        np.zeros_like(form),
+    )
+    return np.stack([each.astype(np.int32) for each in columns], axis=1)
 
 
 def _by_elements(questions: Questions, access: Numbers) -> Numbers:
@@ -387,10 +410,12 @@ def _check_columns(
     value[intervals] = np.arange(len(intervals))
     spans = np.flatnonzero(code == BETWEEN)
     value[spans] = np.arange(len(spans))
+    of_text = questions.text_about[asked]
+    length = np.where(of_text, questions.text_length[asked], 0)
+    value = np.where(of_text, picked(draft.text_at, np.where(of_text, value, -1), 0), value)
+    columns = code, questions.slot[asked] - first_slot[questions.group[asked]], value, length
     return {
-        "check_code": code.astype(np.uint8),
-        "check_slot": (questions.slot[asked] - first_slot[questions.group[asked]]).astype(np.int32),
-        "check_value": value.astype(np.int32),
+        "checks": np.stack([each.astype(np.int32) for each in columns], axis=1),
         "set_at": ends_of(set_owner, len(used_sets)),
         "set_key": set_key[order].astype(np.int32),
         "interval": draft.values[check[intervals]],

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[Any]
 
 LONGEST = 4
+GRAM_TAG = 16
+"""The tag of a gram is minus this and its length: below all other tags."""
+
 _BUCKETS = 1 << 16
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.matching.cells import ABSENT, DOUBLE, FALSE, INT, LIST, MAP, NULL, STRING, TRUE
+from headrace.matching.cells import ABSENT, DOUBLE, INT, LIST, MAP, NULL, STRING
 from headrace.matching.checks import (
     BETWEEN,
     CONSTANT_KEY,
@@ -19,35 +19,34 @@ from headrace.matching.checks import (
     ENDS,
     ENDS_NOT,
     EQUAL,
-    FALSE_KEY,
     HAS,
     INCLUDES,
     INCLUDES_NOT,
     LACKS,
     NONE_OF,
-    NULL_KEY,
+    NO_KEY,
     NUMBER_KEY,
     ONE_OF,
     OPEN_ABOVE,
     OPEN_BELOW,
     STARTS,
     STARTS_NOT,
-    TRUE_KEY,
     UNEQUAL,
     WITHIN,
 )
 from headrace.matching.index import tables as T  # noqa: N812 -- a name for each table
-from headrace.matching.index.bloom import may_contain
+from headrace.matching.index.bloom import block_of, may_contain
+from headrace.matching.index.grams import GRAM_TAG
 from headrace.matching.index.hashing import hash_text, hash_word, mix
-from headrace.matching.index.keys import find_text, find_value, tagged
-from headrace.matching.index.memory import add, address, byte, is_same, long, order_of, put_long, put_short, short
+from headrace.matching.index.keys import find, tagged
+from headrace.matching.index.memory import add, address, byte, is_same, long, order_of, put_long, short
 from headrace.matching.scan.machine import (
     byte_at,
     compiled,
     double_bits,
     half_at,
     kernel,
-    put_half,
+    prefetch,
     put_word,
     word_at,
 )
@@ -86,9 +85,11 @@ from headrace.matching.scan.machine import (
     PATTERN_AT,
     PATTERN_LIST,
 ) = range(12)
-ROW, MEMBER, CANDIDATE_ROW, CANDIDATE_ALTERNATIVE, FORM_SEEN, GRAM_SEEN, KEYS = range(7)
+PAIRS, CANDIDATE_PAIRS, FORM_SEEN, GRAM_SEEN, KEYS, LOOKUPS = range(6)
+LOOKUP_WORDS = 6
 
 _SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
+_LOWER = np.int64(0xFFFFFFFF)
 
 
 @compiled
@@ -107,51 +108,51 @@ def _seed(t, slot, space):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _key_of_text(t, group, slot, space, text, length, n):  # type: ignore[no-untyped-def]
-    hash_ = hash_text(text, length, _seed(t, slot, space))
+def _hash(value, tag, seed):  # type: ignore[no-untyped-def]
+    return hash_text(value, tag, seed) if tag >= 0 else hash_word(tagged(value, tag), seed)
+
+
+@compiled
+def _key(t, group, slot, space, value, tag, n):  # type: ignore[no-untyped-def]
+    """Return the key of a text or value, or -1 where no check asks for it."""
+    hash_ = _hash(value, tag, _seed(t, slot, space))
     if not _passes(t, group, hash_, n):
         return np.int64(-1)
-    key = find_text(t, word_at(n + 8 * MASK), slot * T.SPACES + space, hash_, text, length)
+    key = find(t, word_at(n + 8 * MASK), slot * T.SPACES + space, tag, hash_, value)
     add(n, FOUND, np.int64(key >= 0))
     return key
 
 
 @compiled
-def _key_of_value(t, group, slot, space, value, tag, n):  # type: ignore[no-untyped-def]
-    hash_ = hash_word(tagged(value, tag), _seed(t, slot, space))
-    if not _passes(t, group, hash_, n):
-        return np.int64(-1)
-    key = find_value(t, word_at(n + 8 * MASK), slot * T.SPACES + space, hash_, value, tag)
-    add(n, FOUND, np.int64(key >= 0))
-    return key
-
-
-@compiled
-def _key(t, group, slot, space, kind, number, text, length, n):  # type: ignore[no-untyped-def]
-    """Return the key of a value, or -1 where no check asks for it."""
+def _tag(kind, length):  # type: ignore[no-untyped-def]
+    """Return how a value is looked up: a text by its length, lists and maps not at all."""
     if kind == STRING:
-        return _key_of_text(t, group, slot, space, text, length, n)
+        return length
+    if kind in (INT, DOUBLE):
+        return np.int64(NUMBER_KEY)
+    return np.int64(CONSTANT_KEY) if kind < STRING else np.int64(NO_KEY)
+
+
+@compiled
+def _value(kind, number, text):  # type: ignore[no-untyped-def]
+    """Return what a value is looked up by: a text's address, or the number of all that is equal to it."""
+    if kind == STRING:
+        return text
     if kind == INT:
-        return _key_of_value(t, group, slot, space, double_bits(np.float64(number)), NUMBER_KEY, n)
+        return double_bits(np.float64(number))
     if kind == DOUBLE:
-        bits = np.int64(0) if number == ~_SIGN else number  # zero has one sign
-        return _key_of_value(t, group, slot, space, bits, NUMBER_KEY, n)
-    if kind == NULL:
-        return _key_of_value(t, group, slot, space, np.int64(NULL_KEY), CONSTANT_KEY, n)
-    if kind == FALSE:
-        return _key_of_value(t, group, slot, space, np.int64(FALSE_KEY), CONSTANT_KEY, n)
-    if kind == TRUE:
-        return _key_of_value(t, group, slot, space, np.int64(TRUE_KEY), CONSTANT_KEY, n)
-    return np.int64(-1)
+        return np.int64(0) if number == ~_SIGN else number  # zero has one sign
+    return np.int64(kind - NULL)
 
 
 @compiled
 def _key_of_element(t, c, group, slot, element, n):  # type: ignore[no-untyped-def]
+    kind = byte(c, ELEMENT_KIND, element)
+    tag = _tag(kind, short(c, ELEMENT_LENGTH, element))
+    if tag == NO_KEY:
+        return np.int64(-1)
     text = address(c, TEXT) + long(c, ELEMENT_START, element)
-    return _key(
-        t, group, slot, T.ELEMENT_SPACE, byte(c, ELEMENT_KIND, element), long(c, ELEMENT_NUMBER, element),
-        text, short(c, ELEMENT_LENGTH, element), n,
-    )  # fmt: skip
+    return _key(t, group, slot, T.ELEMENT_SPACE, _value(kind, long(c, ELEMENT_NUMBER, element), text), tag, n)
 
 
 @compiled
@@ -167,8 +168,7 @@ def _constant(t, number):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _occurs(t, wanted, text, length):  # type: ignore[no-untyped-def]
-    other, size = _constant(t, wanted)
+def _occurs(other, size, text, length):  # type: ignore[no-untyped-def]
     for place in range(length - size + 1):
         if is_same(text + place, other, size):
             return True
@@ -176,8 +176,7 @@ def _occurs(t, wanted, text, length):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _is_at(t, wanted, text, length, from_end):  # type: ignore[no-untyped-def]
-    other, size = _constant(t, wanted)
+def _is_at(other, size, text, length, from_end):  # type: ignore[no-untyped-def]
     if size > length:
         return False
     return is_same(text + length - size if from_end else text, other, size)
@@ -233,15 +232,16 @@ def _includes(t, c, group, slot, wanted, first, count, n):  # type: ignore[no-un
 
 
 @compiled
-def _holds_of_text(t, code, value, text, length):  # type: ignore[no-untyped-def]
+def _holds_of_text(t, code, value, size, text, length):  # type: ignore[no-untyped-def]
     if code == BETWEEN:
         return _in_span(t, value, text, length)
+    other = address(t, T.TEXT) + value
     if code in (STARTS, STARTS_NOT):
-        return _is_at(t, value, text, length, False) == (code == STARTS)
+        return _is_at(other, size, text, length, False) == (code == STARTS)
     if code in (ENDS, ENDS_NOT):
-        return _is_at(t, value, text, length, True) == (code == ENDS)
+        return _is_at(other, size, text, length, True) == (code == ENDS)
     if code in (CONTAINS, CONTAINS_NOT):
-        return _occurs(t, value, text, length) == (code == CONTAINS)
+        return _occurs(other, size, text, length) == (code == CONTAINS)
     return False
 
 
@@ -256,10 +256,8 @@ def _holds_of_key(t, code, value, key):  # type: ignore[no-untyped-def]
 
 @compiled
 def _holds(t, c, o, group, check, row, n):  # type: ignore[no-untyped-def]  # noqa: PLR0911 -- one per kind of check
-    local = short(t, T.CHECK_SLOT, check)
+    code, local, value = half_at(check), half_at(check + 4), half_at(check + 8)
     cell = row * word_at(n + 8 * WIDTH) + long(c, COLUMNS, local)
-    code = byte(t, T.CHECK_CODE, check)
-    value = short(t, T.CHECK_VALUE, check)
     kind = byte(c, KIND, cell)
     if code == LACKS:
         return kind == ABSENT
@@ -279,66 +277,78 @@ def _holds(t, c, o, group, check, row, n):  # type: ignore[no-untyped-def]  # no
         return found == (code == INCLUDES)
     if kind != STRING:
         return False
-    return _holds_of_text(t, code, value, address(c, TEXT) + long(c, START, cell), short(c, LENGTH, cell))
+    text, length = address(c, TEXT) + long(c, START, cell), short(c, LENGTH, cell)
+    return _holds_of_text(t, code, value, half_at(check + 12), text, length)
 
 
 @compiled
 def _visit(t, c, o, group, list_, row, n):  # type: ignore[no-untyped-def]
     """Look at the alternatives of a list; false where there is no room left for what was found."""
-    first, last = long(t, T.LIST_AT, list_), long(t, T.LIST_AT, list_ + 1)
+    return _visit_posts(t, c, o, group, long(t, T.LIST_AT, list_), long(t, T.LIST_AT, list_ + 1), row, n)
+
+
+@compiled
+def _visit_key(t, c, o, group, key, row, n):  # type: ignore[no-untyped-def]
+    """Look at the alternatives of a key's list."""
+    ends = long(t, T.KEYS, 4 * key + 1)
+    return _visit_posts(t, c, o, group, ends & _LOWER, ends >> 32, row, n)
+
+
+@compiled
+def _visit_posts(t, c, o, group, first, last, row, n):  # type: ignore[no-untyped-def]
     add(n, VISITED, last - first)
-    slots, keys = address(t, T.POST_SLOT), address(t, T.POST_KEY)
-    wanted = address(o, KEYS)
-    for post in range(first, last):
-        slot = half_at(slots + 4 * post)
-        if slot >= 0 and word_at(wanted + 8 * slot) != half_at(keys + 4 * post):
-            continue
-        member = short(t, T.POST_MEMBER, post)
-        if member >= 0:
-            matches = word_at(n + 8 * MATCHES)
-            if matches >= word_at(n + 8 * ROOM):
-                return False
-            put_short(o, ROW, matches, row)
-            put_short(o, MEMBER, matches, member)
-            put_word(n + 8 * MATCHES, matches + 1)
-        elif not _settle(t, c, o, group, short(t, T.POST_ALTERNATIVE, post), row, n):
-            return False
+    keys = address(o, KEYS)
+    post = address(t, T.POSTS) + 16 * first
+    end = address(t, T.POSTS) + 16 * last
+    while post < end:
+        slot = half_at(post)
+        if slot < 0 or word_at(keys + 8 * slot) == half_at(post + 4):
+            member = half_at(post + 12)
+            if member < 0:
+                if not _settle(t, c, o, group, half_at(post + 8), row, n):
+                    return False
+            else:
+                matches = word_at(n + 8 * MATCHES)
+                if matches >= word_at(n + 8 * ROOM):
+                    return False
+                put_word(address(o, PAIRS) + 8 * matches, row << 32 | member)
+                put_word(n + 8 * MATCHES, matches + 1)
+        post += 16
     return True
 
 
 @compiled
 def _settle(t, c, o, group, alternative, row, n):  # type: ignore[no-untyped-def]
     """Do the remaining checks of an alternative; false where there is no room left."""
-    for check in range(long(t, T.ALTERNATIVE_AT, alternative), long(t, T.ALTERNATIVE_AT, alternative + 1)):
+    at = address(t, T.ALTERNATIVES) + 32 * alternative
+    check, last = address(t, T.CHECKS) + 16 * half_at(at), address(t, T.CHECKS) + 16 * half_at(at + 4)
+    while check < last:
         if not _holds(t, c, o, group, check, row, n):
             return True
-    if short(t, T.ALTERNATIVE_REST, alternative) < 0:
-        return _emit(t, o, short(t, T.ALTERNATIVE_FORM, alternative), row, n)
+        check += 16
+    if half_at(at + 8) < 0:
+        return _emit(t, o, half_at(at + 12), half_at(at + 16), half_at(at + 20), row, n)
     candidates = word_at(n + 8 * CANDIDATES)
     if candidates >= word_at(n + 8 * CANDIDATE_ROOM):
         return False
-    put_short(o, CANDIDATE_ROW, candidates, row)
-    put_short(o, CANDIDATE_ALTERNATIVE, candidates, alternative)
+    put_word(address(o, CANDIDATE_PAIRS) + 8 * candidates, row << 32 | alternative)
     put_word(n + 8 * CANDIDATES, candidates + 1)
     return True
 
 
 @compiled
-def _emit(t, o, form, row, n):  # type: ignore[no-untyped-def]
+def _emit(t, o, mark, first, last, row, n):  # type: ignore[no-untyped-def]
     """Note all members of a form, once per event."""
-    mark = short(t, T.FORM_MARK, form)
     if mark >= 0:
         if long(o, FORM_SEEN, mark) == word_at(n + 8 * EPOCH):
             return True
         put_long(o, FORM_SEEN, mark, word_at(n + 8 * EPOCH))
-    first, last = long(t, T.FORM_AT, form), long(t, T.FORM_AT, form + 1)
     matches = word_at(n + 8 * MATCHES) - first
     if matches + last > word_at(n + 8 * ROOM):
         return False
-    rows, members, found = address(o, ROW), address(o, MEMBER), address(t, T.FORM_MEMBER)
+    pairs, found = address(o, PAIRS), address(t, T.FORM_MEMBER)
     for each in range(first, last):
-        put_half(rows + 4 * (matches + each), row)
-        put_half(members + 4 * (matches + each), half_at(found + 4 * each))
+        put_word(pairs + 8 * (matches + each), row << 32 | half_at(found + 4 * each))
     put_word(n + 8 * MATCHES, matches + last)
     return True
 
@@ -418,35 +428,15 @@ def _visit_grams(t, c, o, group, slot, text, length, row, n):  # type: ignore[no
         if not (byte(t, T.SLOT_GRAMS, slot) >> size) & 1:
             continue
         for place in range(length - size + 1):
-            key = _key_of_value(t, group, slot, T.GRAM_SPACE, _gram(text + place, size), size, n)
+            key = _key(t, group, slot, T.GRAM_SPACE, _gram(text + place, size), -(GRAM_TAG + size), n)
             if key >= 0 and not _visit_gram(t, c, o, group, key, text, place, length, row, n):
                 return False
     return True
 
 
 @compiled
-def _visit_ends(t, c, o, group, slot, space, text, length, row, n):  # type: ignore[no-untyped-def]
-    """Look up the beginnings of a text, or its endings, in every length in use."""
-    ends = T.SLOT_START_AT if space == T.START_SPACE else T.SLOT_END_AT
-    lengths = T.START_LENGTH if space == T.START_SPACE else T.END_LENGTH
-    for each in range(short(t, ends, slot), short(t, ends, slot + 1)):
-        size = short(t, lengths, each)
-        if size > length:
-            break
-        part = text if space == T.START_SPACE else text + length - size
-        key = _key_of_text(t, group, slot, space, part, size, n)
-        if key >= 0 and not _visit(t, c, o, group, key, row, n):
-            return False
-    return True
-
-
-@compiled
 def _visit_text(t, c, o, group, slot, text, length, row, n):  # type: ignore[no-untyped-def]
-    """Visit the lists of a string: its beginnings, its endings, what it contains, where it lies."""
-    if not _visit_ends(t, c, o, group, slot, T.START_SPACE, text, length, row, n):
-        return False
-    if not _visit_ends(t, c, o, group, slot, T.END_SPACE, text, length, row, n):
-        return False
+    """Visit the lists of a string by what it contains and where it lies."""
     if byte(t, T.SLOT_GRAMS, slot) and not _visit_grams(t, c, o, group, slot, text, length, row, n):
         return False
     tree = short(t, T.SLOT_TREE, 3 * slot + 2)
@@ -466,7 +456,7 @@ def _visit_number(t, c, o, group, slot, kind, number, row, n):  # type: ignore[n
 def _visit_elements(t, c, o, group, slot, first, count, row, n):  # type: ignore[no-untyped-def]
     for element in range(first, first + count):
         key = _key_of_element(t, c, group, slot, element, n)
-        if key >= 0 and not _visit(t, c, o, group, key, row, n):
+        if key >= 0 and not _visit_key(t, c, o, group, key, row, n):
             return False
     return True
 
@@ -482,9 +472,6 @@ def _visit_slot(t, c, o, group, local, row, n):  # type: ignore[no-untyped-def] 
     presence = short(t, T.SLOT_LIST, slot)
     if presence >= 0 and not _visit(t, c, o, group, presence, row, n):
         return False
-    key = long(o, KEYS, local)
-    if key >= 0 and not _visit(t, c, o, group, key, row, n):
-        return False
     if kind == STRING:
         text = address(c, TEXT) + long(c, START, cell)
         return _visit_text(t, c, o, group, slot, text, short(c, LENGTH, cell), row, n)
@@ -496,25 +483,91 @@ def _visit_slot(t, c, o, group, local, row, n):  # type: ignore[no-untyped-def] 
 
 
 @compiled
-def _find_keys(t, c, o, group, slots, row, n):  # type: ignore[no-untyped-def]
-    """Note the key of every slot's value: checks of equality compare these."""
+def _note(t, o, group, slot, space, value, tag, local, count, n):  # type: ignore[no-untyped-def]
+    """Note a look-up, and ask for the memory that it will need. Many are under way at a time."""
+    hash_ = _hash(value, tag, _seed(t, slot, space))
+    at = address(o, LOOKUPS) + 48 * count
+    put_word(at, np.int64(hash_))
+    put_word(at + 8, slot * T.SPACES + space)
+    put_word(at + 16, tag)
+    put_word(at + 24, value)
+    put_word(at + 32, local)
+    first, last = long(t, T.BLOOM_AT, group), long(t, T.BLOOM_AT, group + 1)
+    prefetch(address(t, T.BLOOM) + block_of(hash_, first, last))
+    prefetch(address(t, T.CELLS) + 8 * (np.int64(hash_) & word_at(n + 8 * MASK)))
+    return count + 1
+
+
+@compiled
+def _note_ends(t, o, group, slot, text, length, count, n):  # type: ignore[no-untyped-def]
+    """Note the beginnings and endings of a text, in every length in use."""
+    for each in range(short(t, T.SLOT_START_AT, slot), short(t, T.SLOT_START_AT, slot + 1)):
+        size = short(t, T.START_LENGTH, each)
+        if size > length:
+            break
+        count = _note(t, o, group, slot, T.START_SPACE, text, size, np.int64(-1), count, n)
+    for each in range(short(t, T.SLOT_END_AT, slot), short(t, T.SLOT_END_AT, slot + 1)):
+        size = short(t, T.END_LENGTH, each)
+        if size > length:
+            break
+        count = _note(t, o, group, slot, T.END_SPACE, text + length - size, size, np.int64(-1), count, n)
+    return count
+
+
+@compiled
+def _note_all(t, c, o, group, slots, row, n):  # type: ignore[no-untyped-def]
+    """Note every look-up that a row needs, and return how many these are."""
     first = short(t, T.GROUP_AT, group)
+    count = np.int64(0)
     for local in range(slots):
+        put_long(o, KEYS, local, np.int64(-1))
         cell = row * word_at(n + 8 * WIDTH) + long(c, COLUMNS, local)
         kind = byte(c, KIND, cell)
+        if kind < NULL or kind > STRING:
+            continue
+        slot = first + local
+        text, length = address(c, TEXT) + long(c, START, cell), short(c, LENGTH, cell)
+        if byte(t, T.SLOT_HAS_KEYS, slot):
+            value = _value(kind, long(c, NUMBER, cell), text)
+            count = _note(t, o, group, slot, T.EQUAL_SPACE, value, _tag(kind, length), local, count, n)
+        if kind == STRING:
+            count = _note_ends(t, o, group, slot, text, length, count, n)
+    return count
+
+
+@compiled
+def _resolve(t, o, group, count, n):  # type: ignore[no-untyped-def]
+    """Turn look-ups into keys; each equality's key is noted for its slot."""
+    keys, posts, cells = address(t, T.KEYS), address(t, T.POSTS), address(t, T.CELLS)
+    mask = word_at(n + 8 * MASK)
+    for each in range(count):
+        hash_ = word_at(address(o, LOOKUPS) + 48 * each)
+        prefetch(keys + 32 * (word_at(cells + 8 * (hash_ & mask)) & _LOWER))
+    for each in range(count):
+        at = address(o, LOOKUPS) + 48 * each
+        hash_ = np.uint64(word_at(at))
         key = np.int64(-1)
-        if kind >= NULL and byte(t, T.SLOT_HAS_KEYS, first + local):
-            text = address(c, TEXT) + long(c, START, cell)
-            number, length = long(c, NUMBER, cell), short(c, LENGTH, cell)
-            key = _key(t, group, first + local, T.EQUAL_SPACE, kind, number, text, length, n)
-        put_long(o, KEYS, local, key)
+        if _passes(t, group, hash_, n):
+            key = find(t, mask, word_at(at + 8), word_at(at + 16), hash_, word_at(at + 24))
+        if key >= 0:
+            add(n, FOUND, 1)
+            prefetch(posts + 16 * (word_at(keys + 32 * key + 8) & _LOWER))
+        put_word(at + 40, key)
+        local = word_at(at + 32)
+        if local >= 0:
+            put_long(o, KEYS, local, key)
 
 
 @compiled
 def _match_row(t, c, o, group, slots, row, n):  # type: ignore[no-untyped-def]
-    _find_keys(t, c, o, group, slots, row, n)
+    count = _note_all(t, c, o, group, slots, row, n)
+    _resolve(t, o, group, count, n)
     if not _visit(t, c, o, group, short(t, T.GROUP_LIST, group), row, n):
         return False
+    for each in range(count):
+        key = word_at(address(o, LOOKUPS) + 48 * each + 40)
+        if key >= 0 and not _visit_key(t, c, o, group, key, row, n):
+            return False
     for local in range(slots):
         if not _visit_slot(t, c, o, group, local, row, n):
             return False

@@ -1,59 +1,55 @@
-"""The hash table of keys: filled once, then only asked. A hit is verified, so that equal hashes change nothing."""
+"""The hash table of keys: filled once, then only asked. A hit is verified, so that equal hashes change nothing.
+
+A cell is the upper half of the hash and the key's number. A key is four words, so that a look at one cache line tells
+all about it: owner and, above it, the tag; first and, above it, last post of its list; then a text of up to 16 bytes,
+a longer one's place among the texts, or a number. The tag of a text is its length; others are negative.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from headrace.matching.checks import STRING_KEY
 from headrace.matching.index.bloom import insert
 from headrace.matching.index.hashing import hash_text, hash_word, mix
-from headrace.matching.index.memory import address, is_same, long, put_long, put_short, short
-from headrace.matching.index.tables import (
-    BLOOM,
-    BLOOM_AT,
-    BLOOM_BITS,
-    CELL_HASH,
-    CELL_KEY,
-    GRAM_SPACE,
-    KEY_OWNER,
-    KEY_TAG,
-    KEY_VALUE,
-    SLOT_SEED,
-    SPACES,
-    TEXT,
-    TEXT_AT,
-)
-from headrace.matching.scan.machine import compiled, kernel
+from headrace.matching.index.memory import address, is_same, long, put_long, short
+from headrace.matching.index.tables import BLOOM, BLOOM_AT, BLOOM_BITS, CELLS, KEYS, SLOT_SEED, SPACES, TEXT
+from headrace.matching.scan.machine import compiled, kernel, word_at
+
+INLINE = 16
+_UPPER = np.uint64(0xFFFFFFFF00000000)
+_LOWER = np.int64(0xFFFFFFFF)
 
 
 @kernel
-def fill(t, keys, cells, groups):  # type: ignore[no-untyped-def]
-    """Put every key into the table of so many cells, and into the Bloom filter of its group.
+def fill(t, keys, mask, groups):  # type: ignore[no-untyped-def]
+    """Put every key into the table, and into the Bloom filter of its group.
 
-    `t` are the tables' addresses; `groups` is where the groups of slots lie.
+    `t` are the tables' addresses; `groups` is where the address of the slots' groups lies.
     """
-    mask = np.uint64(cells - 1)
     bits = short(t, BLOOM_BITS, 0)
     for key in range(keys):
-        owner = short(t, KEY_OWNER, key)
+        first = long(t, KEYS, 4 * key)
+        owner, tag = first & _LOWER, first >> 32
         slot, space = owner // SPACES, owner % SPACES
-        hash_ = _hash_of(t, key, space, mix(np.uint64(long(t, SLOT_SEED, slot)) ^ np.uint64(space)))
-        cell = np.int64(hash_ & mask)
-        while short(t, CELL_KEY, cell) >= 0:
-            cell = (cell + 1) & np.int64(mask)
-        put_long(t, CELL_HASH, cell, np.int64(hash_))
-        put_short(t, CELL_KEY, cell, key)
+        seed = mix(np.uint64(long(t, SLOT_SEED, slot)) ^ np.uint64(space))
+        hash_ = hash_text(_text_of(t, key, tag), tag, seed) if tag >= 0 else hash_word(_word_of(t, key, tag), seed)
+        cell = np.int64(hash_) & mask
+        while long(t, CELLS, cell) != -1:
+            cell = (cell + 1) & mask
+        put_long(t, CELLS, cell, np.int64(hash_ & _UPPER) | key)
         group = short(groups, 0, slot)
         insert(address(t, BLOOM), long(t, BLOOM_AT, group), long(t, BLOOM_AT, group + 1), hash_, bits)
 
 
 @compiled
-def _hash_of(t, key, space, seed):  # type: ignore[no-untyped-def]
-    value, tag = long(t, KEY_VALUE, key), short(t, KEY_TAG, key)
-    if space != GRAM_SPACE and tag == STRING_KEY:
-        start = long(t, TEXT_AT, value)
-        return hash_text(address(t, TEXT) + start, long(t, TEXT_AT, value + 1) - start, seed)
-    return hash_word(tagged(value, tag), seed)
+def _text_of(t, key, length):  # type: ignore[no-untyped-def]
+    place = address(t, KEYS) + 32 * key + 16
+    return place if length <= INLINE else address(t, TEXT) + word_at(place)
+
+
+@compiled
+def _word_of(t, key, tag):  # type: ignore[no-untyped-def]
+    return tagged(long(t, KEYS, 4 * key + 2), tag)
 
 
 @compiled
@@ -63,35 +59,20 @@ def tagged(value, tag):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def find_text(t, mask, owner, hash_, text, length):  # type: ignore[no-untyped-def]
-    """Return the key of the text at an address, or -1."""
+def find(t, mask, owner, tag, hash_, value):  # type: ignore[no-untyped-def]
+    """Return the key of a text at an address, where the tag is its length, or of a number; -1: there is none."""
+    wanted = owner | np.int64(tag) << 32
+    cells, keys = address(t, CELLS), address(t, KEYS)
     cell = np.int64(hash_) & mask
     while True:
-        key = short(t, CELL_KEY, cell)
-        if key < 0:
+        found = word_at(cells + 8 * cell)
+        if found == -1:
             return np.int64(-1)
-        if long(t, CELL_HASH, cell) == np.int64(hash_) and short(t, KEY_OWNER, key) == owner:
-            value = long(t, KEY_VALUE, key)
-            if short(t, KEY_TAG, key) == STRING_KEY:
-                at = long(t, TEXT_AT, value)
-                if long(t, TEXT_AT, value + 1) - at == length and is_same(text, address(t, TEXT) + at, length):
-                    return np.int64(key)
-        cell = (cell + 1) & mask
-
-
-@compiled
-def find_value(t, mask, owner, hash_, value, tag):  # type: ignore[no-untyped-def]
-    """Return the key of a number, a constant or a gram, or -1."""
-    cell = np.int64(hash_) & mask
-    while True:
-        key = short(t, CELL_KEY, cell)
-        if key < 0:
-            return np.int64(-1)
-        if (
-            long(t, CELL_HASH, cell) == np.int64(hash_)
-            and short(t, KEY_OWNER, key) == owner
-            and short(t, KEY_TAG, key) == tag
-            and long(t, KEY_VALUE, key) == value
-        ):
-            return np.int64(key)
+        if (np.uint64(found) ^ hash_) & _UPPER == np.uint64(0):
+            key = found & _LOWER
+            if word_at(keys + 32 * key) == wanted:
+                if tag >= 0 and is_same(value, _text_of(t, key, tag), tag):
+                    return key
+                if tag < 0 and word_at(keys + 32 * key + 16) == value:
+                    return key
         cell = (cell + 1) & mask

@@ -14,6 +14,7 @@ from headrace.matching.index.kernel import (
     CANDIDATES,
     COUNTS,
     EPOCH,
+    LOOKUP_WORDS,
     MASK,
     MATCHES,
     NEXT_ROW,
@@ -41,26 +42,27 @@ _ROOM = 4096
 class _Room:
     """Room for what a walk finds, and its memory of what an event has met already. Belongs to one walk at a time."""
 
-    pairs: list[Numbers]  # rows and members, rows and alternatives
-    seen: list[Numbers]  # forms, grams, keys
+    pairs: list[Numbers]  # matches, candidates
+    seen: list[Numbers]  # forms, grams, keys, look-ups
     epoch: int = 0
 
     def widen(self) -> None:
         """Double the room; what is there stays."""
         for place, array in enumerate(self.pairs):
-            wider = np.empty(2 * len(array), np.int32)
+            wider = np.empty(2 * len(array), np.int64)
             wider[: len(array)] = array
             self.pairs[place] = wider
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Matches as pairs of row and member, candidates as pairs of row and alternative, and the kernel's counts."""
+    """Matches as pairs of row and member, candidates as pairs of row and alternative, and the kernel's counts.
 
-    row: Numbers
-    member: Numbers
-    candidate_row: Numbers
-    candidate_alternative: Numbers
+    A pair is one number, with the row in its upper half: sorted, pairs are ordered by both.
+    """
+
+    matches: Numbers
+    candidates: Numbers
     counts: Numbers
 
 
@@ -89,36 +91,42 @@ class Level:
         first, last = self.tables.group_at[group : group + 2]
         return self.slot_operand[first:last][self.tables.slot_elements[first:last] > 0]
 
+    def rests_of(self, alternatives: Numbers) -> Numbers:
+        """Return the numbers of the rests of alternatives."""
+        return self.tables.alternatives[alternatives, 2]
+
+    def forms_of(self, alternatives: Numbers) -> Numbers:
+        """Return the forms that alternatives belong to."""
+        return self.tables.alternatives[alternatives, 6].astype(np.int64)
+
     def walk(self, extract: Extract, group: int, columns: Numbers) -> Found:
         """Take every row through the group's part of the index; columns are those of the group's slots."""
         room = self._rooms.pop() if self._rooms else self._new_room()
         arrays = self._input(extract, group, columns)
         counts = np.zeros(COUNTS, np.int64)
         counts[EPOCH] = room.epoch
-        counts[MASK] = len(self.tables.cell_key) - 1
+        counts[MASK] = len(self.tables.cells) - 1
         counts[ROWS], counts[WIDTH] = extract.cells.kind.shape
         while True:
-            counts[ROOM], counts[CANDIDATE_ROOM] = len(room.pairs[0]), len(room.pairs[2])
+            counts[ROOM], counts[CANDIDATE_ROOM] = len(room.pairs[0]), len(room.pairs[1])
             there = [addresses(each) for each in (arrays, [*room.pairs, *room.seen])]
             match_rows(*map(_address, (self._addresses, *there)), group, _address(counts))
             if counts[NEXT_ROW] >= counts[ROWS]:
                 break
             room.widen()
-        matches, candidates = counts[MATCHES], counts[CANDIDATES]
-        found = Found(
-            *(array[:matches].copy() for array in room.pairs[:2]),
-            *(array[:candidates].copy() for array in room.pairs[2:]),
-            counts,
-        )
+        found = Found(room.pairs[0][: counts[MATCHES]].copy(), room.pairs[1][: counts[CANDIDATES]].copy(), counts)
         room.epoch = int(counts[EPOCH])
         self._rooms.append(room)
         return found
 
     def _new_room(self) -> _Room:
-        marks, grams = (int(each.max(initial=-1)) + 1 for each in (self.tables.form_mark, self.tables.gram_mark))
+        marks = int(self.tables.alternatives[:, 3].max(initial=-1)) + 1
+        grams = int(self.tables.gram_mark.max(initial=-1)) + 1
         slots = int(np.diff(self.tables.group_at).max(initial=0))
+        lookups = len(self.tables.slot_seed) + len(self.tables.start_length) + len(self.tables.end_length)
+        sizes = marks, grams, slots, lookups * LOOKUP_WORDS
         return _Room(
-            [np.empty(_ROOM, np.int32) for _ in range(4)], [np.zeros(size, np.int64) for size in (marks, grams, slots)]
+            [np.empty(_ROOM, np.int64) for _ in range(2)], [np.zeros(size, np.int64) for size in sizes]
         )
 
     def _input(self, extract: Extract, group: int, columns: Numbers) -> tuple[Numbers, ...]:

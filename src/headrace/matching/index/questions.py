@@ -53,7 +53,8 @@ class Questions:
     slot: Numbers
     key: Numbers  # -1: none
     opposite: Numbers  # the question that this one negates
-    text_length: Numbers  # of a question about a text
+    text_about: npt.NDArray[np.bool_]  # whether it asks for one text at its beginning, end or inside
+    text_length: Numbers
     slots: int
     slot_group: Numbers
     slot_operand: Numbers
@@ -98,6 +99,7 @@ def questions_of(draft: Draft) -> Questions:
         slot=slot,
         key=_keys(draft, check, code, text_length),
         opposite=np.where(opposite, np.searchsorted(numbers, group * checks + negated), -1),
+        text_about=of_text,
         text_length=text_length,
         slots=len(slot_numbers),
         slot_group=slot_numbers // operands,

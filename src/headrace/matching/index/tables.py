@@ -8,6 +8,9 @@
 | list | alternatives to look at when a key is found, a value lies in a range, ...; keys come first |
 | alternative | checks and maybe a rest, of a form |
 | form | a filter in a channel, with the members that have it |
+| mark | a form, or a contained text, that one event may meet twice, for `once per event`; others have -1 |
+
+What is read together lies together: a walk through 100,000 filters waits for memory, not for arithmetic.
 """
 
 from __future__ import annotations
@@ -37,11 +40,8 @@ class Tables(NamedTuple):
     text: Bytes  # every constant text, one after the other
     text_at: Longs  # texts + 1
 
-    cell_hash: Words  # the hash table, open addressing; its size is a power of two
-    cell_key: Shorts  # -1: empty
-    key_owner: Shorts
-    key_tag: Shorts  # as in checks; of a gram, its length
-    key_value: Longs  # a text's number, or bits
+    cells: Longs  # the hash table, open addressing: upper half of the hash and key; -1: empty; size a power of two
+    keys: Longs  # keys x 4: owner and tag, first and last post of its list, and what it is: see `keys`
     bloom: Words  # per group, blocks of eight words
     bloom_at: Longs  # groups + 1, in blocks
     bloom_bits: Shorts  # one number: how many bits a key sets
@@ -72,36 +72,24 @@ class Tables(NamedTuple):
     cuts: Longs  # sorted; numbers of texts in a tree of texts
 
     list_at: Longs  # lists + 1
-    post_slot: Shorts  # within the group: the key of this slot must be `post_key`; -1: no such check
-    post_key: Shorts
-    post_alternative: Shorts
-    post_member: Shorts  # all checks done, and this is the only one who matches; -1: see the alternative
-
-    alternative_at: Longs  # alternatives + 1, into checks
-    check_code: Bytes
-    check_slot: Shorts  # within the group
-    check_value: Shorts  # a key, a set, a text, an interval or a span
+    posts: Shorts  # posts x 4: a slot within the group whose key must be this key (-1: none), alternative, member
+    alternatives: Shorts  # alternatives x 8: first and last check, rest (-1: none), mark, first and last member, form
+    checks: Shorts  # checks x 4: code, slot within the group, and a key, set, interval, span, or a text's place and length
     set_at: Longs
     set_key: Shorts  # sorted within a set
     interval: Longs  # intervals x 4
     span: Longs  # spans x 3: texts or -1, which ends are open
 
-    alternative_form: Shorts
-    alternative_rest: Shorts  # -1: none
     form_at: Longs  # forms + 1, into members
     form_member: Shorts
-    form_mark: Shorts  # a form that may be found twice has a number, for `once per event`; others -1
 
 
 # The places of the tables in an array of their addresses, for kernels.
 (
     TEXT,
     TEXT_AT,
-    CELL_HASH,
-    CELL_KEY,
-    KEY_OWNER,
-    KEY_TAG,
-    KEY_VALUE,
+    CELLS,
+    KEYS,
     BLOOM,
     BLOOM_AT,
     BLOOM_BITS,
@@ -127,23 +115,15 @@ class Tables(NamedTuple):
     TREE_LIST,
     CUTS,
     LIST_AT,
-    POST_SLOT,
-    POST_KEY,
-    POST_ALTERNATIVE,
-    POST_MEMBER,
-    ALTERNATIVE_AT,
-    CHECK_CODE,
-    CHECK_SLOT,
-    CHECK_VALUE,
+    POSTS,
+    ALTERNATIVES,
+    CHECKS,
     SET_AT,
     SET_KEY,
     INTERVAL,
     SPAN,
-    ALTERNATIVE_FORM,
-    ALTERNATIVE_REST,
     FORM_AT,
     FORM_MEMBER,
-    FORM_MARK,
 ) = range(len(Tables._fields))
 
 

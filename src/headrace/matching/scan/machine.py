@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from llvmlite import ir
 from numba import njit, types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -108,6 +109,15 @@ def _leading_zeros(builder: Any, value: Any) -> Any:
     return builder.ctlz(value, ir.Constant(ir.IntType(1), 1))
 
 
+def _prefetch(builder: Any, address: Any) -> Any:
+    number = ir.IntType(32)
+    pointer = builder.inttoptr(address, _BYTE.as_pointer())
+    kind = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), number, number, number])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+    builder.call(function, [pointer, *(ir.Constant(number, each) for each in (0, 3, 1))])
+    return address
+
+
 def _double_bits(builder: Any, value: Any) -> Any:
     return builder.bitcast(value, _WORD)
 
@@ -152,3 +162,6 @@ high_product: Callable[..., Any] = _operation(_high_product, _UNSIGNED, _UNSIGNE
 
 double_bits = _operation(_double_bits, _INT, types.float64)
 """The bits of a double."""
+
+prefetch = _operation(_prefetch, _INT, _INT)
+"""Ask for the cache line at an address; it need not be one that can be read."""
