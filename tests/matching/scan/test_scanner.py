@@ -138,6 +138,7 @@ def test_most_of_what_python_writes_is_not_odd():
         b'"\xe2\x82"',
         rb'"\ud800"',
         rb'["\udc00"]',
+        rb'["\udc00\udc00"]',
         rb'["\ud83d\u0041"]',
         rb'["\x41"]',
         rb'["\u12g4"]',
@@ -218,6 +219,16 @@ def test_elements_grow_and_resume():
     }
     found = assert_as_reference(texts, wanted)
     assert [cells is None for cells in found] == [True, False, False, False, False, False]
+
+
+def test_odd_documents_leave_no_elements():
+    text, starts, ends = laid_out([b'{"a":[1,2,3],}', b'{"a":[4]}'])
+    cells = Cells.empty(2, 1)
+    assert scan(text, starts, ends, np.arange(2), PathTrie.of({("a",): (0, True)}), cells).tolist() == [
+        True,
+        False,
+    ]
+    assert (cells.elements.used, cells.elements.number[0]) == (1, 4)
 
 
 def test_rows_go_where_they_belong_and_forget_what_was_there():
