@@ -138,6 +138,7 @@ def test_most_of_what_python_writes_is_not_odd():
         b'"\xe2\x82"',
         rb'"\ud800"',
         rb'["\udc00"]',
+        rb'["\udc00\udc00"]',
         rb'["\ud83d\u0041"]',
         rb'["\x41"]',
         rb'["\u12g4"]',
@@ -220,6 +221,16 @@ def test_elements_grow_and_resume():
     assert [cells is None for cells in found] == [True, False, False, False, False, False]
 
 
+def test_odd_documents_leave_no_elements():
+    text, starts, ends = laid_out([b'{"a":[1,2,3],}', b'{"a":[4]}'])
+    cells = Cells.empty(2, 1)
+    assert scan(text, starts, ends, np.arange(2), PathTrie.of({("a",): (0, True)}), cells).tolist() == [
+        True,
+        False,
+    ]
+    assert (cells.elements.used, cells.elements.number[0]) == (1, 4)
+
+
 def test_rows_go_where_they_belong_and_forget_what_was_there():
     text, starts, ends = laid_out([b'{"a":[1]}', b'{"a":"x"}', b"{"])
     trie = PathTrie.of({("a",): (1, True)})
@@ -261,13 +272,16 @@ def test_no_documents_and_nothing_wanted():
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forbids a page by the C library of Linux")
-def test_nothing_beyond_the_text_is_read():
+@pytest.mark.parametrize(
+    "keys_of_all", [True, False]
+)  # if they are wanted, what is torn is seen before the walk
+def test_nothing_beyond_the_text_is_read(keys_of_all):
     page = mmap.PAGESIZE
     memory = mmap.mmap(-1, 3 * page)
     whole = np.frombuffer(memory, np.uint8)
     protect = ctypes.CDLL(None, use_errno=True).mprotect
     forbidden = [ctypes.c_void_p(whole.ctypes.data), ctypes.c_void_p(whole.ctypes.data + 2 * page)]
-    wanted = {**WANTED, ("a key of more than thirty-two bytes: 😀",): (11, False)}
+    trie = PathTrie.of({**WANTED, (): (0, keys_of_all), ("b", "a"): (11, False)})
     for each in forbidden:
         assert protect(each, page, 0) == 0
     try:
@@ -290,10 +304,10 @@ def test_nothing_beyond_the_text_is_read():
                 place = whole[2 * page - size : 2 * page]
                 place[:] = np.frombuffer(document[:size], np.uint8)
                 cells = Cells.empty(1, 12)
-                scan(place, np.array([0]), np.array([size]), np.array([0]), PathTrie.of(wanted), cells)
+                scan(place, np.array([0]), np.array([size]), np.array([0]), trie, cells)
                 front = whole[page : page + size]
                 front[:] = np.frombuffer(document[:size], np.uint8)
-                scan(front, np.array([0]), np.array([size]), np.array([0]), PathTrie.of(wanted), cells)
+                scan(front, np.array([0]), np.array([size]), np.array([0]), trie, cells)
     finally:
         for each in forbidden:
             assert protect(each, page, 3) == 0

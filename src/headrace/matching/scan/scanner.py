@@ -55,14 +55,10 @@ def scan(
     state = np.array([0, elements.used], np.int64)  # the next document, elements in use
     seen = np.full(len(trie.nodes), -1, np.int64)
     taken = (
-        *(
-            _frozen(text, np.uint8),
-            _frozen(starts, np.int64),
-            _frozen(ends, np.int64),
-            _frozen(rows, np.int64),
-        ),
+        _frozen(text, np.uint8),
+        *(_frozen(array, np.int64) for array in (starts, ends, rows)),
         *(trie.nodes, trie.slots, trie.keys, cells.kind.shape[1]),
-        *(cells.kind.ravel(), cells.number.ravel(), cells.start.ravel(), cells.length.ravel()),
+        *(array.ravel() for array in (cells.kind, cells.number, cells.start, cells.length)),
     )
     while True:
         room = elements.kind, elements.number, elements.start, elements.length
