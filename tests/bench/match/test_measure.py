@@ -85,7 +85,9 @@ class _Deaf(Matcher):
             super().add(subscription, filter_, scope=scope)
 
 
-@pytest.mark.parametrize(("broken", "told"), [(_Forgetful, "removed still matches"), (_Deaf, "added doesn't match")])
+@pytest.mark.parametrize(
+    ("broken", "told"), [(_Forgetful, "removed still matches"), (_Deaf, "added doesn't match")]
+)
 def test_a_change_that_an_event_does_not_notice_fails_the_measurement(monkeypatch, broken, told):
     monkeypatch.setattr(measure, "Matcher", broken)
     with pytest.raises(HeadraceError, match=told):
