@@ -1,8 +1,8 @@
 import pytest
 
 from headrace.bench.match import child, measure
-from headrace.bench.match.memory import resident
 from headrace.bench.match.measure import Task
+from headrace.bench.match.memory import resident
 from headrace.errors import HeadraceError
 from headrace.matching import Matcher
 
@@ -25,7 +25,7 @@ def task(kind="speed", workload="skew", rules=20, events=30, **more):
 
 
 def test_a_process_of_its_own_has_every_figure():
-    said = []
+    said: list[str] = []
     figures = child.measured_apart(task(), said.append)
     assert list(figures) == SPEED + LATENCIES
     assert said == ["compiling filters", "building", "matching", "one event at a time", "removing and adding"]

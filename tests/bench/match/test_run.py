@@ -64,7 +64,9 @@ def quick(monkeypatch):
         if task.kind == "memory":
             return {"bytes": 1000, "bytes_per_subscription": 10.0}
         rate, quantiles = {"min": 1.0, "median": 2.0, "max": 3.0}, {"p50": 1.0, "p99": 2.0, "p99.9": 3.0}
-        figures = dict.fromkeys(FIGURES - {"workload", "bytes", "bytes_per_subscription"}, 1.0)
+        figures: dict[str, object] = dict.fromkeys(
+            FIGURES - {"workload", "bytes", "bytes_per_subscription"}, 1.0
+        )
         figures |= {name: quantiles for name in figures if name.endswith("_us")}
         figures |= {name: rate for name in figures if name.endswith("per_second")}
         return figures | {"rules": task.rules - bool(task.sayable_by), "events": 2, "counts": [3, 4]}
