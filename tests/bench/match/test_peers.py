@@ -15,7 +15,7 @@ from headrace.bench.match.peers.table import PEERS
 from headrace.bench.match.rules import Written
 from headrace.bench.match.workloads.table import WORKLOADS
 
-SECONDS = 0.05
+SECONDS = 0.3
 PACKAGE = "headrace.bench.match.peers"
 
 
@@ -46,7 +46,7 @@ def test_a_peer_finds_what_headrace_finds(name, workload):
     expected = ours(name, workload)
     assert found.rules == expected["rules"]
     reached = len(found.answer.counts)
-    assert reached > 0
+    assert reached == 25 if name != "google-cel" else reached >= 5
     assert found.answer.counts == expected["counts"][:reached]
     assert sum(expected["counts"]) > 0
 
