@@ -1,8 +1,8 @@
 import pytest
 
 from headrace.bench.match import child, measure
-from headrace.bench.match.memory import resident
 from headrace.bench.match.measure import Task
+from headrace.bench.match.memory import resident
 from headrace.errors import HeadraceError
 from headrace.matching import Matcher
 
@@ -25,7 +25,7 @@ def task(kind="speed", workload="skew", rules=20, events=30, **more):
 
 
 def test_a_process_of_its_own_has_every_figure():
-    said = []
+    said: list[str] = []
     figures = child.measured_apart(task(), said.append)
     assert list(figures) == SPEED + LATENCIES
     assert said == ["compiling filters", "building", "matching", "one event at a time", "removing and adding"]
@@ -85,7 +85,9 @@ class _Deaf(Matcher):
             super().add(subscription, filter_, scope=scope)
 
 
-@pytest.mark.parametrize(("broken", "told"), [(_Forgetful, "removed still matches"), (_Deaf, "added doesn't match")])
+@pytest.mark.parametrize(
+    ("broken", "told"), [(_Forgetful, "removed still matches"), (_Deaf, "added doesn't match")]
+)
 def test_a_change_that_an_event_does_not_notice_fails_the_measurement(monkeypatch, broken, told):
     monkeypatch.setattr(measure, "Matcher", broken)
     with pytest.raises(HeadraceError, match=told):

@@ -97,5 +97,11 @@ def test_a_filter_put_together_equals_the_one_compiled_from_its_cel(name):
 
 
 def _event(data):
-    attributes = {"specversion": "1.0", "id": "1", "source": "/", "type": "t", "datacontenttype": "application/json"}
+    attributes = {
+        "specversion": "1.0",
+        "id": "1",
+        "source": "/",
+        "type": "t",
+        "datacontenttype": "application/json",
+    }
     return Event(attributes, json.dumps(data).encode())

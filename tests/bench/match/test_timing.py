@@ -6,7 +6,7 @@ from headrace.bench.match.timing import Spread, passes, quantiles, spread
 
 
 def test_every_chunk_is_counted_once_and_worked_on_again():
-    worked = []
+    worked: list[list[int]] = []
     done = passes([[1, 2], [3]], lambda chunk: [each * 10 for each in chunk], worked.append, 0.05)
     assert done.counts == [10, 20, 30]
     assert worked[:4] == [[1, 2], [3], [1, 2], [3]]

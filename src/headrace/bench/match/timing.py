@@ -1,9 +1,9 @@
 """Clocks and quantiles: the same law for every engine.
 
 Engines run passes over the same events. The first pass takes as many events as fit in the time; it warms up and
-doesn't count. Each further pass takes these again, as often as fits in a tenth of the time since some clocks tick slowly, and there are
-passes until the time is over. Rates are per second of the process's own processor time, so
-that other work on the machine doesn't count, and per second of the clock on the wall.
+doesn't count. Each further pass takes these again, as often as fits in a tenth of the time since some clocks tick
+slowly, and there are passes until the time is over. Rates are per second of the process's own processor time, so that
+other work on the machine doesn't count, and per second of the clock on the wall.
 """
 
 from __future__ import annotations

@@ -18,6 +18,9 @@ import (
 	"quamina.net/go/quamina/v2"
 )
 
+// firstPass is how many seconds the first pass may take at least: few events compare little.
+const firstPass = 5.0
+
 type answer struct {
 	Version      string    `json:"version"`
 	BuildSeconds float64   `json:"build_seconds"`
@@ -51,7 +54,7 @@ func main() {
 		found, err := matcher.MatchesForEvent(event)
 		check(err)
 		figures.Counts = append(figures.Counts, len(found))
-		if began.passed().wall > seconds {
+		if began.passed().wall > max(seconds, firstPass) {
 			break
 		}
 	}
