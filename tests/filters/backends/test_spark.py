@@ -1,17 +1,22 @@
 """The Spark back end, on real Spark. Filters are asked together, as columns of few jobs: each job has its price."""
 
+from base64 import b64encode
+
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from tests.filters.backends.event_tables import table_of
-from tests.filters.backends.test_arrow import ODD_EVENTS, ODD_FILTERS
+from tests.filters.backends.test_arrow import ATTRIBUTES, ODD_EVENTS, ODD_FILTERS
 from tests.filters.cel_texts import cel_filters, data_events
 from tests.filters.strategies import events, expressions, filters, odd_events
 from tests.filters.test_cases import CASES
 
 from headrace.config import load_config
 from headrace.events.batch import from_batch
+from headrace.events.event import DataKind, Event
 from headrace.filters import Filter, compile_filter
+from headrace.filters.backends.spark_marks import mark_column
+from headrace.filters.ir.expression import clauses_of
 from headrace.pipeline.session import Session
 
 TOGETHER = 25
@@ -59,6 +64,35 @@ TERMS = [
 def test_odd_data(spark):
     compiled = [compile_filter({"cel": text}) for text in [*ODD_FILTERS, *TERMS]]
     assert check(spark, compiled, ODD_EVENTS) > 1000
+
+
+MARKED_DATA = [
+    b'{"a": "xy"}', b'{"a": "\\u0078y"}', b'{"\\u0061": "xy"}', b'{"b": "xy"}', b'{"a": {"b": 1}}', b'{"a": "x\\"y"}', b'{"a": ""}',
+    b'{"a": 5, "b": "xy"}', b"{}", '{"a": "\u00e9"}'.encode(), b'{"a": "\\u00e9"}', b'{"a": "x/y"}', b'{"a": "x\\/y"}', b'{"a": null}',
+]  # fmt: skip
+MARKED_FILTERS = [
+    "data.a == 'xy'", "data.a.startsWith('x')", "data.a.endsWith('y')", "data.a.contains('x')", "data.a.contains('')",
+    "data.a in ['xy', 'z']", "data.a in ['xy', 5]", "data.a != 'xy'", "!data.a.startsWith('x')", "has(data.a.b)", "!has(data.a.b)",
+    "!has(data.a)", "data.a == 'x\"y'", "data.a == '\u00e9'", "data.a == 'x/y'", "data.a == ''", "string(data.a) == '5'", "data.a == null",
+    "data.a == 'xy' || ce.id == '1'", "ce.id == '1' && data.a == 'xy'",
+]  # fmt: skip
+
+
+def test_data_whose_bytes_are_searched(spark):
+    rows = [Event(ATTRIBUTES, data) for data in MARKED_DATA]
+    base64 = ATTRIBUTES | {"specversion": "0.3", "datacontentencoding": "base64"}
+    rows += [Event(base64, b64encode(data), DataKind.TEXT) for data in MARKED_DATA]
+    compiled = [compile_filter({"cel": text}) for text in MARKED_FILTERS]
+    assert check(spark, compiled, rows) > 500
+
+
+def test_bytes_without_the_text_are_not_sent_to_python(spark):
+    table = spark.createDataFrame(
+        pa.Table.from_batches([table_of([Event(ATTRIBUTES, d) for d in MARKED_DATA])])
+    )
+    (clause,) = clauses_of(compile_filter({"cel": "data.a == 'xy'"}).expression)
+    sent = {row.position for row in table.filter(mark_column(clause)).select("position").collect()}
+    assert {0, 1, 2} <= sent < set(range(len(MARKED_DATA)))
 
 
 def drawn(strategy, count):

@@ -25,15 +25,11 @@ from headrace.filters.ir.atoms import (
     Matches,
     MatchesGlob,
     OneOf,
-    Operator,
     StartsWith,
 )
 from headrace.filters.ir.expression import And, Constant, Not, Or, clauses_of
-from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import Path, Text
-from headrace.filters.rewrites.flatten import flatten
-from headrace.filters.rewrites.fold import fold
-from headrace.filters.rewrites.negate import push_negations
+from headrace.filters.rewrites.normalize import normal_form
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -56,11 +52,6 @@ def evaluate(expression: Expression, batch: pa.RecordBatch) -> pa.BooleanArray:
     normal = normal_form(expression)
     paths = frozenset(path_of(clause) for clause in clauses_of(normal) if is_columnar(clause))
     return pa.array(_mask(normal, EventTable.of(batch, paths)), pa.bool_())
-
-
-def normal_form(expression: Expression) -> Expression:
-    """Return the tree in which an unknown clause may be read as false: negations stand only before clauses."""
-    return flatten(push_negations(fold(expression)))
 
 
 def is_columnar(clause: Expression) -> bool:
@@ -99,8 +90,7 @@ def _mask(expression: Expression, table: EventTable) -> Mask:
         case Or(parts):
             return _any(parts, table)
         case _ if is_columnar(expression):
-            clause = _decided(expression)
-            return holds_in(clause, table.column(path_of(clause)))
+            return holds_in(expression, table.column(path_of(expression)))
         case _:
             return _by_row(expression, table)
 
@@ -134,17 +124,6 @@ def _clause_cost(clause: Expression) -> _Cost:
     if not is_columnar(clause):
         return _Cost.ROWS
     return _Cost.DATA if path_of(clause).steps[0] == "data" else _Cost.ATTRIBUTES
-
-
-def _decided(clause: Expression) -> Expression:
-    """Rewrite, in two-valued reading only, a path that stands for its own truth."""
-    match clause:
-        case Path():
-            return Comparison(clause, Operator.EQUAL, Literal(value=True))
-        case Not(Path() as path):
-            return Comparison(path, Operator.EQUAL, Literal(value=False))
-        case _:
-            return clause
 
 
 def _by_row(expression: Expression, table: EventTable) -> Mask:

@@ -10,35 +10,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from headrace.filters.backends.reference import evaluate
-from headrace.filters.ir.atoms import (
-    Comparison,
-    EndsWith,
-    Has,
-    Includes,
-    MatchesGlob,
-    OneOf,
-    Operator,
-    StartsWith,
-)
-from headrace.filters.ir.expression import And, Constant, Not, Or
-from headrace.filters.ir.literals import Literal
+from headrace.filters.ir.atoms import Comparison, EndsWith, Has, Includes, OneOf, Operator, StartsWith
+from headrace.filters.ir.expression import Constant
 from headrace.filters.ir.node import Node
-from headrace.filters.ir.operands import Path, Text
-from headrace.filters.ir.terms import Operation
+from headrace.filters.ir.operands import Text
 from headrace.filters.limits import DEFAULT_LIMITS
 from headrace.filters.rewrites.deduplicate import deduplicate
 from headrace.filters.rewrites.distribute import distribute
-from headrace.filters.rewrites.flatten import flatten
-from headrace.filters.rewrites.fold import fold
-from headrace.filters.rewrites.negate import push_negations
+from headrace.filters.rewrites.normalize import normal_form
 
 if TYPE_CHECKING:
     from headrace.filters.ir.expression import Expression
+    from headrace.filters.ir.operands import Path
     from headrace.filters.variables import Variables
 
 Key: TypeAlias = Has | Comparison | OneOf | Includes | StartsWith | EndsWith
 
-_WILDCARDS = frozenset("*?[")
 _TRUE, _FALSE = Constant(value=True), Constant(value=False)
 
 
@@ -61,39 +48,8 @@ def conjunctions_of(
     expression: Expression, limit: int = DEFAULT_LIMITS.alternatives
 ) -> tuple[Conjunction, ...]:
     """Return the conjunctions, at most `limit` of them: what would need more stays together in a residual."""
-    normal = flatten(_decided(push_negations(fold(expression))))
-    form = distribute(deduplicate(fold(normal)), limit)
+    form = distribute(deduplicate(normal_form(expression)), limit)
     return tuple(dict.fromkeys(_conjunction(each) for each in form.alternatives if _FALSE not in each))
-
-
-def _decided(expression: Expression) -> Expression:  # noqa: PLR0911 -- one per node
-    """Rewrite, in two-valued reading only, what hides conditions: `c ? a : b` and a path that is a boolean."""
-    match expression:
-        case And(parts):
-            return And(tuple(map(_decided, parts)))
-        case Or(parts):
-            return Or(tuple(map(_decided, parts)))
-        case Path():
-            return Comparison(expression, Operator.EQUAL, Literal(value=True))
-        case Not(Path() as path):
-            return Comparison(path, Operator.EQUAL, Literal(value=False))
-        case Operation("?:", (condition, then, otherwise)):
-            return _either(condition, then, otherwise)
-        case Not(Operation("?:", (condition, then, otherwise))):
-            return _either(condition, Not(then), Not(otherwise))
-        case MatchesGlob(operand, pattern) if _is_prefix(pattern):
-            return StartsWith(operand, pattern[:-1])
-        case _:
-            return expression
-
-
-def _either(condition: Expression, then: Expression, otherwise: Expression) -> Expression:
-    chosen = And((condition, then)), And((Not(condition), otherwise))
-    return Or(tuple(_decided(push_negations(each)) for each in chosen))
-
-
-def _is_prefix(glob: str) -> bool:
-    return glob.endswith("*") and _WILDCARDS.isdisjoint(glob[:-1])
 
 
 def _conjunction(alternative: tuple[Expression, ...]) -> Conjunction:
