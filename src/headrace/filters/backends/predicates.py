@@ -31,6 +31,7 @@ from headrace.filters.rewrites.distribute import distribute
 from headrace.filters.rewrites.flatten import flatten
 from headrace.filters.rewrites.fold import fold
 from headrace.filters.rewrites.negate import push_negations
+from headrace.filters.values.patterns import is_prefix
 
 if TYPE_CHECKING:
     from headrace.filters.ir.expression import Expression
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 Key: TypeAlias = Has | Comparison | OneOf | Includes | StartsWith | EndsWith
 
-_WILDCARDS = frozenset("*?[")
 _TRUE, _FALSE = Constant(value=True), Constant(value=False)
 
 
@@ -81,7 +81,7 @@ def _decided(expression: Expression) -> Expression:  # noqa: PLR0911 -- one per 
             return _either(condition, then, otherwise)
         case Not(Operation("?:", (condition, then, otherwise))):
             return _either(condition, Not(then), Not(otherwise))
-        case MatchesGlob(operand, pattern) if _is_prefix(pattern):
+        case MatchesGlob(operand, pattern) if is_prefix(pattern):
             return StartsWith(operand, pattern[:-1])
         case _:
             return expression
@@ -90,10 +90,6 @@ def _decided(expression: Expression) -> Expression:  # noqa: PLR0911 -- one per 
 def _either(condition: Expression, then: Expression, otherwise: Expression) -> Expression:
     chosen = And((condition, then)), And((Not(condition), otherwise))
     return Or(tuple(_decided(push_negations(each)) for each in chosen))
-
-
-def _is_prefix(glob: str) -> bool:
-    return glob.endswith("*") and _WILDCARDS.isdisjoint(glob[:-1])
 
 
 def _conjunction(alternative: tuple[Expression, ...]) -> Conjunction:

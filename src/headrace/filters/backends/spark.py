@@ -33,6 +33,7 @@ from headrace.filters.backends.arrow_table import OFFICIAL
 from headrace.filters.ir.atoms import Comparison, Contains, EndsWith, Has, OneOf, Operator, StartsWith
 from headrace.filters.ir.expression import And, Constant, Not, Or, nodes_of
 from headrace.filters.ir.operands import Path, Text
+from headrace.filters.values.budget import LONGEST_SCANNED
 from headrace.filters.values.kinds import INT64
 from headrace.filters.values.texts import write_double
 
@@ -151,12 +152,21 @@ def _of_string_column(clause: Expression, strings: Column) -> Column:
             return strings.isNotNull()
         case Not(Has()):
             return strings.isNull()
+        case Contains() | Not(Contains()):
+            return _contains(clause, strings)
         case Not(part):
             truth = _of_string(part, strings)
             return F.lit(_FALSE) if truth is None else strings.isNotNull() & ~truth
         case _:
             truth = _of_string(clause, strings)
             return F.lit(_FALSE) if truth is None else strings.isNotNull() & truth
+
+
+def _contains(clause: Expression, strings: Column) -> Column:
+    """Of long texts it is unknown: neither this nor its negation is true."""
+    atom, negated = (clause.part, True) if isinstance(clause, Not) else (clause, False)
+    truth = _of_string(atom, strings)
+    return F.lit(_FALSE) if truth is None else _two_valued(truth, negated)
 
 
 def _of_string(atom: Expression, strings: Column) -> Column | None:  # noqa: PLR0911 -- one per node
@@ -174,7 +184,7 @@ def _of_string(atom: Expression, strings: Column) -> Column | None:  # noqa: PLR
         case EndsWith(_, suffix):
             return strings.endswith(_text(suffix))
         case Contains(_, text):
-            return strings.contains(_text(text))
+            return F.when(F.length(strings) <= LONGEST_SCANNED, strings.contains(_text(text)))
         case Comparison() | Path():
             return None
         case _:
