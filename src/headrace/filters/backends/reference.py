@@ -172,7 +172,8 @@ def _operation(term: Operation, scope: Scope) -> Any:
     values = [_value(operand, scope) for operand in term.operands]
     if len(values) == 1:
         return negate(values[0])
-    return _BINARY[term.operator](*values, scope)
+    left, right = values
+    return _BINARY[term.operator](left, right, scope)
 
 
 def _call(function: str, arguments: Sequence[Any], scope: Scope) -> Any:

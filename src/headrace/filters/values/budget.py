@@ -22,8 +22,9 @@ from headrace.filters.ir.atoms import (
     StartsWith,
 )
 from headrace.filters.ir.expression import nodes_of
+from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import Path, Text
-from headrace.filters.ir.terms import Macro
+from headrace.filters.ir.terms import Call, Macro
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.kinds import Kind, kind_of
 from headrace.filters.values.patterns import is_prefix, size_of, translate
@@ -36,20 +37,23 @@ if TYPE_CHECKING:
 LOOPS = 10_000
 """How often the macros of a clause may loop on one event: as often as those of Google's evaluator."""
 
-STEPS = 2_500
-"""What a clause may cost that has no macro."""
+STEPS = 2_000
+"""What a clause may cost that has no macro; several times as much where its patterns are large."""
 
-LOOPING_STEPS = 40_000
-"""What a clause with macros may cost: as much as 9,999 loops that compare an element with a constant."""
+LOOPING_STEPS = 20_000
+"""What a clause with macros may cost: as much as 5,000 rounds that compare an element with a constant."""
 
-_SCANNED = 64
-LONGEST_SCANNED = STEPS * _SCANNED
+SCANNED = 64
+"""Characters of a text that are searched in one step."""
+
+LONGEST_SCANNED = STEPS * SCANNED
 """The characters of a text that `contains` may search; of a longer one it is unknown."""
 
 _COPIED = 256
 _CONVERTED = 4
 _ELEMENTS = 16
-_MATCHED = 100
+_MATCHED = 50
+_PATTERN = 250
 _CONVERSION = 4
 _ZONE = 100
 _PATH = 4
@@ -76,7 +80,7 @@ class Budget:
         """Count the cost of what is about to be done, or raise `BudgetSpent`."""
         self.spent += steps
         if self.spent > self.most:
-            self.most = LOOPING_STEPS if _loops(self.clause) else STEPS
+            self.most = _allowance(self.clause)
             if self.spent > self.most:
                 raise BudgetSpent(f"it costs more than the budget of {self.most} steps")
 
@@ -88,8 +92,25 @@ class Budget:
         self.spend(weight)
 
 
-def _loops(clause: Expression) -> bool:
-    return any(isinstance(node, Macro) for node in nodes_of(clause))
+def _allowance(clause: Expression) -> int:
+    if any(isinstance(node, Macro) for node in nodes_of(clause)):
+        return LOOPING_STEPS
+    return STEPS * scans_in(clause)
+
+
+def scans_in(clause: Expression) -> int:
+    """Return the number of scans that a clause counts as: one, and more for large patterns."""
+    return 1 + sum(_size_of_pattern(node) // _PATTERN for node in nodes_of(clause))
+
+
+def _size_of_pattern(node: Expression) -> int:
+    match node:
+        case Matches(_, pattern) | Call("matches", (_, Literal(str() as pattern))):
+            return size_of(pattern)
+        case MatchesGlob(_, glob) | Call("match", (_, Literal(str() as glob))):
+            return 0 if is_prefix(glob) else size_of(translate(glob))
+        case _:
+            return 0
 
 
 def weight_of(macro: Macro) -> int:
@@ -136,7 +157,7 @@ def cost_of_elements(elements: Any) -> int:
 def cost_of_equality(left: Any, right: Any) -> int:
     """Return what it costs to compare two values of one type, apart from what is inside their elements."""
     if isinstance(left, str | bytes):
-        return _parts(len(left), _COPIED) if len(left) == len(right) else 0
+        return len(left) // _COPIED if len(left) == len(right) else 0
     if isinstance(left, list | tuple):
         return len(left) if len(left) == len(right) else 0
     if kind_of(left) is Kind.MAP:
@@ -170,7 +191,7 @@ def _cost_of_time(*arguments: Any) -> int:
 
 def _cost_of_contains(text: Any, other: Any) -> int:
     # Looking for a long text in a short one costs as well: what it looks for is prepared.
-    return _parts(max(len(text), len(other)), _SCANNED) if _are_texts(text, other) else 0
+    return _parts(max(len(text), len(other)), SCANNED) if _are_texts(text, other) else 0
 
 
 def _cost_of_beginning(text: Any, other: Any) -> int:
@@ -202,7 +223,7 @@ _CALLS: Mapping[str, Callable[..., int]] = {
     "matches": _cost_of_matches,
     "match": _cost_of_match,
     **dict.fromkeys(("int", "uint", "double", "timestamp"), _per(_CONVERTED)),
-    **dict.fromkeys(("string", "bytes"), _per(_SCANNED)),
+    **dict.fromkeys(("string", "bytes"), _per(_ELEMENTS)),
     "duration": lambda value: _CONVERSION + (2 * len(value) if isinstance(value, str) else 0),
     **dict.fromkeys(("size", "type", "dyn", "bool"), lambda _: 0),
 }
