@@ -87,7 +87,7 @@ def test_prefixes_suffixes_and_equality_cost_nothing():
 
 
 @given(st.integers(0, 60), st.integers(0, 60))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_the_order_of_clauses_changes_nothing(many, few):
     data = {"l": [0] * many * 100, "m": [0] * few * 100, "s": "a" * many * few * 100}
     clauses = ["data.l.exists(x, x == 1)", "data.m.exists(x, x == 1)", "data.s.contains('b')"]
