@@ -39,7 +39,7 @@ FAMILIES = [
     Family("data.s.match('*a?????????')", {"s": "ab" * 20}, {"s": LONG}),
     Family("data.s.matches('^a')", {"s": "a" * 100}, {"s": LONG}),
     Family("'x' in data.l", {"l": ["y"] * 1000 + ["x"]}, {"l": ["y"] * 40_000 + ["x"]}),
-    Family("7 in data.l", {"l": [1.5] * 20_000 + [7.0]}, {"l": [1] * 40_000 + [7]}),
+    Family("7 in data.l", {"l": [1.5] * 15_999 + [7.0]}, {"l": [1] * 16_000 + [7]}),
     # Two values of the event.
     Family("data.a == data.b", equal_lists(STEPS), equal_lists(STEPS + 1)),
     Family("data.a == data.b", equal_maps(STEPS // 2), equal_maps(STEPS // 2 + 1)),

@@ -52,6 +52,7 @@ LONGEST_SCANNED = STEPS * SCANNED
 _COPIED = 256
 _CONVERTED = 4
 _ELEMENTS = 16
+_SOUGHT = 8
 _MATCHED = 50
 _PATTERN = 250
 _CONVERSION = 4
@@ -146,7 +147,7 @@ def cost_of_sum(left: Any, right: Any) -> int:
 def cost_of_search(value: Any, elements: Any) -> int:
     """Return what it costs to look for a scalar in a list; elements as long as a text are read to their ends."""
     length = len(value) if isinstance(value, str) else 0
-    return _parts(len(elements) * (_COPIED // _ELEMENTS + length), _COPIED)
+    return _parts(len(elements) * (_COPIED // _SOUGHT + length), _COPIED)
 
 
 def cost_of_elements(elements: Any) -> int:
