@@ -34,7 +34,7 @@ def test_the_filters_of_a_dialect_differ_and_say_yes_and_no(dialect):
 def test_there_are_figures_for_every_dialect_and_back_end():
     result = CliRunner().invoke(main, ["bench", "filters", "--filters", "10", "--events", "20", "--json"])
     assert result.exit_code == 0, result.output
-    rows = json.loads(result.stdout)
+    rows = json.loads(result.stdout)["dialects"]
     assert [row["dialect"] for row in rows] == list(DIALECTS)
     for row in rows:
         assert list(row) == FIGURES

@@ -23,13 +23,19 @@ class Case:
     match: tuple[dict[str, Any], ...] = ()
     drop: tuple[dict[str, Any], ...] = ()
     unknown: tuple[dict[str, Any], ...] = ()
+    above: tuple[dict[str, Any], ...] = ()
 
     def events(self) -> list[tuple[Event | Recorded, bool]]:
         return [
             (event_of(each), expected)
-            for expected, events in ((True, self.match), (False, self.drop), (False, self.unknown))
+            for expected, events in (
+                (True, self.match), (False, self.drop), (False, self.unknown), (False, self.above),
+            )
             for each in events
-        ]
+        ]  # fmt: skip
+
+    def events_within_budget(self) -> list[tuple[Event | Recorded, bool]]:
+        return self.events()[: -len(self.above) or None]
 
 
 def event_of(table: dict[str, Any]) -> Event | Recorded:
@@ -73,7 +79,7 @@ def test_explanation_has_the_value_of_the_filter(case):
 @every_case
 def test_unknown_is_neither_true_nor_false(case):
     compiled = compile_filter(case.filter)
-    for table in case.unknown:
+    for table in (*case.unknown, *case.above):
         assert compiled.explain(event_of(table)).value is UNKNOWN, table
 
 

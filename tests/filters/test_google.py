@@ -30,7 +30,7 @@ def compiled_or_dropped(text):
 @every_case
 def test_cases(case):
     compiled = compile_filter(case.filter)
-    for event, expected in case.events():
+    for event, expected in case.events_within_budget():
         variables = variables_of(event)
         truth = google.evaluate(compiled.cel, variables)
         assert truth is evaluate(compiled.expression, variables), event
@@ -307,7 +307,7 @@ def test_constant_expressions(text):
 
 
 @pytest.mark.parametrize("size", [9998, 9999, 10_000, 10_001])
-@pytest.mark.parametrize("text", ["data.all(i, true)", "data.exists(i, i == 0)", "data.exists(i, i < 0)"])
+@pytest.mark.parametrize("text", ["data.all(i, true)", "data.exists(i, i == 0)", "data.exists(i, false)"])
 def test_the_budget_of_a_macro(text, size):
     variables = {"data": list(range(size))}
     ours = evaluate(compile_filter({"cel": text}).expression, variables)
@@ -315,6 +315,13 @@ def test_the_budget_of_a_macro(text, size):
         assert google.evaluate(text, variables) is ours
     except google.GaveUp:
         assert ours not in (True, False)
+
+
+def test_bodies_that_cost_more_are_unknown_earlier():
+    """The one place where Google's evaluator, which counts loops but not what happens in them, says more."""
+    text, variables = "data.exists(i, i < 0)", {"data": list(range(5001))}
+    assert google.evaluate(text, variables) is False
+    assert evaluate(compile_filter({"cel": text}).expression, variables) not in (True, False)
 
 
 def test_the_budget_counts_the_macros_inside():

@@ -76,7 +76,9 @@ def is_cel(text):
 
 
 @settings(max_examples=400, suppress_health_check=list(HealthCheck), deadline=None)
-@given(st.lists(cel_texts.filter(is_cel), min_size=1, max_size=8), st.lists(data_events, min_size=1, max_size=4))
+@given(
+    st.lists(cel_texts.filter(is_cel), min_size=1, max_size=8), st.lists(data_events, min_size=1, max_size=4)
+)
 def test_generated_cel(texts, events):
     assert_equal_to_reference([compile_filter({"cel": text}) for text in texts], events)
 
@@ -85,8 +87,35 @@ NUMBERS = [
     0, 1, -1, 2, 5, 2**31, 2**53 - 1, 2**53, 2**53 + 1, -(2**53), -(2**53) - 1, 2**62, 2**63 - 1, -(2**63), 0.0, -0.0,
     0.5, 1.0, 1.5, -1.5, 2.0**53, 2.0**53 + 2, 2.0**63, -(2.0**63), 2.0**64, 1e300, -1e300, 5e-324,
 ]  # fmt: skip
-DATA_NUMBERS = [*map(json.dumps, NUMBERS), "1e400", "-1e400", "9223372036854775808", "-9223372036854775809", "123456789012345678901234567890"]
-TEXTS = ["", "a", "aa", "ab", "abc", "b", "ba", "é", "éa", "a\"b", "\\", "a\nb", "😀", "ÿ", "z", "abcdefghij", "cdefg", "5", "true"]
+DATA_NUMBERS = [
+    *map(json.dumps, NUMBERS),
+    "1e400",
+    "-1e400",
+    "9223372036854775808",
+    "-9223372036854775809",
+    "123456789012345678901234567890",
+]
+TEXTS = [
+    "",
+    "a",
+    "aa",
+    "ab",
+    "abc",
+    "b",
+    "ba",
+    "é",
+    "éa",
+    'a"b',
+    "\\",
+    "a\nb",
+    "😀",
+    "ÿ",
+    "z",
+    "abcdefghij",
+    "cdefg",
+    "5",
+    "true",
+]
 
 
 def numeric_checks(path):
@@ -139,7 +168,13 @@ def test_every_check_alone_and_negated_on_every_value(checks):
 def test_checks_joined_at_random():
     random_ = random.Random(5)
     path = Path(("data", "v"))
-    pool = [*numeric_checks(path), *text_checks(path), *text_checks(Text(path)), atoms.Has(path), atoms.Has(Path(("data", "w")))]
+    pool = [
+        *numeric_checks(path),
+        *text_checks(path),
+        *text_checks(Text(path)),
+        atoms.Has(path),
+        atoms.Has(Path(("data", "w"))),
+    ]
     pool += [Not(each) for each in pool]
 
     def tree(depth):
@@ -153,7 +188,10 @@ def test_checks_joined_at_random():
 
 def test_recorded_events_know_their_channel():
     rows = table_of([data_event(5)])
-    filters = [compile_filter({"cel": text}) for text in ('tenant == "a"', 'collection == "b"', "publishTime > 0", 'tenant == "b"')]
+    filters = [
+        compile_filter({"cel": text})
+        for text in ('tenant == "a"', 'collection == "b"', "publishTime > 0", 'tenant == "b"')
+    ]
     matcher = Matcher()
     matcher.add_many((str(number), each) for number, each in enumerate(filters))
     assert matcher.match_batch(rows) == [["0", "1", "2"]]

@@ -9,7 +9,7 @@ import click
 import msgspec
 from rich.console import Console
 
-from headrace.bench import filters, ingress, pipeline
+from headrace.bench import filters, ingress, pipeline, worst_filters
 from headrace.bench.figures import show
 from headrace.bench.match import plot
 from headrace.bench.match.report import print_report
@@ -47,6 +47,7 @@ def bench_filters(count: int, events: int, seed: int, as_json: bool) -> None:
     """How many filters compile per second of a processor, and on how many events each back end evaluates one.
 
     Google's evaluator of CEL gets the same filters and events. Fails if two back ends disagree on the matches.
+    Then what the most expensive filters that are accepted cost one event.
 
     \b
     Example:
@@ -54,10 +55,13 @@ def bench_filters(count: int, events: int, seed: int, as_json: bool) -> None:
     """
     with Console(stderr=True).status("starting") as status:
         rows = filters.run(filters.FiltersPlan(count, events, seed), status.update)
+        status.update("measuring the worst filters")
+        worst = worst_filters.run()
     if as_json:
-        click.echo(msgspec.json.encode(rows))
+        click.echo(msgspec.json.encode({"dialects": rows, "worst": worst}))
     else:
         show("Filters: per second of one processor", rows)
+        show("The worst filters at the limits: one filter on one event", worst)
 
 
 @bench.command("ingress")

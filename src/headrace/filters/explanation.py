@@ -13,6 +13,7 @@ from headrace.filters.ir.opaque import Opaque
 from headrace.filters.ir.operands import Path, Text
 from headrace.filters.ir.terms import Macro
 from headrace.filters.truth import UNKNOWN, Truth, conjunction, disjunction, negation
+from headrace.filters.values.budget import OverBudget
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.kinds import Kind, kind_of, named
 from headrace.filters.variables import attributes_of
@@ -93,7 +94,9 @@ def _reason(clause: Clause, truth: Truth, variables: Variables) -> str:
     """Say what stands at every path of the clause, or why it is unknown where that says nothing."""
     paths = list(dict.fromkeys(_paths_of(clause)))
     reasons = [_described(path, variables) for path in paths]
-    if truth is UNKNOWN and (not paths or len(paths) > 1 or isinstance(clause, Macro)):
+    if truth is UNKNOWN and (
+        not paths or len(paths) > 1 or isinstance(clause, Macro) or _is_over_budget(clause, variables)
+    ):
         reasons.append(_fault_of(clause, variables))
     return "; ".join(dict.fromkeys(filter(None, reasons)))
 
@@ -110,6 +113,14 @@ def _fault_of(clause: Clause, variables: Variables) -> str:
         return f"it is {_shown(value_of(clause, variables))}, not a bool"
     except Fault as fault:
         return fault.reason
+
+
+def _is_over_budget(clause: Clause, variables: Variables) -> bool:
+    try:
+        value_of(clause, variables)
+    except Fault as fault:
+        return isinstance(fault, OverBudget)
+    return False
 
 
 def _paths_of(clause: Clause) -> Iterator[Path]:

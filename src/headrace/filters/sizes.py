@@ -12,6 +12,7 @@ from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.opaque import Opaque
 from headrace.filters.ir.operands import Path, Text
 from headrace.filters.ir.terms import HasKey, Local, Macro, Select, TypeName
+from headrace.filters.scans import count_scans
 from headrace.filters.syntax.parser import is_readable
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def check_size(expression: Expression, limits: Limits) -> None:
     """Refuse a tree above any limit, with the limit's name. Its CEL text has to be one that can be read."""
     nodes = list(nodes_of(expression))
     _check_count("atoms", "comparisons", sum(not isinstance(node, _FREE) for node in nodes), limits.atoms)
+    _check_count("scans", "searches and comparisons of values", count_scans(expression), limits.scans)
     macros = [node for node in nodes if isinstance(node, Macro)]
     _check_count("macros", "macros", len(macros), limits.macros)
     for macro in macros:

@@ -22,6 +22,7 @@ import msgspec
 from headrace.events.batch import Recorded
 from headrace.events.json_data import bytes_meant
 from headrace.events.media_types import is_json
+from headrace.filters.values.documents import in_64_bits, read_json
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.times import read_timestamp
 
@@ -32,7 +33,6 @@ Variables: TypeAlias = "Mapping[str, object]"
 
 NAMES = ("ce", "data", "collection", "tenant", "publishTime", "eventTime")
 
-_read_json = msgspec.json.Decoder().decode
 _MISSING = object()
 _DEEPEST = 100
 
@@ -56,7 +56,7 @@ class EventVariables(Mapping[str, Any]):
     def __init__(self, event: Event | Recorded) -> None:
         self._recorded = event if isinstance(event, Recorded) else None
         self._event = event.event if isinstance(event, Recorded) else event
-        self._bound: dict[str, Any] = {"ce": self._event.attributes}
+        self._bound: dict[str, Any] = {"ce": _attributes(self._event)}
 
     def __getitem__(self, name: str) -> Any:
         value = self._value(name)
@@ -80,6 +80,14 @@ class EventVariables(Mapping[str, Any]):
         return self._bound[name]
 
 
+def _attributes(event: Event) -> Mapping[str, Any]:
+    # Only extensions of CloudEvents 0.3 hold other values.
+    if all(type(value) is str for value in event.attributes.values()):
+        return event.attributes
+    plain: Mapping[str, Any] = in_64_bits(event.attributes)
+    return plain
+
+
 def _data(event: Event, _: Recorded | None) -> Any:
     if event.data is None or not _is_json(event):
         return _MISSING
@@ -101,12 +109,12 @@ def _is_json(event: Event) -> bool:
 
 def _parse(data: bytes) -> Any:
     try:
-        return _read_json(data)
+        return read_json(data)
     except msgspec.ValidationError:
         # A number beyond the doubles is JSON all the same: CEL reads it as infinite.
         value = json.loads(data.decode(), parse_constant=_refuse)
         msgspec.json.encode(value)
-        return value
+        return in_64_bits(value)
 
 
 def _is_too_deep(value: Any) -> bool:

@@ -59,7 +59,7 @@ class CheckTable:
 
     def append(self, code: int, operand: int, low: int, high: int = 0, *doubles: int) -> int:
         """Add a check and return its number."""
-        low_double, high_double = doubles if doubles else (0, 0)
+        low_double, high_double = doubles or (0, 0)
         self.code.append(code)
         self.operand.append(operand)
         self.low.append(low)
@@ -117,7 +117,9 @@ class Catalogue:
         for alternative, checks in zip(alternatives, numbered, strict=True):
             self.alternative_checks.extend(checks)
             self.alternative_ends.append(len(self.alternative_checks))
-            self.alternative_rest.append(-1 if alternative.rest is None else _number(alternative.rest, self._rests, self.rests))
+            self.alternative_rest.append(
+                -1 if alternative.rest is None else _number(alternative.rest, self._rests, self.rests)
+            )
         self.form_channel.append(channel)
         self.form_ends.append(len(self.alternative_rest))
         return len(self.form_channel) - 1
@@ -150,7 +152,9 @@ class Catalogue:
                 ends = (-1 if end is None else self._text(end) for end in (least, most))
                 return self.checks.append(check.code, operand, *ends, open_, 0)
             case str() as pattern:
-                return self.checks.append(check.code, operand, _number(pattern, self._patterns, self.patterns))
+                return self.checks.append(
+                    check.code, operand, _number(pattern, self._patterns, self.patterns)
+                )
             case None:
                 return self.checks.append(check.code, operand, 0)
 

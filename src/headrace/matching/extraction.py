@@ -17,7 +17,6 @@ from headrace.events.batch import Recorded, from_batch
 from headrace.events.event import DataKind
 from headrace.events.json_data import bytes_meant
 from headrace.events.media_types import is_json
-from headrace.filters.ir.operands import Path
 from headrace.filters.values.conversions import to_string
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.kinds import Kind, kind_of
@@ -61,7 +60,9 @@ class Extract:
             extract._read_strings(column, batch[name], ABSENT)
         for column, name in fields.others:
             extract._read_variable(column, name, batch)
-        untold = extract._read_extensions(batch) if fields.extensions or fields.below else np.empty(0, np.int64)
+        untold = (
+            extract._read_extensions(batch) if fields.extensions or fields.below else np.empty(0, np.int64)
+        )
         extract._read_slowly(batch, odd, untold)
         extract._write_texts()
         return extract
@@ -101,10 +102,14 @@ class Extract:
         offsets, values = _layout(batch["data"])
         start = self._append(values)
         readable = _is_readable(batch)
-        texts = pc.fill_null(pc.equal(batch["data_kind"], int(DataKind.TEXT)), False).to_numpy(zero_copy_only=False)
+        texts = pc.fill_null(pc.equal(batch["data_kind"], int(DataKind.TEXT)), False).to_numpy(
+            zero_copy_only=False
+        )
         rows = np.flatnonzero(readable & ~texts)
         assert self.fields.trie is not None  # noqa: S101 -- asked for only then
-        odd = scan(values, offsets[rows] + start, offsets[rows + 1] + start, rows, self.fields.trie, self.cells)
+        odd = scan(
+            values, offsets[rows] + start, offsets[rows + 1] + start, rows, self.fields.trie, self.cells
+        )
         return np.union1d(rows[odd], np.flatnonzero(readable & texts))
 
     def _read_strings(self, column: int, array: pa.Array, missing: int) -> None:
@@ -222,7 +227,9 @@ class Extract:
         while elements.capacity < first + len(inside):
             elements.grow()
         for place, each in enumerate(inside, first):
-            elements.kind[place], elements.number[place], elements.start[place], elements.length[place] = self._cell(each)
+            elements.kind[place], elements.number[place], elements.start[place], elements.length[place] = (
+                self._cell(each)
+            )
         elements.used += len(inside)
         return first, len(inside)
 

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from headrace.filters.ir.operands import Operand
 
 _OFFICIAL = frozenset(
-    name for name in SCHEMA.names[SCHEMA.get_field_index("specversion") :] if SCHEMA.field(name).type == "string"
+    name
+    for name in SCHEMA.names[SCHEMA.get_field_index("specversion") :]
+    if SCHEMA.field(name).type == "string"
 )
 CONTEXT = {"tenant": "namespace", "collection": "channel"}
 
@@ -55,17 +57,25 @@ class Fields:
         paths = [(column, path) for path, column in columns.items() if isinstance(path, Path)]
         data = [(column, path) for column, path in paths if path.steps[0] == "data"]
         wanted = {path.steps[1:]: (column, path in with_elements) for column, path in data}
-        attributes = [(column, path) for column, path in paths if path.steps[0] == "ce" and len(path.steps) == 2]
+        attributes = [
+            (column, path) for column, path in paths if path.steps[0] == "ce" and len(path.steps) == 2
+        ]
         return cls(
             operands=tuple(columns),
             trie=PathTrie.of(wanted) if wanted else None,
             data=tuple(data),
-            strings=tuple((column, path.steps[1]) for column, path in attributes if path.steps[1] in _OFFICIAL)
-            + tuple((column, CONTEXT[path.steps[0]]) for column, path in paths if path.steps in _CONTEXT_PATHS),
+            strings=tuple(
+                (column, path.steps[1]) for column, path in attributes if path.steps[1] in _OFFICIAL
+            )
+            + tuple(
+                (column, CONTEXT[path.steps[0]]) for column, path in paths if path.steps in _CONTEXT_PATHS
+            ),
             extensions=tuple(
                 (column, path.steps[1]) for column, path in attributes if path.steps[1] not in _OFFICIAL
             ),
-            below=tuple((column, path) for column, path in paths if path.steps[0] == "ce" and len(path.steps) > 2),
+            below=tuple(
+                (column, path) for column, path in paths if path.steps[0] == "ce" and len(path.steps) > 2
+            ),
             others=tuple((column, path.steps[0]) for column, path in paths if path.steps in _TIMES),
             texts=tuple((columns[each.path], columns[each]) for each in columns if isinstance(each, Text)),
         )

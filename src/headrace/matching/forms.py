@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.filters.backends.predicates import conjunctions_of
-from headrace.filters.ir.atoms import Comparison, Contains, EndsWith, Has, Includes, MatchesGlob, OneOf, StartsWith
+from headrace.filters.ir.atoms import (
+    Comparison,
+    Contains,
+    EndsWith,
+    Has,
+    Includes,
+    MatchesGlob,
+    OneOf,
+    StartsWith,
+)
 from headrace.filters.ir.expression import And, all_of
 from headrace.filters.ir.operands import Text
 from headrace.filters.values.patterns import pieces_of
@@ -92,7 +101,9 @@ def _intersection(one: object, other: object) -> Interval | Span:
         return one.intersection(other)
     assert isinstance(one, Span)  # noqa: S101 -- checks of one code have payloads of one type
     assert isinstance(other, Span)  # noqa: S101
-    least, open_below = max(_below(one), _below(other), key=lambda end: (end[0] is not None, end[0] or b"", end[1]))
+    least, open_below = max(
+        _below(one), _below(other), key=lambda end: (end[0] is not None, end[0] or b"", end[1])
+    )
     # Above, an open end is the narrower one too; no end at all is the widest.
     ends = [end for end in (_above(one), _above(other)) if end[0] is not None]
     most, open_above = min(ends, key=lambda end: (end[0], not end[1])) if ends else (None, 0)

@@ -30,7 +30,9 @@ def level_of_draft(drafted: Draft, catalogue: Catalogue, seed: int, bloom: Bloom
         by_slot.setdefault(slot, []).append((catalogue.patterns[pattern], list_))
     return Level(
         tables=tables,
-        groups={catalogue.channels[channel]: group for group, channel in enumerate(questions.groups.tolist())},
+        groups={
+            catalogue.channels[channel]: group for group, channel in enumerate(questions.groups.tolist())
+        },
         slot_operand=questions.slot_operand,
         patterns={slot: PatternSet(each) for slot, each in by_slot.items()},
         members=len(drafted.members),

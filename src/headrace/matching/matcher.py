@@ -13,7 +13,6 @@ import pyarrow as pa
 from headrace.errors import NotFound
 from headrace.events.batch import Recorded
 from headrace.matching.catalogue import Catalogue
-from headrace.matching.extraction import Extract
 from headrace.matching.fields import Fields
 from headrace.matching.index.draft import draft
 from headrace.matching.index.ragged import places
@@ -200,7 +199,9 @@ class Matcher:
         numbers = np.unique(np.concatenate([np.empty(0, np.int64), *(lv.operands_of(g) for lv, g in groups)]))
         operands = [self._catalogue.operands[number] for number in numbers.tolist()]
         with_elements = frozenset(
-            self._catalogue.operands[number] for lv, g in groups for number in lv.operands_with_elements(g).tolist()
+            self._catalogue.operands[number]
+            for lv, g in groups
+            for number in lv.operands_with_elements(g).tolist()
         )
         steps = [(lv, g, np.searchsorted(numbers, lv.operands_of(g)).astype(np.int64)) for lv, g in groups]
         return _Plan(layers, Fields.of(operands, with_elements), tuple(steps))

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[Any]
 
 
-def settle(run: Run, rows: Numbers, rests: Numbers, expressions: Sequence[Expression]) -> npt.NDArray[np.bool_]:
+def settle(
+    run: Run, rows: Numbers, rests: Numbers, expressions: Sequence[Expression]
+) -> npt.NDArray[np.bool_]:
     """Say for pairs of row and rest whether the rest holds there."""
     pairs, which = np.unique(np.stack((rows, rests), axis=1), axis=0, return_inverse=True)
     asked, first = np.unique(pairs[:, 0], return_index=True)

@@ -41,7 +41,9 @@ class Run:
         """The rows' positions in the log."""
         if isinstance(self.events, pa.RecordBatch):
             return self.events["position"].to_numpy()
-        return np.array([e.position if isinstance(e, Recorded) else NO_POSITION for e in self.events], np.int64)
+        return np.array(
+            [e.position if isinstance(e, Recorded) else NO_POSITION for e in self.events], np.int64
+        )
 
     def extract(self, fields: Fields) -> Extract:
         """Read the fields of all rows."""

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.filters.backends.event_tables import table_of
+from tests.filters.budgets import FAMILIES, event_with
 from tests.filters.cel_texts import cel_filters, data_events
 from tests.filters.strategies import events, expressions, filters, odd_events
 from tests.filters.test_cases import CASES, every_case
@@ -50,6 +51,14 @@ def test_of_trees(expression, rows):
 @given(cel_filters, several(data_events))
 def test_of_expressions(filter_, rows):
     check(filter_, table_of(rows))
+
+
+def test_within_and_above_the_budget():
+    batch = table_of([event_with(data) for family in FAMILIES for data in (family.inside, family.above)])
+    for number, family in enumerate(FAMILIES):
+        rows = batch.slice(2 * number, 2)
+        for text, expected in ((family.text, [True, False]), (f"!({family.text})", [False, False])):
+            assert evaluate(compile_filter({"cel": text}).expression, rows).to_pylist() == expected, text
 
 
 ODD_DATA = [

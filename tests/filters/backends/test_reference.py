@@ -10,21 +10,24 @@ from headrace.filters.ir.expression import And, Constant, Not, Or
 from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import Path, Text
 from headrace.filters.truth import UNKNOWN
+from headrace.filters.values.documents import in_64_bits
 from headrace.filters.variables import variables_of
 
-VARIABLES = {
-    "ce": {
-        "s": "abc",
-        "i": 42,
-        "b": True,
-        "d": 1.5,
-        "n": None,
-        "m": {"a": 1, "deep": {"x": "y"}},
-        "l": [1],
-        "huge": 2**70,
-        "endless": 10**400,
+VARIABLES = in_64_bits(
+    {
+        "ce": {
+            "s": "abc",
+            "i": 42,
+            "b": True,
+            "d": 1.5,
+            "n": None,
+            "m": {"a": 1, "deep": {"x": "y"}},
+            "l": [1],
+            "huge": 2**70,
+            "endless": 10**400,
+        }
     }
-}
+)
 
 
 def at(*steps):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from tests.filters.backends.event_tables import table_of
 from tests.filters.backends.test_arrow import ATTRIBUTES, ODD_EVENTS, ODD_FILTERS
+from tests.filters.budgets import FAMILIES, event_with
 from tests.filters.cel_texts import cel_filters, data_events
 from tests.filters.strategies import events, expressions, filters, odd_events
 from tests.filters.test_cases import CASES
@@ -17,6 +18,7 @@ from headrace.events.event import DataKind, Event
 from headrace.filters import Filter, compile_filter
 from headrace.filters.backends.spark_marks import mark_column
 from headrace.filters.ir.expression import clauses_of
+from headrace.filters.values.budget import LONGEST_SCANNED
 from headrace.pipeline.session import Session
 
 TOGETHER = 25
@@ -50,6 +52,28 @@ def check(spark, compiled, rows):
 def test_case_file(spark):
     compiled = [compile_filter(case.filter) for case in CASES]
     assert check(spark, compiled, [event for case in CASES for event, _ in case.events()]) > 10_000
+
+
+def test_within_and_above_the_budget(spark):
+    texts = [family.text for family in FAMILIES[:9]]
+    compiled = [compile_filter({"cel": text}) for each in texts for text in (each, f"!({each})")]
+    rows = [event_with(data) for family in FAMILIES[:9] for data in (family.inside, family.above)]
+    assert check(spark, compiled, rows) > 100
+
+
+def test_attributes_above_the_budget(spark):
+    texts = ["ce.subject.contains('b')", "!ce.subject.contains('b')", "!ce.extra.contains('b')"]
+    rows = [
+        Event(ATTRIBUTES | {"subject": text, "extra": text})
+        for text in (
+            "a",
+            "b",
+            "a" * LONGEST_SCANNED,
+            "a" * (LONGEST_SCANNED + 1),
+            "b" * (LONGEST_SCANNED + 1),
+        )
+    ]
+    assert check(spark, [compile_filter({"cel": text}) for text in texts], rows) == 15
 
 
 TERMS = [

@@ -38,3 +38,16 @@ def test_a_reason_is_the_error_or_the_values():
     predicate = predicate_of("LOWER(type) = 't' AND LOWER(subject) = 'x' OR EXISTS nosuch")
     assert predicate.reason(BOUND) == "the event has no subject"
     assert predicate.reason(BOUND | {"subject": "X"}) == "nosuch is missing; subject is 'X'; type is 't'"
+
+
+def test_thousands_of_zeros_are_a_number():
+    predicate = predicate_of("ABS(count) = 7")
+    assert predicate.truth(BOUND | {"count": "-" + "0" * 5000 + "7"})
+    assert not predicate.truth(BOUND | {"count": "7" * 5000})
+
+
+def test_a_pattern_with_wildcards_is_within_the_budget_only_on_shorter_texts():
+    predicate = predicate_of(f"LOWER(subject) LIKE '%{'_' * 100}z%'")
+    assert predicate.truth(BOUND | {"subject": "a" * 200 + "z"})
+    assert not predicate.truth(BOUND | {"subject": "a" * 2000 + "z"})
+    assert "budget" in predicate.reason(BOUND | {"subject": "a" * 2000 + "z"})

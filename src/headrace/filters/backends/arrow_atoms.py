@@ -22,6 +22,7 @@ from headrace.filters.ir.atoms import (
 )
 from headrace.filters.ir.expression import Not
 from headrace.filters.ir.operands import Text
+from headrace.filters.values.budget import LONGEST_SCANNED
 from headrace.filters.values.kinds import INT64
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def _in_array(atom: Expression, negated: bool, array: pa.Array) -> Mask:
     answer = _answer(atom, array)
     if answer is None:
         return _by_distinct_value(Not(atom) if negated else atom, array)
+    # Unknown where there is no answer: neither the atom nor its negation is true.
     mask: Mask = pc.fill_null(answer, negated).to_numpy(zero_copy_only=False)
     return (~mask if negated else mask) & valid(array)
 
@@ -96,9 +98,17 @@ def _of_strings(atom: Expression, array: pa.Array) -> pa.Array | None:
         case EndsWith(_, suffix):
             return pc.ends_with(array, suffix)
         case Contains(_, text):
-            return pc.match_substring(array, text)
+            return _contains(array, text)
         case _:
             return None
+
+
+def _contains(array: pa.Array, text: str) -> pa.Array:
+    # Whoever has few bytes has few characters.
+    found = pc.match_substring(array, text)
+    if (pc.max(pc.binary_length(array)).as_py() or 0) <= LONGEST_SCANNED:
+        return found
+    return pc.if_else(pc.less_equal(pc.utf8_length(array), LONGEST_SCANNED), found, None)
 
 
 def _of_numbers(atom: Comparison, array: pa.Array) -> pa.Array | None:

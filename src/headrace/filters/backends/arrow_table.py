@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +13,7 @@ from headrace.events.batch import SCHEMA, from_batch
 from headrace.events.event import DataKind, Event
 from headrace.events.media_types import is_json
 from headrace.filters.backends.arrow_columns import ABSENT, NOWHERE, PathColumn, column_of, column_of_strings
+from headrace.filters.values.documents import read_json
 from headrace.filters.variables import variables_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ OFFICIAL = ("specversion", "id", "source", "type", "subject", "time", "dataconte
 _CONTEXT = {"tenant": "namespace", "collection": "channel"}
 _DEEPEST = 100
 _UNREAD = object()
-_read_json = msgspec.json.Decoder().decode
 
 
 class Shared:
@@ -139,7 +138,7 @@ class EventTable:
 def _extension_value(text: str | None, kind: str | None) -> Any:
     if text is None:
         return ABSENT
-    return text if kind is None else _read_json(text)
+    return text if kind is None else read_json(text)
 
 
 def _at(steps: tuple[str, ...], value: Any) -> Any:
@@ -153,7 +152,7 @@ def _at(steps: tuple[str, ...], value: Any) -> Any:
 def _parsed(data: bytes) -> Any:
     try:
         if data.count(b"[") + data.count(b"{") <= _DEEPEST:
-            return _read_json(data)
+            return read_json(data)
     except (ValueError, RecursionError):
         pass
     # The rules for what is odd are kept in one place.

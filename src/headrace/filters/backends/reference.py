@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.filters.ir.atoms import (
     Comparison,
@@ -19,7 +19,6 @@ from headrace.filters.ir.atoms import (
 )
 from headrace.filters.ir.expression import And, Constant, Not, Or
 from headrace.filters.ir.literals import Literal
-from headrace.filters.ir.opaque import Opaque
 from headrace.filters.ir.operands import Path, Text
 from headrace.filters.ir.terms import (
     Call,
@@ -35,8 +34,17 @@ from headrace.filters.ir.terms import (
 from headrace.filters.truth import UNKNOWN, Truth, conjunction, disjunction, negation
 from headrace.filters.values import maps
 from headrace.filters.values.arithmetic import compute, negate
+from headrace.filters.values.budget import (
+    Budget,
+    BudgetSpent,
+    OverBudget,
+    cost_of_call,
+    cost_of_order,
+    cost_of_sum,
+    weight_of,
+)
 from headrace.filters.values.conversions import to_string
-from headrace.filters.values.equality import equal, ordered
+from headrace.filters.values.equality import equal, is_element, ordered
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.functions import call
 from headrace.filters.values.kinds import Kind, kind_of, named
@@ -44,39 +52,27 @@ from headrace.filters.values.paths import follow, is_present
 from headrace.filters.variables import attributes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from headrace.filters.ir.expression import Expression
+    from headrace.filters.ir.opaque import Opaque
     from headrace.filters.variables import Variables
 
 
-BUDGET = 10_000
-"""How often a macro may loop on one event, the macros inside it counted: as often as Google's evaluator does."""
+_EQUAL, _NOT_EQUAL = Operator.EQUAL.value, Operator.NOT_EQUAL.value
 
 
-class _BudgetSpent(Exception):
-    """Ends the outermost macro: no connective inside it may take this for an ordinary fault."""
-
-
-@dataclass(slots=True)
-class _Budget:
-    """Belongs to one evaluation of one outermost macro."""
-
-    spent: int = 0
-
-    def spend(self) -> None:
-        self.spent += 1
-        if self.spent >= BUDGET:
-            raise _BudgetSpent
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """The variables of the event and those of the macros around; the budget that these macros share."""
+class Scope(NamedTuple):
+    """The variables of the event and those of the macros around; the budget of the clause, inside one."""
 
     variables: Variables
-    locals: Mapping[str, Any] = field(default_factory=dict)
-    budget: _Budget | None = None
+    locals: Mapping[str, Any] = MappingProxyType({})
+    budget: Budget | None = None
+
+    def spend(self, steps: int) -> None:
+        """Count what is about to be done. Outside of a clause with a budget everything is free."""
+        if self.budget is not None:
+            self.budget.spend(steps)
 
 
 def evaluate(expression: Expression, variables: Variables) -> Truth:
@@ -89,39 +85,53 @@ def value_of(expression: Expression, variables: Variables) -> Any:
     return _value(expression, Scope(variables))
 
 
-def _truth(expression: Expression, scope: Scope) -> Truth:  # noqa: PLR0911 -- one per node
-    match expression:
-        case Constant(value):
-            return value
-        case Not(part):
-            return negation(_truth(part, scope))
-        case And(parts):
-            return conjunction(_truth(part, scope) for part in parts)
-        case Or(parts):
-            return disjunction(_truth(part, scope) for part in parts)
-        case Opaque():
-            return expression.truth(attributes_of(scope.variables))
-        case _:
-            try:
-                value = _value(expression, scope)
-            except (Fault, RecursionError):
-                return UNKNOWN
-            return value if value is True or value is False else UNKNOWN
+def _truth(expression: Expression, scope: Scope) -> Truth:
+    connect = _CONNECTIVES.get(type(expression))
+    if connect is not None:
+        return connect(expression, scope)
+    if type(expression) not in _VALUES:
+        return _opaque_truth(expression, scope)
+    try:
+        value = _value(expression, scope)
+    except (Fault, RecursionError):
+        return UNKNOWN
+    return value if value is True or value is False else UNKNOWN
+
+
+def _opaque_truth(clause: Any, scope: Scope) -> Truth:
+    opaque: Opaque = clause
+    return opaque.truth(attributes_of(scope.variables))
 
 
 def _value(expression: Expression, scope: Scope) -> Any:
+    if scope.budget is None and _is_charged(expression):
+        return _clause(expression, scope)
     return _VALUES[type(expression)](expression, scope)
 
 
+def _is_charged(clause: Expression) -> bool:
+    """Say whether a budget begins here. At the top `?:` is a connective: its parts are clauses of their own."""
+    return type(clause) in _CHARGED and not (isinstance(clause, Operation) and clause.operator == "?:")
+
+
+def _clause(expression: Expression, scope: Scope) -> Any:
+    inside = Scope(scope.variables, scope.locals, Budget(expression))
+    try:
+        return _VALUES[type(expression)](expression, inside)
+    except BudgetSpent as spent:
+        raise OverBudget(str(spent)) from None
+
+
 def _comparison(atom: Comparison, scope: Scope) -> bool:
-    return _compare(atom.operator.value, _value(atom.operand, scope), atom.literal.value)
+    return _compare(atom.operator.value, _value(atom.operand, scope), atom.literal.value, scope)
 
 
-def _compare(symbol: str, left: Any, right: Any) -> bool:
-    if symbol == Operator.EQUAL.value:
-        return equal(left, right)
-    if symbol == Operator.NOT_EQUAL.value:
-        return not equal(left, right)
+def _compare(symbol: str, left: Any, right: Any, scope: Scope) -> bool:
+    if symbol == _EQUAL:
+        return equal(left, right, scope.spend)
+    if symbol == _NOT_EQUAL:
+        return not equal(left, right, scope.spend)
+    scope.spend(cost_of_order(left, right))
     return ordered(symbol, left, right)
 
 
@@ -130,10 +140,10 @@ def _one_of(atom: OneOf, scope: Scope) -> bool:
     return any(equal(value, literal.value) for literal in atom.literals)
 
 
-def _includes(value: Any, holder: Any) -> bool:
+def _includes(value: Any, holder: Any, scope: Scope) -> bool:
     match kind_of(holder):
         case Kind.LIST:
-            return any(equal(value, element) for element in holder)
+            return is_element(value, holder, scope.spend)
         case Kind.MAP:
             return maps.is_in(value, holder)
         case _:
@@ -162,28 +172,35 @@ def _operation(term: Operation, scope: Scope) -> Any:
     values = [_value(operand, scope) for operand in term.operands]
     if len(values) == 1:
         return negate(values[0])
-    compare = _BINARY.get(term.operator)
-    return compute(term.operator, *values) if compare is None else compare(*values)
+    left, right = values
+    return _BINARY[term.operator](left, right, scope)
 
 
-def _comparing(symbol: str) -> Callable[[Any, Any], bool]:
-    return lambda left, right: _compare(symbol, left, right)
+def _call(function: str, arguments: Sequence[Any], scope: Scope) -> Any:
+    scope.spend(cost_of_call(function, arguments))
+    return call(function, arguments)
 
 
-_BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
-    "[]": maps.find,
+def _sum(left: Any, right: Any, scope: Scope) -> Any:
+    scope.spend(cost_of_sum(left, right))
+    return compute("+", left, right)
+
+
+def _computing(symbol: str) -> Callable[[Any, Any, Scope], Any]:
+    return lambda left, right, _: compute(symbol, left, right)
+
+
+def _comparing(symbol: str) -> Callable[[Any, Any, Scope], bool]:
+    return lambda left, right, scope: _compare(symbol, left, right, scope)
+
+
+_BINARY: Mapping[str, Callable[[Any, Any, Scope], Any]] = {
+    "[]": lambda holder, key, _: maps.find(holder, key),
     "in": _includes,
+    "+": _sum,
+    **{symbol: _computing(symbol) for symbol in "-*/%"},
     **{operator.value: _comparing(operator.value) for operator in Operator},
 }
-
-
-def _macro(term: Macro, scope: Scope) -> Any:
-    if scope.budget is not None:
-        return _MACROS[term.name](term, scope)
-    try:
-        return _MACROS[term.name](term, replace(scope, budget=_Budget()))
-    except _BudgetSpent:
-        raise Fault(f"it loops {BUDGET} times or more, which the budget forbids") from None
 
 
 def _loop(term: Macro, scope: Scope) -> Iterator[tuple[Any, Scope]]:
@@ -192,10 +209,11 @@ def _loop(term: Macro, scope: Scope) -> Iterator[tuple[Any, Scope]]:
     kind = kind_of(over)
     if kind is not Kind.LIST and kind is not Kind.MAP:
         raise Fault(f"{named(over)} has no elements")
-    for element in over if kind is Kind.LIST else [key for key, _ in maps.pairs_of(over)]:
+    weight = weight_of(term)
+    for element in over if kind is Kind.LIST else maps.keys_of(over):
         if scope.budget is not None:
-            scope.budget.spend()
-        yield element, replace(scope, locals={**scope.locals, term.variable: element})
+            scope.budget.loop(weight)
+        yield element, Scope(scope.variables, {**scope.locals, term.variable: element}, scope.budget)
 
 
 def _all(term: Macro, scope: Scope) -> bool:
@@ -244,6 +262,13 @@ _MACROS: Mapping[str, Callable[[Macro, Scope], Any]] = {
     "map": _map_macro,
 }
 
+_CONNECTIVES: Mapping[type, Callable[[Any, Scope], Truth]] = {
+    Constant: lambda node, _: node.value,
+    Not: lambda node, scope: negation(_truth(node.part, scope)),
+    And: lambda node, scope: conjunction(_truth(part, scope) for part in node.parts),
+    Or: lambda node, scope: disjunction(_truth(part, scope) for part in node.parts),
+}
+
 _VALUES: Mapping[type, Callable[[Any, Scope], Any]] = {
     **dict.fromkeys((Constant, Not, And, Or), lambda node, scope: _certain(_truth(node, scope))),
     Literal: lambda node, _: node.value,
@@ -252,12 +277,12 @@ _VALUES: Mapping[type, Callable[[Any, Scope], Any]] = {
     Has: lambda node, scope: is_present(node.path.steps, scope.variables),
     Comparison: _comparison,
     OneOf: _one_of,
-    Includes: lambda node, scope: _includes(node.literal.value, _value(node.operand, scope)),
-    StartsWith: lambda node, scope: call("startsWith", (_value(node.operand, scope), node.prefix)),
-    EndsWith: lambda node, scope: call("endsWith", (_value(node.operand, scope), node.suffix)),
-    Contains: lambda node, scope: call("contains", (_value(node.operand, scope), node.text)),
-    Matches: lambda node, scope: call("matches", (_value(node.operand, scope), node.pattern)),
-    MatchesGlob: lambda node, scope: call("match", (_value(node.operand, scope), node.pattern)),
+    Includes: lambda node, scope: _includes(node.literal.value, _value(node.operand, scope), scope),
+    StartsWith: lambda node, scope: _call("startsWith", (_value(node.operand, scope), node.prefix), scope),
+    EndsWith: lambda node, scope: _call("endsWith", (_value(node.operand, scope), node.suffix), scope),
+    Contains: lambda node, scope: _call("contains", (_value(node.operand, scope), node.text), scope),
+    Matches: lambda node, scope: _call("matches", (_value(node.operand, scope), node.pattern), scope),
+    MatchesGlob: lambda node, scope: _call("match", (_value(node.operand, scope), node.pattern), scope),
     Local: lambda node, scope: scope.locals[node.name],
     TypeName: lambda node, _: Kind(node.name),
     Select: _select,
@@ -267,6 +292,10 @@ _VALUES: Mapping[type, Callable[[Any, Scope], Any]] = {
         zip(*([_value(each, scope) for each in side] for side in (node.keys, node.values)), strict=True)
     ),
     Operation: _operation,
-    Call: lambda node, scope: call(node.function, [_value(each, scope) for each in node.arguments]),
-    Macro: _macro,
+    Call: lambda node, scope: _call(node.function, [_value(each, scope) for each in node.arguments], scope),
+    Macro: lambda node, scope: _MACROS[node.name](node, scope),
 }
+
+_CHARGED = frozenset(
+    {Includes, Contains, Matches, MatchesGlob, Select, HasKey, ListOf, MapOf, Operation, Call, Macro}
+)

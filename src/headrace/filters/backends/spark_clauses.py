@@ -10,7 +10,7 @@ from headrace.filters.backends.arrow import path_of
 from headrace.filters.backends.spark_native import STRING_COLUMNS
 from headrace.filters.backends.spark_strings import string_truth
 from headrace.filters.backends.spark_values import extension_truth
-from headrace.filters.ir.atoms import Comparison, Has, Operator
+from headrace.filters.ir.atoms import Comparison, Contains, Has, Operator
 from headrace.filters.ir.expression import Not
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ def _of_strings(atom: Expression, strings: Column, negated: bool) -> Column:
         and atom.operator not in _KNOWN
     ):
         return F.lit(col=False)
-    return strings.isNotNull() & _signed(string_truth(atom, strings), negated)
+    truth = _signed(string_truth(atom, strings), negated)
+    # Of a text above the budget it is unknown whether it contains another.
+    return F.coalesce(truth, F.lit(col=False)) if isinstance(atom, Contains) else strings.isNotNull() & truth
 
 
 _KNOWN = (Operator.EQUAL, Operator.NOT_EQUAL)

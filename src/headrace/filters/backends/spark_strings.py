@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
 from headrace.filters.ir.atoms import Comparison, Contains, EndsWith, OneOf, Operator, StartsWith
+from headrace.filters.values.budget import LONGEST_SCANNED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,6 +42,6 @@ def string_truth(atom: Expression, strings: Column) -> Column:  # noqa: PLR0911 
         case EndsWith(_, suffix):
             return strings.endswith(suffix)
         case Contains(_, text):
-            return strings.contains(text)
+            return F.when(F.length(strings) <= LONGEST_SCANNED, strings.contains(text))
         case _:  # an order between strings and something else
             return F.lit(None).cast("boolean")

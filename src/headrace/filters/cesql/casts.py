@@ -40,10 +40,16 @@ def to_integer(value: Value, position: int = 0) -> int:
     A valid event holds no integers beyond 32 bits; one that does nevertheless fails like the string of it.
     """
     if not isinstance(value, str) or _INTEGER.fullmatch(value):
-        number = int(value)
+        number = _read(value) if isinstance(value, str) else int(value)
         if number in INT32:
             return number
     raise _cast_fault(value, "Integer", position)
+
+
+def _read(text: str) -> int:
+    # Python refuses to read thousands of zeros.
+    magnitude = int(text.lstrip("+-0") or "0")
+    return -magnitude if text.startswith("-") else magnitude
 
 
 def to_boolean(value: Value, position: int = 0) -> bool:

@@ -5,19 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from headrace.filters.cesql.faults import EvaluationError, Fault
+from headrace.filters.cesql.budget import is_affordable, readings_of
+from headrace.filters.cesql.faults import ErrorKind, EvaluationError, Fault
 from headrace.filters.cesql.parser import parse_text
 from headrace.filters.cesql.program import Program, program_of
 from headrace.filters.limits import DEFAULT_LIMITS
+from headrace.filters.values.budget import LONGEST_SCANNED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from headrace.events.event import Event
     from headrace.filters.cesql.faults import Value
     from headrace.filters.cesql.program import Attributes
     from headrace.filters.cesql.syntax import Node
     from headrace.filters.limits import Limits
+
+
+_TOO_LONG = f"it reads more than the budget of {LONGEST_SCANNED} characters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +39,20 @@ class Expression:
 
     root: Node
     program: Program = field(init=False, compare=False, repr=False)
+    readings: Mapping[str, int] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "program", program_of(self.root))
+        object.__setattr__(self, "readings", readings_of(self.root))
 
     def __reduce__(self) -> tuple[Callable[..., Expression], tuple[object, ...]]:
         return Expression, (self.root,)
 
     def evaluate(self, attributes: Attributes) -> Result:
         """Return the value, and the error if there was one. Never raises, whatever the attributes hold."""
+        if not is_affordable(self.readings, attributes):
+            error = EvaluationError(ErrorKind.BUDGET, _TOO_LONG, self.root.position)
+            return Result(self.program.zero, (error,))
         try:
             return Result(self.program.run(attributes))
         except Fault as fault:
@@ -51,6 +61,8 @@ class Expression:
 
     def passes(self, attributes: Attributes) -> bool:
         """Say whether the result is the Boolean true and no error occurred."""
+        if not is_affordable(self.readings, attributes):
+            return False
         try:
             return self.program.run(attributes) is True
         except Fault:

@@ -11,13 +11,14 @@ Value: TypeAlias = str | int | bool
 
 
 class ErrorKind(Enum):
-    """The error types of the specification that an evaluation can meet, as its test suite names them."""
+    """The error types of the specification that an evaluation can meet, as its test suite names them; and `budget`."""
 
     MATH = "math"
     CAST = "cast"
     MISSING_ATTRIBUTE = "missingAttribute"
     MISSING_FUNCTION = "missingFunction"
     FUNCTION_EVALUATION = "functionEvaluation"
+    BUDGET = "budget"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from headrace.filters.ir.atoms import MatchesGlob, StartsWith
 from headrace.filters.ir.expression import And, Expression, Not, Or
-
-_WILDCARDS = frozenset("*?[")
+from headrace.filters.values.patterns import is_prefix
 
 
 def unglob(expression: Expression) -> Expression:
@@ -17,11 +16,7 @@ def unglob(expression: Expression) -> Expression:
             return And(tuple(map(unglob, parts)))
         case Or(parts):
             return Or(tuple(map(unglob, parts)))
-        case MatchesGlob(operand, pattern) if _is_prefix(pattern):
+        case MatchesGlob(operand, pattern) if is_prefix(pattern):
             return StartsWith(operand, pattern[:-1])
         case _:
             return expression
-
-
-def _is_prefix(glob: str) -> bool:
-    return glob.endswith("*") and _WILDCARDS.isdisjoint(glob[:-1])

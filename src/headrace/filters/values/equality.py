@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from headrace.filters.ir.literals import Uint
+from headrace.filters.values.budget import cost_of_elements, cost_of_equality, cost_of_search
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.kinds import NUMBERS, Duration, Kind, Timestamp, kind_of, named
 from headrace.filters.values.maps import find, pairs_of
@@ -12,27 +15,70 @@ from headrace.filters.values.maps import find, pairs_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+Spend: TypeAlias = "Callable[[int], None]"
+
 ORDERINGS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
 }
+_SIZED = frozenset({Kind.STRING, Kind.BYTES, Kind.LIST, Kind.MAP})
 _ORDERED = frozenset({Kind.BOOL, Kind.STRING, Kind.BYTES, Kind.TIMESTAMP, Kind.DURATION})
 
 
-def equal(left: Any, right: Any) -> bool:
-    """Say whether two values are equal. Those of different types never are, except numbers."""
+def _free(_: int) -> None:
+    """Count nothing."""
+
+
+def equal(left: Any, right: Any, spend: Spend = _free) -> bool:
+    """Say whether two values are equal. Those of different types never are, except numbers.
+
+    `spend` is told what each comparison costs before it is made.
+    """
     kind, other = kind_of(left), kind_of(right)
     if kind in NUMBERS and other in NUMBERS:
         return bool(operator.eq(*_alike(left, right, kind, other)))
     if kind is not other:
         return False
+    if kind in _SIZED:
+        spend(cost_of_equality(left, right))
     if kind is Kind.LIST:
-        return len(left) == len(right) and all(map(equal, left, right))
+        return len(left) == len(right) and all(equal(*pair, spend) for pair in zip(left, right, strict=True))
     if kind is Kind.MAP:
-        return len(left) == len(right) and all(_has_pair(right, key, value) for key, value in pairs_of(left))
+        return len(left) == len(right) and all(
+            _has_pair(right, key, value, spend) for key, value in pairs_of(left)
+        )
     return bool(left == right)
+
+
+def is_element(value: Any, elements: Any, spend: Spend = _free) -> bool:
+    """Say whether an element of the list is equal to the value."""
+    kind = kind_of(value)
+    if kind not in _SOUGHT:
+        spend(cost_of_elements(elements))
+        return any(equal(value, element, spend) for element in elements)
+    spend(cost_of_search(value, elements))
+    return _SOUGHT[kind](value, elements)
+
+
+def _is_number_among(value: Any, elements: Any) -> bool:
+    # Ten times faster than `equal` of each. NaN is not even equal to itself.
+    if math.isnan(value):
+        return False
+    doubles = [element for element in elements if type(element) is float]
+    integers = [element for element in elements if type(element) is int or type(element) is Uint]
+    if isinstance(value, float):
+        return value in doubles or value in map(float, integers)
+    return value in integers or float(value) in doubles
+
+
+_SOUGHT: Mapping[Kind, Callable[[Any, Any], bool]] = {
+    Kind.STRING: lambda value, elements: value in elements,
+    Kind.NULL: lambda value, elements: value in elements,
+    Kind.BOOL: lambda value, elements: any(element is value for element in elements),
+    **dict.fromkeys(NUMBERS, _is_number_among),
+}
 
 
 def ordered(symbol: str, left: Any, right: Any) -> bool:
@@ -54,8 +100,8 @@ def _alike(left: Any, right: Any, kind: Kind, other: Kind) -> tuple[Any, Any]:
     return (float(left), float(right)) if Kind.DOUBLE in (kind, other) else (left, right)
 
 
-def _has_pair(holder: Any, key: Any, value: Any) -> bool:
+def _has_pair(holder: Any, key: Any, value: Any, spend: Spend) -> bool:
     try:
-        return equal(find(holder, key), value)
+        return equal(find(holder, key), value, spend)
     except Fault:
         return False

@@ -35,6 +35,9 @@ class Kind(Enum):
     DURATION = "google.protobuf.Duration"
     TYPE = "type"
 
+    # Members are the same wherever they are equal; the hash of their names is computed in Python each time.
+    __hash__ = object.__hash__
+
 
 NUMBERS = frozenset({Kind.INT, Kind.UINT, Kind.DOUBLE})
 
@@ -57,10 +60,11 @@ class Duration:
 class Entries:
     """A map whose keys may be of several types, as a filter can write one down."""
 
-    pairs: tuple[tuple[Any, Any], ...]
+    by_key: dict[tuple[Kind, Any], tuple[Any, Any]]
+    """Each key with its value, under the key's type and the key: in Python `1 == True`."""
 
     def __len__(self) -> int:
-        return len(self.pairs)
+        return len(self.by_key)
 
 
 _KINDS: dict[type, Kind] = {

@@ -16,7 +16,12 @@ _KEY_KINDS = frozenset({Kind.BOOL, Kind.INT, Kind.UINT, Kind.STRING})
 
 def pairs_of(holder: Any) -> Iterable[tuple[Any, Any]]:
     """Return a map's keys with their values."""
-    return holder.pairs if isinstance(holder, Entries) else holder.items()
+    return holder.by_key.values() if isinstance(holder, Entries) else holder.items()
+
+
+def keys_of(holder: Any) -> Iterable[Any]:
+    """Return a map's keys, one by one: whoever stops early has not paid for all of them."""
+    return (key for key, _ in holder.by_key.values()) if isinstance(holder, Entries) else iter(holder)
 
 
 def entries(pairs: Iterable[tuple[Any, Any]]) -> Entries:
@@ -29,7 +34,7 @@ def entries(pairs: Iterable[tuple[Any, Any]]) -> Entries:
         if (kind, key) in made:
             raise Fault(f"the key {key!r} stands twice in a map")
         made[kind, key] = (key, value)
-    return Entries(tuple(made.values()))
+    return Entries(made)
 
 
 def find(holder: Any, key: Any) -> Any:
@@ -70,9 +75,8 @@ def _entry(holder: Any, key: Any) -> Any:
             return holder[key]
         raise Fault(f"the key {key!r} is missing")
     for wanted in _spellings(key, kind):
-        for other, value in holder.pairs:
-            if kind_of(other) is wanted and other == key:
-                return value
+        if (wanted, key) in holder.by_key:
+            return holder.by_key[wanted, key][1]
     raise Fault(f"the key {key!r} is missing")
 
 

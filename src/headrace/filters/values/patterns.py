@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _KEPT = 4096
+_WILDCARDS = frozenset("*?[")
 _ANY = r"[\x{0}-\x{10FFFF}]"
 _NOTHING = r"[^\x{0}-\x{10FFFF}]"
 
@@ -35,10 +36,28 @@ def compile_pattern(pattern: str) -> Any:
         raise InvalidPattern("lone surrogates are no characters") from None
 
 
+@lru_cache(_KEPT)
+def _tester(pattern: str) -> Any:
+    """Return a program that remembers no groups, which would cost as much as the search itself."""
+    compile_pattern(pattern)
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
+    return re2.compile(pattern, options)
+
+
+def size_of(pattern: str) -> int:
+    """Return the size of the program; of what is no pattern, nothing."""
+    try:
+        return int(compile_pattern(pattern).programsize)
+    except InvalidPattern:
+        return 0
+
+
 def found(text: str, pattern: str) -> bool:
     """Say whether RE2 finds the pattern somewhere in the text."""
     try:
-        return compile_pattern(pattern).search(text) is not None
+        return _tester(pattern).search(text) is not None
     except InvalidPattern as error:
         raise Fault(f"{pattern[:40]!r} is no regular expression: {error}") from None
     except UnicodeEncodeError:
@@ -47,7 +66,12 @@ def found(text: str, pattern: str) -> bool:
 
 def fits(text: str, glob: str) -> bool:
     """Say whether the whole text fits the shell pattern."""
-    return found(text, translate(glob))
+    return text.startswith(glob[:-1]) if is_prefix(glob) else found(text, translate(glob))
+
+
+def is_prefix(glob: str) -> bool:
+    """Say whether the shell pattern asks for a prefix and nothing else."""
+    return glob.endswith("*") and _WILDCARDS.isdisjoint(glob[:-1])
 
 
 @lru_cache(_KEPT)

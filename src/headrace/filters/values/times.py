@@ -27,6 +27,8 @@ _TIMESTAMP = re.compile(
 )
 _DURATION = re.compile(r"[+-]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:h|ms|m|s|us|ns))+)", re.ASCII)
 _SPAN = re.compile(r"([0-9]*\.?[0-9]*)(h|ms|m|s|us|ns)", re.ASCII)
+_DIGITS = 40
+_LONGEST_ZONE = 100
 _OFFSET = re.compile(r"([+-]?)([0-9]{2}):([0-9]{2})", re.ASCII)
 
 
@@ -67,7 +69,7 @@ def read_duration(text: str) -> Duration:
     """Read `1h30m`, `-1.5s`, `0`; units down to `ns`."""
     if _DURATION.fullmatch(text) is None:
         raise Fault(f"{text[:40]!r} is no duration")
-    total = sum(int(Fraction(_plain(number)) * _UNITS[unit]) for number, unit in _SPAN.findall(text))
+    total = sum(int(_number(digits) * _UNITS[unit]) for digits, unit in _SPAN.findall(text))
     return duration(-total if text.startswith("-") else total)
 
 
@@ -117,6 +119,8 @@ def milliseconds_of_span(span: Duration) -> int:
 
 
 def _local(moment: datetime, zone: str) -> datetime:
+    if len(zone) > _LONGEST_ZONE:
+        raise Fault(f"{zone[:40]!r} is no time zone")
     offset = _OFFSET.fullmatch(zone)
     try:
         if offset is None:
@@ -139,5 +143,10 @@ def _fraction(nanoseconds: int) -> str:
     return f".{digits}"
 
 
-def _plain(number: str) -> str:
-    return f"0{number}0" if number.startswith(".") or number.endswith(".") else number
+def _number(digits: str) -> Fraction:
+    """Read a decimal number. Python refuses to read thousands of digits, none of which could be a nanosecond."""
+    whole, _, fraction = digits.partition(".")
+    significant = whole.lstrip("0")
+    if len(significant) > _DIGITS:
+        raise Fault("a duration is at most ten thousand years")
+    return Fraction(f"{significant or '0'}.{fraction[:_DIGITS] or '0'}")

@@ -23,7 +23,6 @@ from headrace.matching.checks import (
     STARTS,
     WITHIN,
 )
-
 from headrace.matching.index.ragged import owners, picked
 
 if TYPE_CHECKING:

@@ -117,7 +117,9 @@ def build(
 
     slot_seed = _slot_seeds(questions, channels, operands, seed)
     keys = np.concatenate((_keys(draft, questions), _gram_keys(grams)))
-    keys_of_group = np.bincount(questions.slot_group[(keys[:, 0] & _LOWER) // SPACES], minlength=len(questions.groups))
+    keys_of_group = np.bincount(
+        questions.slot_group[(keys[:, 0] & _LOWER) // SPACES], minlength=len(questions.groups)
+    )
     bloom_at = np.concatenate(([0], np.cumsum(blocks_for(keys_of_group, bloom)))).astype(np.int64)
     words = np.zeros(int(bloom_at[-1]) * 8, np.uint64)
     cells = np.full(1 << max(3, (2 * len(keys)).bit_length()), -1, np.int64)
@@ -172,7 +174,11 @@ def build(
     for array in tables:
         array.flags.writeable = False
     pattern_lists = np.stack(
-        (questions.slot[patterns], draft.values[questions.check[patterns], LOW], pattern_list + np.arange(len(patterns))),
+        (
+            questions.slot[patterns],
+            draft.values[questions.check[patterns], LOW],
+            pattern_list + np.arange(len(patterns)),
+        ),
         axis=1,
     )
     return tables, questions, pattern_lists
@@ -243,7 +249,9 @@ class _Trees:
         rank[order] = np.arange(len(order))
         open_ = values[:, LOW_DOUBLE]
         first = np.where(ends[:, 0] < 0, 0, 2 * rank[ends[:, 0]] + 1 + ((open_ & OPEN_BELOW) != 0))
-        last = np.where(ends[:, 1] < 0, 2 * len(order), 2 * rank[ends[:, 1]] + 1 - ((open_ & OPEN_ABOVE) != 0))
+        last = np.where(
+            ends[:, 1] < 0, 2 * len(order), 2 * rank[ends[:, 1]] + 1 - ((open_ & OPEN_ABOVE) != 0)
+        )
         some = first <= last
         return self._tree(order, first[some], last[some], alternatives[some])
 
@@ -369,7 +377,9 @@ def _posts(
     }
 
 
-def _alternatives(draft: Draft, check_at: Numbers, form: Numbers, members: Numbers, marks: Numbers) -> Numbers:
+def _alternatives(
+    draft: Draft, check_at: Numbers, form: Numbers, members: Numbers, marks: Numbers
+) -> Numbers:
     member_at = np.concatenate(([0], np.cumsum(members)))
     columns = (
         check_at[:-1],

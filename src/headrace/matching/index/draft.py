@@ -122,4 +122,6 @@ def _texts(catalogue: Catalogue, codes: Numbers, values: Numbers) -> tuple[Numbe
         values[rows, column] = np.searchsorted(texts, values[rows, column])
     ends = catalogue.text_ends.view()
     starts, stops = ends[texts], ends[texts + 1]
-    return catalogue.texts.view()[places(starts, stops)], np.concatenate(([0], np.cumsum(stops - starts))).astype(np.int64)
+    return catalogue.texts.view()[places(starts, stops)], np.concatenate(
+        ([0], np.cumsum(stops - starts))
+    ).astype(np.int64)

@@ -23,8 +23,8 @@ from headrace.matching.checks import (
     INCLUDES,
     INCLUDES_NOT,
     LACKS,
-    NONE_OF,
     NO_KEY,
+    NONE_OF,
     NUMBER_KEY,
     ONE_OF,
     OPEN_ABOVE,
@@ -208,7 +208,11 @@ def _in_interval(t, value, kind, number):  # type: ignore[no-untyped-def]
 
 @compiled
 def _in_span(t, value, text, length):  # type: ignore[no-untyped-def]
-    low, high, open_ = long(t, T.SPAN, 3 * value), long(t, T.SPAN, 3 * value + 1), long(t, T.SPAN, 3 * value + 2)
+    low, high, open_ = (
+        long(t, T.SPAN, 3 * value),
+        long(t, T.SPAN, 3 * value + 1),
+        long(t, T.SPAN, 3 * value + 2),
+    )
     if low >= 0:
         other, size = _constant(t, low)
         order = order_of(text, length, other, size)
@@ -414,7 +418,12 @@ def _visit_gram(t, c, o, group, key, text, place, length, row, n):  # type: igno
         mark = short(t, T.GRAM_MARK, each)
         at = place - short(t, T.GRAM_OFFSET, each)
         other, size = _constant(t, short(t, T.GRAM_TEXT, each))
-        if long(o, GRAM_SEEN, mark) == epoch or at < 0 or at + size > length or not is_same(text + at, other, size):
+        if (
+            long(o, GRAM_SEEN, mark) == epoch
+            or at < 0
+            or at + size > length
+            or not is_same(text + at, other, size)
+        ):
             continue
         put_long(o, GRAM_SEEN, mark, epoch)
         if not _visit(t, c, o, group, short(t, T.GRAM_LIST, each), row, n):
@@ -462,7 +471,7 @@ def _visit_elements(t, c, o, group, slot, first, count, row, n):  # type: ignore
 
 
 @compiled
-def _visit_slot(t, c, o, group, local, row, n):  # type: ignore[no-untyped-def]  # noqa: PLR0911 -- one per kind
+def _visit_slot(t, c, o, group, local, row, n):  # type: ignore[no-untyped-def]
     """Visit every list that one field's value leads to."""
     slot = short(t, T.GROUP_AT, group) + local
     cell = row * word_at(n + 8 * WIDTH) + long(c, COLUMNS, local)

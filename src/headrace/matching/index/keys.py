@@ -32,7 +32,11 @@ def fill(t, keys, mask, groups):  # type: ignore[no-untyped-def]
         owner, tag = first & _LOWER, first >> 32
         slot, space = owner // SPACES, owner % SPACES
         seed = mix(np.uint64(long(t, SLOT_SEED, slot)) ^ np.uint64(space))
-        hash_ = hash_text(_text_of(t, key, tag), tag, seed) if tag >= 0 else hash_word(_word_of(t, key, tag), seed)
+        hash_ = (
+            hash_text(_text_of(t, key, tag), tag, seed)
+            if tag >= 0
+            else hash_word(_word_of(t, key, tag), seed)
+        )
         cell = np.int64(hash_) & mask
         while long(t, CELLS, cell) != -1:
             cell = (cell + 1) & mask

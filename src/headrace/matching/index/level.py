@@ -114,7 +114,9 @@ class Level:
             if counts[NEXT_ROW] >= counts[ROWS]:
                 break
             room.widen()
-        found = Found(room.pairs[0][: counts[MATCHES]].copy(), room.pairs[1][: counts[CANDIDATES]].copy(), counts)
+        found = Found(
+            room.pairs[0][: counts[MATCHES]].copy(), room.pairs[1][: counts[CANDIDATES]].copy(), counts
+        )
         room.epoch = int(counts[EPOCH])
         self._rooms.append(room)
         return found

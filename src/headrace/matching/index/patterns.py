@@ -42,7 +42,9 @@ def _search(patterns: list[Numbered], set_: Any, text: bytes) -> list[int]:
     found = None if set_ is None else set_.Match(text)
     if found is None:
         decoded = text.decode(errors="surrogatepass")
-        return [number for pattern, number in patterns if compile_pattern(pattern).search(decoded) is not None]
+        return [
+            number for pattern, number in patterns if compile_pattern(pattern).search(decoded) is not None
+        ]
     return [patterns[each][1] for each in found if each < len(patterns)]
 
 
@@ -61,7 +63,9 @@ def _sets_of(patterns: list[Numbered]) -> list[tuple[list[Numbered], Any]]:
         made.Compile()
     except re2.error:
         middle = len(patterns) // 2
-        return [(patterns, None)] if middle == 0 else _sets_of(patterns[:middle]) + _sets_of(patterns[middle:])
+        return (
+            [(patterns, None)] if middle == 0 else _sets_of(patterns[:middle]) + _sets_of(patterns[middle:])
+        )
     return [(patterns, made)]
 
 

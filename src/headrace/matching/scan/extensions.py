@@ -32,7 +32,9 @@ def read_extensions(
     ends = np.cumsum([0, *map(len, encoded)]).astype(np.int64)
     columns = np.array([column for column, _ in wanted], np.int64)
     text = np.frombuffer(b"".join(encoded), np.uint8)
-    arrays = [_frozen(each) for each in (rows - rows[0], name_offsets, names, value_offsets, text, ends, columns)]
+    arrays = [
+        _frozen(each) for each in (rows - rows[0], name_offsets, names, value_offsets, text, ends, columns)
+    ]
     _read(*arrays, cells.kind, cells.start, cells.length)
 
 
