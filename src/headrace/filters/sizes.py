@@ -111,7 +111,7 @@ def _size_of(expression: Expression) -> _Size:
         size.atoms += kind not in _FREE
         size.text += _PER_NODE + _PER_CHARACTER * characters
         size.depth = max(size.depth, depth + below)
-        if kind is Macro:
+        if isinstance(node, Macro):
             size.macros.append(node)
         waiting.extend([(part, depth + 1) for part in reversed(parts_of(node))])
     return size

@@ -93,7 +93,7 @@ def relate(left: Piece, operator: str, right: Piece) -> Piece:
     is_relation = level == _RELATION
     length = left.within(level + is_relation) + len(operator) + 2 + right.within(level + 1)
     compared = (left, operator, right) if operator in _OPPOSITES else None
-    depth = (left.depth if left.depth > right.depth else right.depth) + 1
+    depth = max(left.depth, right.depth) + 1
     return Piece(_related(left.node, operator, right.node), length, level, depth, compared=compared)
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from headrace.filters.backends.cel import write_cel
 from headrace.filters.cesql import pieces as cel
 from headrace.filters.cesql.casts import CASTS, INT32, ZEROS, type_of
-from headrace.filters.cesql.pieces import FALSE, TRUE, Inexpressible, all_of, any_of, literal, relate
 from headrace.filters.cesql.conditions import (
     Condition,
     Guarded,
@@ -22,6 +21,7 @@ from headrace.filters.cesql.conditions import (
 from headrace.filters.cesql.faults import Fault
 from headrace.filters.cesql.functions import find_function
 from headrace.filters.cesql.patterns import segments_of, to_re2
+from headrace.filters.cesql.pieces import FALSE, TRUE, Inexpressible, all_of, any_of, literal, relate
 from headrace.filters.cesql.program import program_of, result_type
 from headrace.filters.cesql.syntax import (
     Arithmetic,
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from headrace.filters.cesql.casts import TypeName
-    from headrace.filters.cesql.pieces import Piece
     from headrace.filters.cesql.expression import Expression
     from headrace.filters.cesql.faults import Value
+    from headrace.filters.cesql.pieces import Piece
     from headrace.filters.cesql.syntax import Node
 
 _REQUIRED = frozenset({"specversion", "id", "source", "type"})
