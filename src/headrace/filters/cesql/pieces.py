@@ -169,6 +169,8 @@ def _joined(
     neutral: Piece,
     final: Piece,
 ) -> Piece:
+    if len(parts) == 1:
+        return parts[0]
     found: dict[Piece, None] = {}
     for part in parts:
         for term in part.terms if part.level == level else (part,):

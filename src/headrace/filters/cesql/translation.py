@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING
 
 from headrace.filters.backends.cel import write_cel
@@ -52,6 +52,8 @@ _REQUIRED = frozenset({"specversion", "id", "source", "type"})
 _STRINGS = frozenset({"subject", "time", "datacontenttype", "dataschema"})
 
 _CEL_TYPES: Mapping[TypeName, str] = {"String": "string", "Integer": "int", "Boolean": "bool"}
+# Filters ask for few attributes again and again.
+_KEPT = 512
 _TRUE_TEXT = "[tT][rR][uU][eE]"
 _FALSE_TEXT = "[fF][aA][lL][sS][eE]"
 _INTEGER_TEXT = "^[+-]?0*[0-9]{1,10}$"
@@ -156,6 +158,7 @@ def _constant(value: Value) -> Guarded:
     return Guarded(literal(value), type_of(value))
 
 
+@lru_cache(_KEPT)
 def _attribute(name: str) -> Guarded:
     """Attributes of the specification are strings; an extension's type is known by the event only."""
     value = cel.attribute(name)
@@ -178,7 +181,14 @@ def _related(left: Guarded, operator: str, right: Guarded, result: TypeName) -> 
 
 
 def _cast(node: Node, target: TypeName) -> Guarded:
+    if isinstance(node, Attribute):
+        return _cast_attribute(node.name, target)
     return _folded(node, target) if _is_constant(node) else _converted(_value(node), target)
+
+
+@lru_cache(_KEPT)
+def _cast_attribute(name: str, target: TypeName) -> Guarded:
+    return _converted(_attribute(name), target)
 
 
 def _converted(it: Guarded, target: TypeName) -> Guarded:
