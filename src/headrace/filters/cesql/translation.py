@@ -77,7 +77,7 @@ def translate(root: Node) -> Piece | None:
 
 
 def to_cel(expression: Expression) -> str | None:
-    """Return the text of that CEL."""
+    """Return the text of the CEL that `translate` finds, or nothing where it finds none."""
     piece = translate(expression.root)
     return None if piece is None else write_cel(piece.node)
 
