@@ -141,6 +141,18 @@ def test_the_clauses_for_programs(run):
     ]
 
 
+def test_the_sql_above_its_clauses(run):
+    result = run("filter", "explain", "--sql", "Type = 'ping' and region = 'eu'", input=lines(BARE))
+    assert result.stdout == (
+        "line 1: event 3 of /shop\n"
+        "false: type = 'ping' AND region = 'eu' (missingAttribute error: the event has no region)\n"
+        "└── false: all of\n"
+        '    ├── true: ce.type == "ping" (ce.type is "ping")\n'
+        "    ├── false: has(ce.region) (ce.region is missing)\n"
+        '    └── unknown: ce.region == "eu" (ce.region is missing)\n'
+    )
+
+
 REFUSED = [
     (
         ("--cel", "data.amount >\n  foo"),

@@ -10,6 +10,7 @@ from headrace.filters.filter import Filter
 from headrace.filters.ir.expression import all_of
 from headrace.filters.limits import DEFAULT_LIMITS, Limits
 from headrace.filters.rewrites.flatten import flatten
+from headrace.filters.rewrites.lower import lower
 from headrace.filters.sizes import check_size
 
 if TYPE_CHECKING:
@@ -26,9 +27,12 @@ def compile_filter(
     Raises `FilterError` for whatever isn't a filter, with the path to the fault. Nothing is skipped.
     """
     notes: list[str] = []
-    expression = flatten(_parse(spec, limits, notes))
+    parsed = _parse(spec, limits, notes)
+    lowered = lower(parsed)
+    expression = flatten(lowered)
     check_size(expression, limits)
-    return Filter(expression, tuple(dict.fromkeys(notes)))
+    written = None if lowered is parsed else flatten(parsed)
+    return Filter(expression, tuple(dict.fromkeys(notes)), written)
 
 
 def _parse(spec: object, limits: Limits, notes: list[str]) -> Expression:

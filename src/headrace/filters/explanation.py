@@ -32,9 +32,9 @@ _SCALARS = (Kind.NULL, Kind.BOOL, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.STRING,
 class Explanation:
     """A clause, its value on one event, the reason, and the same for the clauses inside it.
 
-    `clause` is the CEL text of an atom or term, the CESQL text where CEL has none, or the name of a
-    connective: all of, any of, not. Every clause
-    is evaluated, also those that a short-circuit would skip.
+    `clause` is the CEL text of an atom or term, the name of a connective (all of, any of, not), or the CESQL text
+    of what was written in CESQL, inside which the CEL stands where there is one. Every clause is evaluated, also those
+    that a short-circuit would skip.
     """
 
     clause: str
@@ -83,11 +83,20 @@ def explain(expression: Expression, variables: Variables) -> Explanation:
             inners = tuple(explain(part, variables) for part in parts)
             return Explanation("any of", disjunction(inner.value for inner in inners), parts=inners)
         case Opaque():
-            attributes = attributes_of(variables)
-            return Explanation(expression.text, expression.truth(attributes), expression.reason(attributes))
+            return _explain_opaque(expression, variables)
         case _:
             truth = evaluate(expression, variables)
             return Explanation(write_cel(expression), truth, _reason(expression, truth, variables))
+
+
+def _explain_opaque(clause: Opaque, variables: Variables) -> Explanation:
+    """Show the clause in its own language and, inside it, the tree that is evaluated for it."""
+    attributes = attributes_of(variables)
+    text, reason = clause.text, clause.reason(attributes)
+    if clause.lowered is None:
+        return Explanation(text, clause.truth(attributes), reason)
+    inner = explain(clause.lowered, variables)
+    return Explanation(text, inner.value, reason, (inner,))
 
 
 def _reason(clause: Clause, truth: Truth, variables: Variables) -> str:

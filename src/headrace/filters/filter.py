@@ -24,11 +24,14 @@ class Filter(Node):
     """Which events someone wants. Frozen: share it between threads and processes freely.
 
     It fails closed: an event on which the expression is unknown doesn't match. `notes` tell its author what
-    to know about the way it is written (a deprecated dialect, for instance); filters are equal without them.
+    to know about the way it is written (a deprecated dialect, for instance). `written` is the same tree with the
+    clauses of other languages than CEL as they were written, where there are any: for explanations alone. Filters
+    are equal without these two.
     """
 
     expression: Expression
     notes: tuple[str, ...] = field(default=(), compare=False)
+    written: Expression | None = field(default=None, compare=False, repr=False)
 
     @property
     def cel(self) -> str | None:
@@ -44,7 +47,7 @@ class Filter(Node):
 
     def explain(self, event: Event | Recorded) -> Explanation:
         """Say why the event is wanted or isn't, clause by clause; `str()` of it draws the tree."""
-        return explain(self.expression, variables_of(event))
+        return explain(self.expression if self.written is None else self.written, variables_of(event))
 
     def column(self) -> Column:
         """Return the filter as a Spark column over the event table: true where it matches, else false."""

@@ -36,7 +36,7 @@ def test_a_predicate_pickles():
 
 def test_a_reason_is_the_error_or_the_values():
     predicate = predicate_of("LOWER(type) = 't' AND LOWER(subject) = 'x' OR EXISTS nosuch")
-    assert predicate.reason(BOUND) == "the event has no subject"
+    assert predicate.reason(BOUND) == "missingAttribute error: the event has no subject"
     assert predicate.reason(BOUND | {"subject": "X"}) == "nosuch is missing; subject is 'X'; type is 't'"
 
 

@@ -5,7 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.filters.cesql.strategies import attributes, expressible_nodes
 
+from headrace.filters.backends.cel import write_cel
 from headrace.filters.cesql import Expression, parse, to_cel
+from headrace.filters.cesql.translation import translate
+from headrace.filters.dialects.cel import parse_cel
+from headrace.filters.dialects.dialect import Place
+from headrace.filters.dialects.table import parse_filter
+from headrace.filters.ir.construct import condition
+from headrace.filters.ir.expression import nodes_of
 from headrace.filters.limits import Limits
 
 DEEP = Limits(depth=40)
@@ -65,6 +72,21 @@ def test_a_text_that_would_explode_is_none():
     for turn in range(25):
         text = f"({text} {'OR' if turn % 2 else 'AND'} y{turn} = 'b')"
     assert to_cel(parse(text, DEEP)) is None
+
+
+@settings(max_examples=300)
+@given(expressible_nodes)
+def test_a_piece_is_as_long_as_its_text_but_for_brackets(node):
+    piece = translate(node)
+    if piece is not None:
+        text = write_cel(piece.node)
+        brackets = 2 * sum(1 for _ in nodes_of(piece.node))
+        assert len(text) <= piece.length <= len(text) + brackets
+        assert read_again(text) == condition(piece.node)
+
+
+def read_again(text):
+    return parse_cel(text, Place("filter", Limits(), parse_filter))
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,8 @@
 """The dialect `sql`: which tree an expression becomes, and what is refused."""
 
+import pickle
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,12 +14,13 @@ from headrace.events.event import Event
 from headrace.filters import compile_filter, union
 from headrace.filters.backends.predicates import conjunctions_of
 from headrace.filters.backends.reference import evaluate
-from headrace.filters.cesql import CesqlPredicate, parse
+from headrace.filters.cesql import CesqlPredicate, parse, write_cesql
 from headrace.filters.dialects.cel import parse_cel
 from headrace.filters.dialects.cesql import parse_sql
 from headrace.filters.dialects.dialect import Place
 from headrace.filters.dialects.table import parse_filter
 from headrace.filters.limits import Limits
+from headrace.filters.rewrites.lower import lower
 
 PLACE = Place("filters[0].sql", Limits(), parse_filter)
 EVENT = Event(attributes={"specversion": "1.0", "id": "1", "source": "/s", "type": "T"})
@@ -51,8 +55,79 @@ def test_an_explanation_shows_the_text_and_the_error():
         "true: all of\n"
         "├── true: LOWER(type) = 't' (type is 'T')\n"
         "└── true: not\n"
-        "    └── false: LOWER(subject) = 'x' (the event has no subject)"
+        "    └── false: LOWER(subject) = 'x' (missingAttribute error: the event has no subject)"
     )
+
+
+def test_an_explanation_shows_the_text_above_its_cel():
+    spec: list[dict[str, Any]] = [
+        {"exact": {"type": "T"}},
+        {"not": {"not": {"sql": "source='/s' and (subject = 'x')"}}},
+    ]
+    explanation = compile_filter(spec).explain(EVENT)
+    assert str(explanation) == (
+        "false: all of\n"
+        '├── true: ce.type == "T" (ce.type is "T")\n'
+        "└── false: source = '/s' AND subject = 'x' (missingAttribute error: the event has no subject)\n"
+        "    └── false: all of\n"
+        '        ├── true: ce.source == "/s" (ce.source is "/s")\n'
+        "        ├── false: has(ce.subject) (ce.subject is missing)\n"
+        '        └── unknown: ce.subject == "x" (ce.subject is missing)'
+    )
+    assert explanation.document()["parts"][1] == {
+        "clause": "source = '/s' AND subject = 'x'",
+        "value": False,
+        "reason": "missingAttribute error: the event has no subject",
+        "parts": [explanation.parts[1].parts[0].document()],
+    }
+
+
+def test_an_explanation_says_what_can_not_be_cast():
+    explanation = compile_filter({"sql": "type > 3"}).explain(EVENT)
+    assert (explanation.clause, explanation.value) == ("type > 3", False)
+    assert explanation.reason == "cast error: 'T' is no Integer"
+
+
+def test_a_negated_expression_is_explained_as_it_was_written():
+    explanation = compile_filter({"not": {"sql": "NOT EXISTS subject"}}).explain(EVENT)
+    assert str(explanation) == (
+        "false: not\n"
+        "└── true: NOT EXISTS subject (subject is missing)\n"
+        "    └── true: not\n"
+        "        └── false: has(ce.subject) (ce.subject is missing)"
+    )
+
+
+def test_what_was_written_is_no_part_of_the_filter():
+    sql, cel = compile_filter({"sql": "type = 'T'"}), compile_filter({"cel": 'ce.type == "T"'})
+    assert (sql, hash(sql), repr(sql)) == (cel, hash(cel), repr(cel))
+    assert sql.explain(EVENT).clause == "type = 'T'"
+    assert cel.explain(EVENT).clause == 'ce.type == "T"'
+
+
+def test_a_filter_that_was_pickled_still_knows_what_was_written():
+    compiled = compile_filter({"sql": "type = 'T'"})
+    restored = pickle.loads(pickle.dumps(compiled))
+    assert restored == compiled
+    assert restored.explain(EVENT) == compiled.explain(EVENT)
+
+
+def test_limits_above_the_usual_ones_do_not_spoil_an_explanation():
+    text = " OR ".join(f"type = '{'a' * 10}{number}'" for number in range(200))
+    compiled = compile_filter({"sql": f"{text} OR type = '{'b' * 10_000}'"}, limits=Limits(length=20_000))
+    assert str(compiled.explain(EVENT)).startswith("false: type = 'aaaaaaaaaa0' OR")
+
+
+@given(sql_texts, st.lists(attributes(), min_size=1, max_size=2))
+def test_an_explanation_has_the_value_that_the_filter_has(text, events):
+    try:
+        compiled = compile_filter({"all": [{"sql": text}, {"not": {"sql": text}}]})
+    except FilterError:
+        return
+    for bound in events:
+        explanation = compiled.explain(Event(attributes=bound))
+        assert explanation.value is evaluate(compiled.expression, {"ce": bound})
+        assert [part.clause for part in explanation.parts] == [write_cesql(parse(text).root), "not"]
 
 
 def test_an_index_sees_what_stands_around_an_opaque_clause():
@@ -93,9 +168,11 @@ def test_the_tree_means_what_the_expression_does(text, events):
     except FilterError:
         return
     assert isinstance(expression, CesqlPredicate) is (predicate.cel is None)
+    lowered = lower(expression)
     if predicate.cel is not None:
-        assert parse_cel(predicate.cel, PLACE) == expression
+        assert parse_cel(predicate.cel, PLACE) == lowered
     for bound in events:
+        assert evaluate(lowered, {"ce": bound}) is predicate.truth(bound)
         assert evaluate(expression, {"ce": bound}) is predicate.truth(bound)
 
 

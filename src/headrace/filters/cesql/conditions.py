@@ -1,7 +1,7 @@
 """What CEL must be told about an expression that may have errors.
 
 CESQL's errors are not CEL's: a CESQL filter with an error is false, and so `NOT` of it is false as well. Each
-condition therefore carries both answers, `true` and `false`, as CEL texts that never have an error themselves.
+condition therefore carries both answers, `true` and `false`, as CEL that never has an error itself.
 Where neither holds, an error occurred.
 """
 
@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.filters.cesql.cel_text import FALSE, all_of, any_of, negated, relate
+from headrace.filters.cesql.pieces import FALSE, all_of, any_of, negated, relate
 
 if TYPE_CHECKING:
     from headrace.filters.cesql.casts import TypeName
-    from headrace.filters.cesql.cel_text import Cel
+    from headrace.filters.cesql.pieces import Piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +25,14 @@ class Guarded:
     value is a Boolean that is true only where the typed guards hold.
     """
 
-    value: Cel
+    value: Piece
     type: TypeName | None
-    present: tuple[Cel, ...] = ()
-    typed: tuple[Cel, ...] = ()
+    present: tuple[Piece, ...] = ()
+    typed: tuple[Piece, ...] = ()
     sure: bool = False
 
     @property
-    def guards(self) -> tuple[Cel, ...]:
+    def guards(self) -> tuple[Piece, ...]:
         """All guards, in an order in which each may rely on those before."""
         return (*self.present, *self.typed)
 
@@ -44,10 +44,10 @@ class Condition:
     These two are often shorter than `true` and `false`. `guarded` is there where one value says it all.
     """
 
-    true: Cel
-    false: Cel
-    if_not_true: Cel
-    if_not_false: Cel
+    true: Piece
+    false: Piece
+    if_not_true: Piece
+    if_not_false: Piece
     guarded: Guarded | None = None
 
 

@@ -46,7 +46,7 @@ class CesqlPredicate(Opaque):
         """Say which error made it false, or else what its attributes are."""
         errors = self.result(attributes).errors
         if errors:
-            return "; ".join(error.problem for error in errors)
+            return "; ".join(f"{error.kind.value} error: {error.problem}" for error in errors)
         names = sorted(self.attributes)
         return "; ".join(f"{name} is {_shown(name, attributes)}" for name in names)
 

@@ -84,6 +84,22 @@ def program_of(node: Node) -> Program:
             assert_never(node)
 
 
+def result_type(node: Node) -> TypeName | None:
+    """Return the type that the program of the node has, without building it."""
+    match node:
+        case String(value) | Integer(value) | Boolean(value):
+            return type_of(value)
+        case Attribute():
+            return None
+        case Minus() | Arithmetic():
+            return "Integer"
+        case Call(name, arguments):
+            function = find_function(name, len(arguments))
+            return "Boolean" if function is None else function.returns
+        case _:
+            return "Boolean"
+
+
 def _predicate(node: Not | Like | In | Comparison | Logic) -> Run:
     match node:
         case Not(operand):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING
 
-from headrace.filters.cesql import cel_text as cel
+from headrace.filters.backends.cel import write_cel
+from headrace.filters.cesql import pieces as cel
 from headrace.filters.cesql.casts import CASTS, INT32, ZEROS, type_of
-from headrace.filters.cesql.cel_text import FALSE, TRUE, Inexpressible, all_of, any_of, literal, relate
 from headrace.filters.cesql.conditions import (
     Condition,
     Guarded,
@@ -21,7 +21,8 @@ from headrace.filters.cesql.conditions import (
 from headrace.filters.cesql.faults import Fault
 from headrace.filters.cesql.functions import find_function
 from headrace.filters.cesql.patterns import segments_of, to_re2
-from headrace.filters.cesql.program import program_of
+from headrace.filters.cesql.pieces import FALSE, TRUE, Inexpressible, all_of, any_of, literal, relate
+from headrace.filters.cesql.program import program_of, result_type
 from headrace.filters.cesql.syntax import (
     Arithmetic,
     Attribute,
@@ -36,20 +37,23 @@ from headrace.filters.cesql.syntax import (
     String,
     children,
 )
+from headrace.filters.ir.literals import Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from headrace.filters.cesql.casts import TypeName
-    from headrace.filters.cesql.cel_text import Cel
     from headrace.filters.cesql.expression import Expression
     from headrace.filters.cesql.faults import Value
+    from headrace.filters.cesql.pieces import Piece
     from headrace.filters.cesql.syntax import Node
 
 _REQUIRED = frozenset({"specversion", "id", "source", "type"})
 _STRINGS = frozenset({"subject", "time", "datacontenttype", "dataschema"})
 
 _CEL_TYPES: Mapping[TypeName, str] = {"String": "string", "Integer": "int", "Boolean": "bool"}
+# Filters ask for few attributes again and again.
+_KEPT = 512
 _TRUE_TEXT = "[tT][rR][uU][eE]"
 _FALSE_TEXT = "[fF][aA][lL][sS][eE]"
 _INTEGER_TEXT = "^[+-]?0*[0-9]{1,10}$"
@@ -57,24 +61,28 @@ _MAY_BE_NO_STRING = re.compile(r"-?[0-9]+|true|false")
 _EQUALITIES: Mapping[str, str] = {"=": "==", "!=": "!="}
 
 
-def to_cel(expression: Expression) -> str | None:
-    """Return the CEL text that is true exactly where the expression passes, and false everywhere else.
+def translate(root: Node) -> Piece | None:
+    """Return the CEL that is true exactly where the expression passes, and false everywhere else.
 
     That holds for valid events: the attributes that every event has are not looked for. `None` where CEL can't say
     it: LOWER, UPPER, TRIM, LEFT, RIGHT, SUBSTRING, ABS, CONCAT_WS of attributes; equality where an extension's type
     decides what the other side is cast to; texts too long or too deep for CEL's evaluators.
     """
-    root = expression.root
     try:
         if isinstance(root, Attribute):
-            return _passing_attribute(root).text
-        value_type = expression.program.type
-        return _condition(root).true.text if value_type == "Boolean" else FALSE.text
+            return _passing_attribute(root)
+        return _condition(root).true if result_type(root) == "Boolean" else FALSE
     except Inexpressible:
         return None
 
 
-def _passing_attribute(node: Attribute) -> Cel:
+def to_cel(expression: Expression) -> str | None:
+    """Return the text of the CEL that `translate` finds, or nothing where it finds none."""
+    piece = translate(expression.root)
+    return None if piece is None else write_cel(piece.node)
+
+
+def _passing_attribute(node: Attribute) -> Piece:
     if node.name in _REQUIRED or node.name in _STRINGS:
         return FALSE
     return all_of(cel.has(node.name), relate(cel.attribute(node.name), "==", TRUE))
@@ -150,6 +158,7 @@ def _constant(value: Value) -> Guarded:
     return Guarded(literal(value), type_of(value))
 
 
+@lru_cache(_KEPT)
 def _attribute(name: str) -> Guarded:
     """Attributes of the specification are strings; an extension's type is known by the event only."""
     value = cel.attribute(name)
@@ -172,7 +181,14 @@ def _related(left: Guarded, operator: str, right: Guarded, result: TypeName) -> 
 
 
 def _cast(node: Node, target: TypeName) -> Guarded:
+    if isinstance(node, Attribute):
+        return _cast_attribute(node.name, target)
     return _folded(node, target) if _is_constant(node) else _converted(_value(node), target)
+
+
+@lru_cache(_KEPT)
+def _cast_attribute(name: str, target: TypeName) -> Guarded:
+    return _converted(_attribute(name), target)
 
 
 def _converted(it: Guarded, target: TypeName) -> Guarded:
@@ -182,11 +198,11 @@ def _converted(it: Guarded, target: TypeName) -> Guarded:
     return Guarded(value, target, it.present, (*it.typed, *typed))
 
 
-def _to_string(value: Cel, _given: TypeName | None) -> tuple[Cel, tuple[Cel, ...]]:
+def _to_string(value: Piece, _given: TypeName | None) -> tuple[Piece, tuple[Piece, ...]]:
     return cel.call("string", value), ()
 
 
-def _to_integer(value: Cel, given: TypeName | None) -> tuple[Cel, tuple[Cel, ...]]:
+def _to_integer(value: Piece, given: TypeName | None) -> tuple[Piece, tuple[Piece, ...]]:
     number = cel.call("int", value)
     one_or_zero = cel.choose(value, literal(1), literal(0))
     if given == "Boolean":
@@ -199,7 +215,7 @@ def _to_integer(value: Cel, given: TypeName | None) -> tuple[Cel, tuple[Cel, ...
     return cel.choose(is_boolean, one_or_zero, number), (castable,)
 
 
-def _to_boolean(value: Cel, given: TypeName | None) -> tuple[Cel, tuple[Cel, ...]]:
+def _to_boolean(value: Piece, given: TypeName | None) -> tuple[Piece, tuple[Piece, ...]]:
     not_zero = relate(value, "!=", literal(0))
     if given == "Integer":
         return not_zero, ()
@@ -212,14 +228,14 @@ def _to_boolean(value: Cel, given: TypeName | None) -> tuple[Cel, tuple[Cel, ...
     return boolean, (any_of(cel.negated(is_string), says_either),)
 
 
-_CONVERSIONS: Mapping[TypeName, Callable[[Cel, TypeName | None], tuple[Cel, tuple[Cel, ...]]]] = {
+_CONVERSIONS: Mapping[TypeName, Callable[[Piece, TypeName | None], tuple[Piece, tuple[Piece, ...]]]] = {
     "String": _to_string,
     "Integer": _to_integer,
     "Boolean": _to_boolean,
 }
 
 
-def _in_range(number: Cel) -> tuple[Cel, Cel]:
+def _in_range(number: Piece) -> tuple[Piece, Piece]:
     return relate(number, ">=", literal(INT32.start)), relate(number, "<=", literal(INT32.stop - 1))
 
 
@@ -234,7 +250,7 @@ def _calculation(node: Minus | Arithmetic) -> Guarded:
     return _bounded(_related(left, node.operator, right, "Integer"), guards)
 
 
-def _bounded(result: Guarded, guards: tuple[Cel, ...]) -> Guarded:
+def _bounded(result: Guarded, guards: tuple[Piece, ...]) -> Guarded:
     typed = (*result.typed, *guards, *_in_range(result.value))
     return Guarded(result.value, "Integer", result.present, typed)
 
@@ -275,8 +291,10 @@ def _attribute_equal(left: Node, right: Guarded) -> Guarded | None:
     """Compare an extension with a constant that only a string can be equal to: no cast, no guard for truth."""
     if not isinstance(left, Attribute) or right.type != "String" or right.guards:
         return None
-    it = _attribute(left.name)
-    if it.type is not None or _MAY_BE_NO_STRING.fullmatch(right.value.text[1:-1]):
+    it, constant = _attribute(left.name), right.value.node
+    if it.type is not None or not isinstance(constant, Literal):
+        return None
+    if _MAY_BE_NO_STRING.fullmatch(str(constant.value)):
         return None
     return Guarded(relate(it.value, "==", right.value), "Boolean", it.present, it.typed, sure=True)
 
@@ -309,7 +327,7 @@ def _among_constants(it: Guarded, elements: Sequence[Node]) -> Guarded:
     return Guarded(value, "Boolean", it.present, (typed,), sure="Integer" not in types)
 
 
-def _member(value: Cel, items: list[Cel]) -> Cel:
+def _member(value: Piece, items: list[Piece]) -> Piece:
     distinct = list(dict.fromkeys(items))
     if len(distinct) == 1:
         return relate(value, "==", distinct[0])
@@ -325,7 +343,7 @@ def _like(operand: Node, pattern: str) -> Guarded:
     return Guarded(_matching(it.value, pattern, texts), "Boolean", it.present, it.typed)
 
 
-def _matching(text: Cel, pattern: str, segments: list[str | None]) -> Cel:
+def _matching(text: Piece, pattern: str, segments: list[str | None]) -> Piece:
     match segments:
         case ["", ""]:
             return TRUE

@@ -48,15 +48,6 @@ def parse_cel(body: object, place: Place) -> Expression:
     source = _text(body, place)
     parsed = parse(source, place)
     check(source, place)
-    return _condition(parsed, place)
-
-
-def read_cel(source: str, place: Place) -> Expression:
-    """Read an expression whose types are known to be right: no user wrote it, a translation did."""
-    return _condition(parse(source, place), place)
-
-
-def _condition(parsed: Parsed, place: Place) -> Expression:
     return construct.condition(_Reader(parsed, place).read(parsed.tree))
 
 

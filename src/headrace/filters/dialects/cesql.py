@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.errors import FilterError
-from headrace.filters.cesql.expression import parse
+from headrace.filters.cesql.expression import Expression as CesqlExpression
 from headrace.filters.cesql.functions import require_functions
+from headrace.filters.cesql.parser import parse_text
 from headrace.filters.cesql.predicate import CesqlPredicate
-from headrace.filters.dialects.cel import read_cel
-from headrace.filters.rewrites.flatten import flatten
-from headrace.filters.sizes import check_size
+from headrace.filters.cesql.source import CesqlSource
+from headrace.filters.cesql.translation import translate
+from headrace.filters.dialects.patterns import check_patterns
+from headrace.filters.ir.construct import condition
+from headrace.filters.sizes import SURELY_READABLE, check_size
 
 if TYPE_CHECKING:
+    from headrace.filters.cesql.syntax import Node
     from headrace.filters.dialects.dialect import Place
     from headrace.filters.ir.expression import Expression
 
@@ -20,27 +24,29 @@ if TYPE_CHECKING:
 def parse_sql(body: object, place: Place) -> Expression:
     """The expression is true, and no error occurred in what was evaluated of it.
 
-    Where CEL can say that, it is the tree of that CEL, which an index can read; else one opaque clause.
+    One opaque clause, which knows the tree that says the same in CEL where there is one.
     """
     text = place.text(body)
     try:
-        expression = parse(text, place.limits)
-        require_functions(expression.root, text)
+        root = parse_text(text, place.limits)
+        require_functions(root, text)
     except FilterError as fault:
         raise _located(fault, place) from None
-    predicate = CesqlPredicate(expression)
-    return _lowered(predicate, place) or predicate
+    lowered = _lowered(root, place)
+    return CesqlPredicate(CesqlExpression(root)) if lowered is None else CesqlSource(text, lowered)
 
 
-def _lowered(predicate: CesqlPredicate, place: Place) -> Expression | None:
+def _lowered(root: Node, place: Place) -> Expression | None:
     """Return the ordinary tree, or nothing where CEL can't say it within the limits that CESQL itself keeps."""
-    cel = predicate.cel
-    if cel is None:
+    piece = translate(root)
+    if piece is None:
         return None
+    expression, limits = condition(piece.node), place.limits
     try:
-        expression = flatten(read_cel(cel, place))
-        if len(cel) > min(place.limits.atoms, place.limits.expression):  # atoms have a character at least
-            check_size(expression, place.limits)
+        check_patterns(expression, place)
+        # Atoms have a character at least, and pieces count at least the depth that the tree has.
+        if piece.length > min(limits.atoms, limits.expression) or piece.depth > SURELY_READABLE:
+            check_size(expression, limits)
     except FilterError:
         return None
     return expression

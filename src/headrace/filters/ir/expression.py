@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headrace.filters.ir.atoms import Atom
 from headrace.filters.ir.literals import Literal
@@ -13,7 +14,7 @@ from headrace.filters.ir.operands import Operand
 from headrace.filters.ir.terms import Call, HasKey, ListOf, Macro, MapOf, Operation, Select, Term
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +80,22 @@ def clauses_of(expression: Expression) -> list[Clause]:
 
 def parts_of(expression: Expression) -> tuple[Expression, ...]:
     """Return the expressions directly inside this one."""
-    match expression:
-        case Not(part):
-            return (part,)
-        case And(parts) | Or(parts) | ListOf(parts) | Operation(_, parts) | Call(_, parts):
-            return parts
-        case Select(operand, _) | HasKey(operand, _):
-            return (operand,)
-        case MapOf(keys, values):
-            return keys + values
-        case Macro(_, over, _, bodies):
-            return (over, *bodies)
-        case _:
-            return ()
+    find = _PARTS.get(type(expression))
+    return () if find is None else find(expression)
+
+
+_PARTS: Mapping[type, Callable[[Any], tuple[Expression, ...]]] = {
+    Not: lambda node: (node.part,),
+    And: attrgetter("parts"),
+    Or: attrgetter("parts"),
+    ListOf: attrgetter("elements"),
+    Operation: attrgetter("operands"),
+    Call: attrgetter("arguments"),
+    Select: lambda node: (node.operand,),
+    HasKey: lambda node: (node.operand,),
+    MapOf: lambda node: node.keys + node.values,
+    Macro: lambda node: (node.range, *node.bodies),
+}
 
 
 def nodes_of(expression: Expression) -> Iterator[Expression]:

@@ -10,15 +10,22 @@ from headrace.filters.ir.node import Node
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from headrace.filters.ir.expression import Expression
+
 
 class Opaque(Node, ABC):
     """True or false on every event, never unknown. Stands between connectives only, never inside a term.
 
-    Whoever derives from it is a frozen value as every node is. A clause that CEL can say exactly must not be one:
+    Whoever derives from it is a frozen value as every node is. A clause that CEL can say exactly must not stay one:
     it would be hidden from the index.
     """
 
     __slots__ = ()
+
+    @property
+    def lowered(self) -> Expression | None:
+        """The tree that says the same on every valid event; none where CEL can't say it."""
+        return None
 
     @property
     @abstractmethod

@@ -1,0 +1,186 @@
+"""Pieces of CEL: nodes of the tree that know how their text would bind, how long it would be and how deep it nests.
+
+No text is written. Its length is counted so that an expression which would explode is given up in time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from headrace.filters.backends.cel import write_cel, write_literal, write_operand
+from headrace.filters.ir import construct, operands
+from headrace.filters.ir import expression as ir
+from headrace.filters.ir.atoms import Has
+from headrace.filters.ir.literals import Literal
+from headrace.filters.ir.terms import ListOf, Operation, TypeName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from headrace.filters.cesql.faults import Value
+    from headrace.filters.ir.expression import Expression
+
+_CONDITIONAL, _OR, _AND, _RELATION, _SUM, _PRODUCT, _UNARY, _PRIMARY = range(8)
+_OPERATORS: Mapping[str, int] = {
+    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">=", "in"), _RELATION),
+    **dict.fromkeys(("+", "-"), _SUM),
+    **dict.fromkeys(("*", "/", "%"), _PRODUCT),
+}
+_OPPOSITES: Mapping[str, str] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+LONGEST = 10_000
+DEEPEST = 24
+
+
+class Inexpressible(Exception):
+    """CEL can't say it exactly, or not in a text that its evaluators would take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A node; length, binding and nesting of its text; the terms of a connective; both sides of a comparison.
+
+    Equal where the nodes are.
+    """
+
+    node: Expression
+    length: int = field(compare=False)
+    level: int = field(default=_PRIMARY, compare=False)
+    depth: int = field(default=1, compare=False)
+    terms: tuple[Piece, ...] = field(default=(), compare=False)
+    compared: tuple[Piece, str, Piece] | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.length > LONGEST or self.depth > DEEPEST:
+            raise Inexpressible
+
+    def within(self, level: int) -> int:
+        """Return the length, with brackets where something that binds as tightly as `level` surrounds it."""
+        return self.length if self.level >= level else self.length + 2
+
+
+TRUE: Final = Piece(Literal(value=True), len("true"))
+FALSE: Final = Piece(Literal(value=False), len("false"))
+
+
+def all_of(*parts: Piece) -> Piece:
+    """Return the conjunction, each term once."""
+    return _joined(parts, _AND, ir.And, neutral=TRUE, final=FALSE)
+
+
+def any_of(*parts: Piece) -> Piece:
+    """Return the disjunction, each term once."""
+    return _joined(parts, _OR, ir.Or, neutral=FALSE, final=TRUE)
+
+
+def negated(piece: Piece) -> Piece:
+    """Return the negation of a condition."""
+    if piece is TRUE or piece is FALSE:
+        return FALSE if piece is TRUE else TRUE
+    if piece.compared is not None:
+        left, operator, right = piece.compared
+        return relate(left, _OPPOSITES[operator], right)
+    if piece.level == _UNARY and piece.terms:
+        return piece.terms[0]
+    length = piece.within(_UNARY) + 1
+    return Piece(construct.negated(piece.node), length, _UNARY, piece.depth + 1, (piece,))
+
+
+def relate(left: Piece, operator: str, right: Piece) -> Piece:
+    """Return a comparison or a calculation."""
+    level = _OPERATORS[operator]
+    is_relation = level == _RELATION
+    length = left.within(level + is_relation) + len(operator) + 2 + right.within(level + 1)
+    compared = (left, operator, right) if operator in _OPPOSITES else None
+    depth = max(left.depth, right.depth) + 1
+    return Piece(_related(left.node, operator, right.node), length, level, depth, compared=compared)
+
+
+def _related(left: Expression, operator: str, right: Expression) -> Expression:
+    if operator == "in":
+        return construct.contained(left, right)
+    if operator in _OPPOSITES:
+        return construct.compared(left, operator, right)
+    return Operation(operator, (left, right))
+
+
+def choose(condition: Piece, yes: Piece, no: Piece) -> Piece:
+    """Return `condition ? yes : no`."""
+    node = Operation("?:", (construct.condition(condition.node), yes.node, no.node))
+    length = condition.within(_OR) + yes.within(_OR) + no.within(_OR) + len(" ?  : ")
+    return Piece(node, length, _CONDITIONAL, max(condition.depth, yes.depth, no.depth) + 1)
+
+
+def call(function: str, argument: Piece) -> Piece:
+    """Return `function(argument)`."""
+    length = len(function) + argument.length + 2
+    return Piece(construct.called(function, (argument.node,)), length, depth=argument.depth + 1)
+
+
+def ask(target: Piece, method: str, argument: str) -> Piece:
+    """Return `target.method("argument")`."""
+    text = literal(argument)
+    length = target.within(_PRIMARY) + len(method) + text.length + len(".()")
+    return Piece(construct.called(method, (target.node, text.node)), length, depth=target.depth + 1)
+
+
+def literal(value: Value) -> Piece:
+    """Return a constant."""
+    if isinstance(value, bool):
+        return TRUE if value else FALSE
+    is_negative = isinstance(value, int) and value < 0
+    return Piece(Literal(value), len(write_literal(value)), _UNARY if is_negative else _PRIMARY)
+
+
+def list_of(items: Sequence[Piece]) -> Piece:
+    """Return a list of constants."""
+    length = sum([item.length + 2 for item in items])
+    return Piece(ListOf(tuple(item.node for item in items)), length, depth=2)
+
+
+def attribute(name: str) -> Piece:
+    """Return `ce.name`, or `ce["1st"]` where the name is none that CEL selects by."""
+    path = operands.attribute(name)
+    return Piece(path, len(write_operand(path)), depth=2)
+
+
+def has(name: str) -> Piece:
+    """Return the test that the event has the attribute."""
+    node = Has(operands.attribute(name))
+    text = write_cel(node)
+    is_call = text.startswith("has(")
+    return Piece(node, len(text), _PRIMARY if is_call else _RELATION, 3 if is_call else 2)
+
+
+def type_in(value: Piece, *names: str) -> Piece:
+    """Return the test that the value is of one of CEL's types."""
+    types = [Piece(TypeName(name), len(name)) for name in names]
+    if len(types) == 1:
+        return relate(call("type", value), "==", types[0])
+    return relate(call("type", value), "in", list_of(types))
+
+
+def _joined(
+    parts: tuple[Piece, ...],
+    level: int,
+    connective: Callable[[tuple[Expression, ...]], Expression],
+    *,
+    neutral: Piece,
+    final: Piece,
+) -> Piece:
+    if len(parts) == 1:
+        return parts[0]
+    found: dict[Piece, None] = {}
+    for part in parts:
+        for term in part.terms if part.level == level else (part,):
+            if term is final:
+                return final
+            if term is not neutral:
+                found[term] = None
+    terms = tuple(found)
+    if len(terms) < 2:
+        return terms[0] if terms else neutral
+    length = sum([term.within(level + 1) + 4 for term in terms]) - 4
+    node = connective(tuple(construct.condition(term.node) for term in terms))
+    return Piece(node, length, level, max([term.depth for term in terms]) + 1, terms)

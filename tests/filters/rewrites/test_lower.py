@@ -1,0 +1,20 @@
+from headrace.filters.cesql import CesqlPredicate, parse
+from headrace.filters.cesql.source import CesqlSource
+from headrace.filters.ir.atoms import Has
+from headrace.filters.ir.expression import And, Not, Or
+from headrace.filters.ir.operands import attribute
+from headrace.filters.rewrites.lower import lower
+
+A, B = (Has(attribute(name)) for name in "ab")
+SOURCE = CesqlSource("EXISTS a", A)
+PREDICATE = CesqlPredicate(parse("LOWER(a) = 'a'"))
+
+
+def test_puts_the_tree_where_the_clause_stood():
+    assert lower(SOURCE) == A
+    assert lower(Or((B, Not(And((SOURCE, B)))))) == Or((B, Not(And((A, B)))))
+
+
+def test_leaves_a_tree_without_such_clauses_as_it_is():
+    for tree in (A, PREDICATE, And((A, Not(Or((B, PREDICATE)))))):
+        assert lower(tree) is tree
