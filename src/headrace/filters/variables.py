@@ -24,6 +24,7 @@ from headrace.events.json_data import bytes_meant
 from headrace.events.media_types import is_json
 from headrace.filters.values.documents import in_64_bits, read_json
 from headrace.filters.values.faults import Fault
+from headrace.filters.values.kinds import INT64
 from headrace.filters.values.times import read_timestamp
 
 if TYPE_CHECKING:
@@ -81,11 +82,12 @@ class EventVariables(Mapping[str, Any]):
 
 
 def _attributes(event: Event) -> Mapping[str, Any]:
-    # Only extensions of CloudEvents 0.3 hold other values.
-    if all(type(value) is str for value in event.attributes.values()):
-        return event.attributes
-    plain: Mapping[str, Any] = in_64_bits(event.attributes)
-    return plain
+    for value in event.attributes.values():
+        # Only extensions of CloudEvents 0.3 hold other values, and integers of more than 32 bits.
+        if type(value) is not str and type(value) is not bool and not (type(value) is int and value in INT64):
+            plain: Mapping[str, Any] = in_64_bits(event.attributes)
+            return plain
+    return event.attributes
 
 
 def _data(event: Event, _: Recorded | None) -> Any:

