@@ -198,3 +198,25 @@ def test_recorded_events_know_their_channel():
     assert matcher.match(from_batch(rows)[0]) == ["0", "1", "2"]
     assert isinstance(from_batch(rows)[0], Recorded)
     assert matcher.match(data_event(5)) == []
+
+
+def test_values_too_long_for_a_clause_are_unknown():
+    path = Path(("data", "v"))
+    atoms_ = [
+        atoms.Contains(path, "b"),
+        atoms.Contains(path, "ab"),
+        atoms.Matches(path, "a*b"),
+        atoms.Matches(path, "(a|b)*b" * 20),
+        atoms.MatchesGlob(path, "*b*"),
+        atoms.Includes(path, Literal("b")),
+        atoms.Includes(path, Literal("b" * 100)),
+        atoms.Includes(path, Literal(5)),
+    ]
+    values = [
+        *("a" * count + "b" for count in (99, 9_999, 127_999, 128_000, 300_000)),
+        "é" * 127_999 + "b",
+        "é" * 128_000 + "b",
+        *(["a"] * count + ["b", "b" * 100, 5] for count in (10, 3_000, 3_900, 15_000, 15_999, 20_000)),
+    ]
+    filters = [Filter(tree) for each in atoms_ for tree in (each, Not(each), And((each, atoms.Has(path))))]
+    assert_equal_to_reference(filters, [data_event(json.dumps(value, ensure_ascii=False)) for value in values])

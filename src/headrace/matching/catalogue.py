@@ -25,6 +25,7 @@ from headrace.matching.checks import (
     Check,
     Constant,
     Interval,
+    Pattern,
     Span,
 )
 from headrace.matching.forms import alternatives_of
@@ -80,7 +81,7 @@ class Catalogue:
         self.operands: list[Operand] = []
         self.texts = Growing(np.uint8)
         self.text_ends = Growing(np.int64, [0])
-        self.patterns: list[str] = []
+        self.patterns: list[Pattern] = []
         self.channels: list[Channel | None] = []
         self.checks = CheckTable()
         self.sets = Growing(np.int32)
@@ -95,7 +96,7 @@ class Catalogue:
         self._texts: dict[bytes, int] = {}
         self._rests: dict[Expression, int] = {}
         self._operands: dict[Operand, int] = {}
-        self._patterns: dict[str, int] = {}
+        self._patterns: dict[Pattern, int] = {}
         self._channels: dict[Channel | None, int] = {}
         self._forms: dict[tuple[int, Expression, str | None, tuple[str, ...] | None], int] = {}
 
@@ -151,7 +152,7 @@ class Catalogue:
             case Span(least, most, open_):
                 ends = (-1 if end is None else self._text(end) for end in (least, most))
                 return self.checks.append(check.code, operand, *ends, open_, 0)
-            case str() as pattern:
+            case Pattern() as pattern:
                 return self.checks.append(
                     check.code, operand, _number(pattern, self._patterns, self.patterns)
                 )

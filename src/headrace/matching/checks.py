@@ -24,6 +24,7 @@ from headrace.filters.ir.atoms import (
 )
 from headrace.filters.ir.expression import Not
 from headrace.filters.ir.operands import CE
+from headrace.filters.values.budget import longest_matched
 from headrace.filters.values.kinds import INT64
 from headrace.filters.values.patterns import translate
 
@@ -101,7 +102,15 @@ class Span:
     open_: int = 0
 
 
-Payload: TypeAlias = Constant | tuple[Constant, ...] | bytes | Interval | Span | str | None
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A regular expression, and the longest text, in bytes, that it may be looked for in."""
+
+    text: str
+    longest: int
+
+
+Payload: TypeAlias = Constant | tuple[Constant, ...] | bytes | Interval | Span | Pattern | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +155,9 @@ def pattern_of(part: Expression) -> Check | None:
     """Return the check of a clause that is a pattern: exact, but as dear as a run of RE2."""
     match part:
         case Matches(operand, pattern):
-            return Check(PATTERN, operand, pattern)
+            return Check(PATTERN, operand, Pattern(pattern, longest_matched(part)))
         case MatchesGlob(operand, pattern):
-            return Check(PATTERN, operand, translate(pattern))
+            return Check(PATTERN, operand, Pattern(translate(pattern), longest_matched(part)))
         case _:
             return None
 
@@ -182,7 +191,8 @@ def _check(atom: Expression) -> Check | None:  # noqa: PLR0911 -- one per atom
             return Check(ONE_OF, operand, tuple(sorted(set(constants), key=_by_form)))  # type: ignore[arg-type]
         case Includes(operand, literal) if type(literal.value) in (str, int, float, bool):
             constant = constant_of(literal)
-            return None if constant is None else Check(INCLUDES, operand, constant)
+            known = constant is not None and constant.tag != NO_KEY
+            return Check(INCLUDES, operand, constant) if known else None
         case StartsWith(operand, text):
             return Check(STARTS, operand, text.encode())
         case EndsWith(operand, text):

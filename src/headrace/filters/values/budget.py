@@ -7,6 +7,7 @@ presence cost nothing: they take the same time on every event.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,12 @@ _CONVERTED = 4
 _ELEMENTS = 16
 _SOUGHT = 8
 _MATCHED = 50
+SEARCHED = _COPIED // _SOUGHT
+"""What an element of a list weighs when it is compared with a scalar, beside the characters of a text."""
+
+MOST_SEARCHED = STEPS * _COPIED
+"""What all elements of a list may weigh together; of more it is unknown whether a scalar is among them."""
+
 _PATTERN = 250
 _CONVERSION = 4
 _ZONE = 100
@@ -91,6 +98,12 @@ class Budget:
         if self.loops >= LOOPS:
             raise BudgetSpent(f"it loops {LOOPS} times or more, which the budget forbids")
         self.spend(weight)
+
+
+def longest_matched(clause: Matches | MatchesGlob) -> int:
+    """Return how many bytes of a text a pattern may be looked for in; of a longer one it is unknown."""
+    size = _size_of_pattern(clause)
+    return STEPS * scans_in(clause) * _MATCHED // size if size else sys.maxsize
 
 
 def _allowance(clause: Expression) -> int:
@@ -147,7 +160,7 @@ def cost_of_sum(left: Any, right: Any) -> int:
 def cost_of_search(value: Any, elements: Any) -> int:
     """Return what it costs to look for a scalar in a list; elements as long as a text are read to their ends."""
     length = len(value) if isinstance(value, str) else 0
-    return _parts(len(elements) * (_COPIED // _SOUGHT + length), _COPIED)
+    return _parts(len(elements) * (SEARCHED + length), _COPIED)
 
 
 def cost_of_elements(elements: Any) -> int:

@@ -300,10 +300,18 @@ def _keys(draft: Draft, questions: Questions) -> Numbers:
     keys[:, 0] = questions.slot[keyed] * SPACES + space | np.where(of_text, length, values[:, LOW]) << 32
     keys[:, 2] = np.where(of_text, start, values[:, HIGH])
     short = np.flatnonzero(of_text & (length <= INLINE))
+    long = np.flatnonzero(of_text & (length > INLINE))
+    keys[long, 3] = _characters(draft)[texts[long]]
     keys[short, 2] = 0
     to = places(short * 32 + 16, short * 32 + 16 + length[short])
     keys.view(np.uint8).reshape(-1)[to] = draft.text[places(start[short], start[short] + length[short])]
     return keys
+
+
+def _characters(draft: Draft) -> Numbers:
+    """Return how many characters each text has."""
+    starts = np.concatenate(([0], np.cumsum((draft.text & 0xC0) != 0x80)))
+    return np.diff(starts[draft.text_at])
 
 
 def _gram_keys(grams: Grams) -> Numbers:

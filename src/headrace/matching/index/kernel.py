@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.filters.values.budget import LONGEST_SCANNED, MOST_SEARCHED, SEARCHED
 from headrace.matching.cells import ABSENT, DOUBLE, INT, LIST, MAP, NULL, STRING
 from headrace.matching.checks import (
     BETWEEN,
@@ -38,7 +39,7 @@ from headrace.matching.index import tables as T  # noqa: N812 -- a name for each
 from headrace.matching.index.bloom import block_of, may_contain
 from headrace.matching.index.grams import GRAM_TAG
 from headrace.matching.index.hashing import hash_text, hash_word, mix
-from headrace.matching.index.keys import find, tagged
+from headrace.matching.index.keys import INLINE, find, tagged
 from headrace.matching.index.memory import add, address, byte, is_same, long, order_of, put_long, short
 from headrace.matching.scan.machine import (
     byte_at,
@@ -168,6 +169,34 @@ def _constant(t, number):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def _is_too_long(text, length):  # type: ignore[no-untyped-def]
+    """Say whether a text has more characters than a clause may search; what it contains is unknown then."""
+    if length <= LONGEST_SCANNED:
+        return False
+    characters = 0
+    for place in range(length):
+        characters += (byte_at(text + place) & 0xC0) != 0x80
+    return characters > LONGEST_SCANNED
+
+
+@compiled
+def _is_too_dear(t, key, count):  # type: ignore[no-untyped-def]
+    """Say whether it costs more than a clause may to look for a constant among so many elements."""
+    return count * (SEARCHED + _characters(t, key)) > MOST_SEARCHED
+
+
+@compiled
+def _characters(t, key):  # type: ignore[no-untyped-def]
+    length = long(t, T.KEYS, 4 * key) >> 32
+    if length > INLINE:
+        return long(t, T.KEYS, 4 * key + 3)
+    at, characters = address(t, T.KEYS) + 32 * key + 16, np.int64(0)
+    for place in range(length):
+        characters += (byte_at(at + place) & 0xC0) != 0x80
+    return characters
+
+
+@compiled
 def _occurs(other, size, text, length):  # type: ignore[no-untyped-def]
     for place in range(length - size + 1):
         if is_same(text + place, other, size):
@@ -245,6 +274,8 @@ def _holds_of_text(t, code, value, size, text, length):  # type: ignore[no-untyp
     if code in (ENDS, ENDS_NOT):
         return _is_at(other, size, text, length, True) == (code == ENDS)
     if code in (CONTAINS, CONTAINS_NOT):
+        if _is_too_long(text, length):
+            return False
         return _occurs(other, size, text, length) == (code == CONTAINS)
     return False
 
@@ -275,6 +306,8 @@ def _holds(t, c, o, group, check, row, n):  # type: ignore[no-untyped-def]  # no
         return _in_interval(t, value, kind, long(c, NUMBER, cell))
     if code in (INCLUDES, INCLUDES_NOT):
         if kind not in (LIST, MAP):
+            return False
+        if kind == LIST and value >= 0 and _is_too_dear(t, value, short(c, LENGTH, cell)):
             return False
         slot = short(t, T.GROUP_AT, group) + local
         found = _includes(t, c, group, slot, value, long(c, START, cell), short(c, LENGTH, cell), n)
@@ -446,7 +479,8 @@ def _visit_grams(t, c, o, group, slot, text, length, row, n):  # type: ignore[no
 @compiled
 def _visit_text(t, c, o, group, slot, text, length, row, n):  # type: ignore[no-untyped-def]
     """Visit the lists of a string by what it contains and where it lies."""
-    if byte(t, T.SLOT_GRAMS, slot) and not _visit_grams(t, c, o, group, slot, text, length, row, n):
+    searched = byte(t, T.SLOT_GRAMS, slot) and not _is_too_long(text, length)
+    if searched and not _visit_grams(t, c, o, group, slot, text, length, row, n):
         return False
     tree = short(t, T.SLOT_TREE, 3 * slot + 2)
     return tree < 0 or _visit_tree(t, c, o, group, tree, _leaf_of_text(t, tree, text, length), row, n)
@@ -462,9 +496,11 @@ def _visit_number(t, c, o, group, slot, kind, number, row, n):  # type: ignore[n
 
 
 @compiled
-def _visit_elements(t, c, o, group, slot, first, count, row, n):  # type: ignore[no-untyped-def]
+def _visit_elements(t, c, o, group, slot, kind, first, count, row, n):  # type: ignore[no-untyped-def]
     for element in range(first, first + count):
         key = _key_of_element(t, c, group, slot, element, n)
+        if key >= 0 and kind == LIST and _is_too_dear(t, key, count):
+            continue
         if key >= 0 and not _visit_key(t, c, o, group, key, row, n):
             return False
     return True
@@ -487,7 +523,7 @@ def _visit_slot(t, c, o, group, local, row, n):  # type: ignore[no-untyped-def]
     if kind in (INT, DOUBLE):
         return _visit_number(t, c, o, group, slot, kind, long(c, NUMBER, cell), row, n)
     if kind in (LIST, MAP) and byte(t, T.SLOT_ELEMENTS, slot):
-        return _visit_elements(t, c, o, group, slot, long(c, START, cell), short(c, LENGTH, cell), row, n)
+        return _visit_elements(t, c, o, group, slot, kind, long(c, START, cell), short(c, LENGTH, cell), row, n)
     return True
 
 

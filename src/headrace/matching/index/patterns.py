@@ -11,7 +11,9 @@ from headrace.filters.values.patterns import InvalidPattern, compile_pattern
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    Numbered = tuple[str, int]
+    from headrace.matching.checks import Pattern
+
+    Numbered = tuple[Pattern, int]
 
 _MEMORY = 64 << 20
 _KEPT = 50_000
@@ -24,7 +26,7 @@ class PatternSet:
 
     def __init__(self, patterns: Sequence[Numbered]) -> None:
         """Take the patterns; one that RE2 can't read is found nowhere."""
-        self._sets = _sets_of([each for each in patterns if _is_pattern(each[0])])
+        self._sets = _sets_of([each for each in patterns if _is_pattern(each[0].text)])
         self._known: dict[bytes, tuple[int, ...]] = {}
 
     def found_in(self, text: bytes) -> tuple[int, ...]:
@@ -42,10 +44,10 @@ def _search(patterns: list[Numbered], set_: Any, text: bytes) -> list[int]:
     found = None if set_ is None else set_.Match(text)
     if found is None:
         decoded = text.decode(errors="surrogatepass")
-        return [
-            number for pattern, number in patterns if compile_pattern(pattern).search(decoded) is not None
-        ]
-    return [patterns[each][1] for each in found if each < len(patterns)]
+        hits = [each for each in patterns if compile_pattern(each[0].text).search(decoded) is not None]
+    else:
+        hits = [patterns[each] for each in found if each < len(patterns)]
+    return [number for pattern, number in hits if len(text) <= pattern.longest]
 
 
 def _sets_of(patterns: list[Numbered]) -> list[tuple[list[Numbered], Any]]:
@@ -58,7 +60,7 @@ def _sets_of(patterns: list[Numbered]) -> list[tuple[list[Numbered], Any]]:
     made = re2.Set.SearchSet(options)
     try:
         for pattern, _ in patterns:
-            made.Add(pattern)
+            made.Add(pattern.text)
         made.Add(_EVERYWHERE)
         made.Compile()
     except re2.error:
