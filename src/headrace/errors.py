@@ -15,6 +15,7 @@
     │   ├── LogBehind             routing lags too far behind to take more events
     │   ├── LogDamaged            bytes that were once durable can't be read any more
     │   └── LogLocked             another process writes this log
+    ├── SnapshotRefused           a file of the index that is broken, or of another version
     ├── OutboxGap                 a range was skipped: writing it would lose deliveries
     ├── JavaNotFound              Spark needs a Java runtime
     ├── ServiceUnreachable        no Headrace answers at the address
@@ -202,6 +203,16 @@ class LogLocked(LogError):
 
     def __init__(self, path: Path | str, holder: str) -> None:
         super().__init__(f"{path} is written by another process ({holder}); stop it or use another --data")
+
+
+class SnapshotRefused(HeadraceError):
+    """A file of the index that can't be used. It can be deleted: the next one is written from the subscriptions."""
+
+    code = "snapshot-refused"
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(f"the index in {path} can't be used: {problem}")
+        self.path = path
 
 
 class OutboxGap(HeadraceError):

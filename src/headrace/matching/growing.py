@@ -25,6 +25,13 @@ class Growing:
         self._array[: len(first)] = first
         self._size = len(first)
 
+    @classmethod
+    def of(cls, values: npt.NDArray[Any]) -> Growing:
+        """Begin with a copy of these values."""
+        growing = cls(values.dtype)
+        growing.extend(values)
+        return growing
+
     def __len__(self) -> int:
         return self._size
 

@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.matching.index.build import build
 from headrace.matching.index.draft import draft
-from headrace.matching.index.level import Level
-from headrace.matching.index.patterns import PatternSet
+from headrace.matching.index.level import Legend, Level
+from headrace.matching.index.ragged import picked
 
 if TYPE_CHECKING:
     from headrace.matching.catalogue import Catalogue
-    from headrace.matching.index.draft import Draft
     from headrace.matching.settings import BloomSettings
 
 
-def level_of(catalogue: Catalogue, members: Any, seed: int, bloom: BloomSettings) -> Level:
-    """Build a level over members of the catalogue."""
-    return level_of_draft(draft(catalogue, np.asarray(members, np.int64)), catalogue, seed, bloom)
-
-
-def level_of_draft(drafted: Draft, catalogue: Catalogue, seed: int, bloom: BloomSettings) -> Level:
-    """Build a level from what was taken out of the catalogue before."""
+def level_of(catalogue: Catalogue, members: Any, seed: int, bloom: BloomSettings, numbers: Any = None) -> Level:
+    """Build a level over members of the catalogue, whom it calls by these numbers instead of their own."""
+    drafted = draft(catalogue, np.asarray(members, np.int64))
+    rests = np.unique(drafted.alternative_rest[drafted.alternative_rest >= 0])
+    own = np.where(drafted.alternative_rest >= 0, np.searchsorted(rests, drafted.alternative_rest), -1)
+    drafted = replace(drafted, alternative_rest=own)
+    if numbers is not None:
+        drafted = replace(drafted, members=np.asarray(numbers, np.int64))
     tables, questions, patterns = build(drafted, catalogue.channels, catalogue.operands, seed, bloom)
-    by_slot: dict[int, list[tuple[str, int]]] = {}
-    for slot, pattern, list_ in patterns.tolist():
-        by_slot.setdefault(slot, []).append((catalogue.patterns[pattern], list_))
-    return Level(
-        tables=tables,
-        groups={
-            catalogue.channels[channel]: group for group, channel in enumerate(questions.groups.tolist())
-        },
-        slot_operand=questions.slot_operand,
-        patterns={slot: PatternSet(each) for slot, each in by_slot.items()},
-        members=len(drafted.members),
+    legend = Legend(
+        channels=tuple(catalogue.channels[each] for each in questions.groups.tolist()),
+        operands=tuple(catalogue.operands[each] for each in questions.slot_operand.tolist()),
+        patterns=tuple((slot, catalogue.patterns[pattern], list_) for slot, pattern, list_ in patterns.tolist()),
     )
+    return Level(tables, legend, [catalogue.rests[each] for each in rests.tolist()])

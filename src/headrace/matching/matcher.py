@@ -4,33 +4,32 @@ from __future__ import annotations
 
 import secrets
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from headrace.errors import NotFound
-from headrace.events.batch import Recorded
-from headrace.matching.catalogue import Catalogue
-from headrace.matching.fields import Fields
-from headrace.matching.index.draft import draft
+from headrace.matching.book import Book
 from headrace.matching.index.ragged import places
-from headrace.matching.levels import level_of_draft
-from headrace.matching.members import Members
 from headrace.matching.residual import settle
-from headrace.matching.runs import Run, runs_of_batch, runs_of_events
+from headrace.matching.runs import runs_of_batch, runs_of_events
 from headrace.matching.settings import BloomSettings
+from headrace.matching.snapshot import open_snapshot, write_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     import numpy.typing as npt
 
+    from headrace.events.batch import Recorded
     from headrace.events.event import Event
     from headrace.filters.filter import Filter
+    from headrace.matching.book import Layer
     from headrace.matching.index.level import Level
-    from headrace.matching.scope import Channel, Scope
+    from headrace.matching.runs import Run
+    from headrace.matching.scope import Scope
 
     Numbers = npt.NDArray[Any]
 
@@ -47,34 +46,6 @@ PAIRS = pa.schema(
 _MEMBER = 0xFFFFFFFF
 _NOBODY = np.empty(0, np.int64)
 
-_TIP = 512
-"""So many members at the end are built anew with each addition: small enough to take a millisecond."""
-
-_GROWTH = 4
-"""A level is joined with the one before it, unless that has more than so many times its members."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Layer:
-    """A level over the members from first on and before last."""
-
-    level: Level
-    first: int
-    last: int
-
-    @property
-    def size(self) -> int:
-        return self.last - self.first
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """How the events of a channel are asked about: the fields, and for each level's groups their columns."""
-
-    layers: tuple[_Layer, ...]
-    fields: Fields
-    steps: tuple[tuple[Level, int, Numbers], ...]
-
 
 class Matcher:
     """The subscriptions, ready to be asked who wants an event.
@@ -87,26 +58,36 @@ class Matcher:
     """
 
     def __init__(self, bloom: BloomSettings | None = None) -> None:
-        self._bloom = bloom or BloomSettings()
-        self._seed = secrets.randbits(64)
         self._writing = threading.Lock()
-        self._catalogue = Catalogue()
-        self._members = Members()
-        self._layers: tuple[_Layer, ...] = ()
-        self._plans: dict[Channel | None, _Plan] = {}
+        self._book = Book(secrets.randbits(64), bloom or BloomSettings())
+
+    @classmethod
+    def open(cls, path: Path, bloom: BloomSettings | None = None) -> Matcher:
+        """Open what `save` wrote: the file is mapped, not read, so that processes share it in memory.
+
+        Raises `SnapshotRefused` where it isn't a whole snapshot of this version. What is added or removed later is
+        in this matcher alone.
+        """
+        matcher = cls(bloom)
+        matcher._book = open_snapshot(path, matcher._book.bloom)
+        return matcher
+
+    def save(self, path: Path) -> None:
+        """Write all subscriptions, ready to be matched against, to one file. Readers see all of it or none."""
+        with self._writing:
+            write_snapshot(path, self._book)
 
     def __len__(self) -> int:
-        return len(self._members.numbers)
+        return len(self._book.members.numbers)
 
     def __contains__(self, subscription: object) -> bool:
-        return subscription in self._members.numbers
+        return subscription in self._book.members.numbers
 
     def add(self, subscription: str, filter_: Filter, *, scope: Scope | None = None) -> None:
         """Add a subscription, in place of the one that has this id now."""
         with self._writing:
-            self._members.remove(subscription)
-            self._catalogue.add(filter_, scope)
-            self._members.add(subscription, filter_, scope)
+            self._book.add(subscription, filter_, scope)
+            self._tidy()
 
     def add_many(self, entries: Iterable[Entry]) -> None:
         """Add subscriptions, given as `(id, filter)` or `(id, filter, scope)`."""
@@ -116,8 +97,9 @@ class Matcher:
     def remove(self, subscription: str) -> None:
         """Remove a subscription; raises `NotFound` where there is none of this id."""
         with self._writing:
-            if not self._members.remove(subscription):
+            if not self._book.members.remove(subscription):
                 raise NotFound("subscription", subscription)
+            self._tidy()
 
     def match(self, event: Event | Recorded) -> list[str]:
         """Return the ids of the subscriptions that want the event."""
@@ -126,28 +108,47 @@ class Matcher:
     def match_batch(self, events: Sequence[Event | Recorded] | pa.RecordBatch) -> list[list[str]]:
         """Return for each event what `match` would."""
         count = events.num_rows if isinstance(events, pa.RecordBatch) else len(events)
-        rows, members = self._pairs(events)
-        ids = self._members.ids
+        book = self._book
+        rows, members = self._pairs(book, events)
+        ids = book.members.ids
         found = [ids[member] for member in members.tolist()]
         ends = np.searchsorted(rows, np.arange(count + 1)).tolist()
         return [found[ends[row] : ends[row + 1]] for row in range(count)]
 
     def match_pairs(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the matches of a batch of the log as rows of `PAIRS`, by position."""
-        rows, members = self._pairs(batch)
+        book = self._book
+        rows, members = self._pairs(book, batch)
         positions = batch["position"].to_numpy()[rows]
         if len(positions) and (np.diff(positions) < 0).any():
             order = np.argsort(positions, kind="stable")
             positions, members = positions[order], members[order]
         numbers = pa.array(members.astype(np.int32))
-        subscriptions = pa.DictionaryArray.from_arrays(numbers, self._members.names(), safe=False)
+        subscriptions = pa.DictionaryArray.from_arrays(numbers, book.members.names(), safe=False)
         return pa.RecordBatch.from_arrays([pa.array(positions, pa.int64()), subscriptions], schema=PAIRS)
 
-    def _pairs(self, events: Sequence[Event | Recorded] | pa.RecordBatch) -> tuple[Numbers, Numbers]:
+    def settle_down(self) -> None:
+        """Wait until the index is merged: for measurements, and before a long rest."""
+        self._book.current(self._writing)
+        self._book.settle_down()
+
+    def _tidy(self) -> None:
+        """Begin a new book where the old one is mostly about the removed. Whoever reads in the old one goes on."""
+        if not self._book.is_wasteful:
+            return
+        old, new = self._book, Book(self._book.seed, self._book.bloom)
+        for number in old.members.alive(0, len(old.members)).tolist():
+            new.add(old.members.ids[number], *old.members.entry(number))
+        self._book = new
+
+    def _pairs(
+        self, book: Book, events: Sequence[Event | Recorded] | pa.RecordBatch
+    ) -> tuple[Numbers, Numbers]:
         """Return rows and members that match, ordered by both."""
         of_batch = isinstance(events, pa.RecordBatch)
-        layers = self._current()
-        found = [self._found(run, layers) for run in (runs_of_batch if of_batch else runs_of_events)(events)]
+        layers = book.current(self._writing)
+        runs = runs_of_batch(events) if of_batch else runs_of_events(events)
+        found = [self._found(book, run, layers) for run in runs]
         if len(found) == 1:
             return found[0]
         rows = np.concatenate([_NOBODY, *(each[0] for each in found)])
@@ -155,8 +156,8 @@ class Matcher:
         order = np.argsort(rows, kind="stable")
         return rows[order], members[order]
 
-    def _found(self, run: Run, layers: tuple[_Layer, ...]) -> tuple[Numbers, Numbers]:
-        plan = self._plan(run.channel, layers)
+    def _found(self, book: Book, run: Run, layers: tuple[Layer, ...]) -> tuple[Numbers, Numbers]:
+        plan = book.plan(run.channel, layers)
         if not plan.steps:
             return _NOBODY, _NOBODY
         extract = run.extract(plan.fields)
@@ -168,7 +169,7 @@ class Matcher:
                 pairs[-1] = np.union1d(found.matches, self._settled(run, level, found.candidates))
         joined = np.sort(np.concatenate(pairs))
         rows, members = joined >> 32, joined & _MEMBER
-        seen = self._members.seeing(members, run.positions, rows)
+        seen = book.members.seeing(members, run.positions, rows, layers[-1].last)
         if seen is not None:
             rows, members = rows[seen], members[seen]
         return run.rows[rows], members
@@ -177,49 +178,8 @@ class Matcher:
         """Return the matches among candidates, as pairs of row and member, each once."""
         tables = level.tables
         rows, alternatives = candidates >> 32, candidates & _MEMBER
-        holds = settle(run, rows, level.rests_of(alternatives), self._catalogue.rests)
+        holds = settle(run, rows, level.rests_of(alternatives), level.rests)
         found = np.unique((rows[holds] << 32) | level.forms_of(alternatives[holds]))
         forms = found & _MEMBER
         starts, ends = tables.form_at[forms], tables.form_at[forms + 1]
         return np.repeat(found & ~_MEMBER, ends - starts) | tables.form_member[places(starts, ends)]
-
-    def _plan(self, channel: Channel | None, layers: tuple[_Layer, ...]) -> _Plan:
-        plan = self._plans.get(channel)
-        if plan is None or plan.layers is not layers:
-            plan = self._plans[channel] = self._make_plan(channel, layers)
-        return plan
-
-    def _make_plan(self, channel: Channel | None, layers: tuple[_Layer, ...]) -> _Plan:
-        groups = [
-            (layer.level, layer.level.groups[each])
-            for layer in layers
-            for each in dict.fromkeys((channel, None))
-            if each in layer.level.groups
-        ]
-        numbers = np.unique(np.concatenate([np.empty(0, np.int64), *(lv.operands_of(g) for lv, g in groups)]))
-        operands = [self._catalogue.operands[number] for number in numbers.tolist()]
-        with_elements = frozenset(
-            self._catalogue.operands[number]
-            for lv, g in groups
-            for number in lv.operands_with_elements(g).tolist()
-        )
-        steps = [(lv, g, np.searchsorted(numbers, lv.operands_of(g)).astype(np.int64)) for lv, g in groups]
-        return _Plan(layers, Fields.of(operands, with_elements), tuple(steps))
-
-    def _current(self) -> tuple[_Layer, ...]:
-        """Return levels over all members, built now where some are new."""
-        layers = self._layers
-        if (layers[-1].last if layers else 0) == len(self._members):
-            return layers
-        with self._writing:
-            self._layers = layers = self._with_new(self._layers, len(self._members))
-        return layers
-
-    def _with_new(self, layers: tuple[_Layer, ...], count: int) -> tuple[_Layer, ...]:
-        first = layers[-1].last if layers else 0
-        while layers and (count - layers[-1].first <= _TIP or layers[-1].size <= _GROWTH * (count - first)):
-            first = layers[-1].first
-            layers = layers[:-1]
-        members = self._members.alive(first, count)
-        level = level_of_draft(draft(self._catalogue, members), self._catalogue, self._seed, self._bloom)
-        return (*layers, _Layer(level, first, count))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,8 @@ import pyarrow as pa
 from headrace.matching.growing import Growing
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from headrace.filters.filter import Filter
@@ -17,74 +20,111 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[Any]
 
+Entry: TypeAlias = "tuple[Filter, Scope | None]"
+
 FOREVER = np.iinfo(np.int64).max
 
 
 class Members:
-    """Numbers are never given again, and who is removed keeps the number. One writer at a time; anyone reads."""
+    """Numbers are never given again, and who is removed keeps the number. One writer at a time; anyone reads.
 
-    def __init__(self) -> None:
-        self.ids: list[str] = []
-        self.filters: list[Filter] = []
-        self.scopes: list[Scope | None] = []
-        self.numbers: dict[str, int] = {}
+    Who is replaced is in until the index knows the member that comes instead: a reader sees one of the two, always.
+    """
+
+    def __init__(
+        self,
+        names: Growing | None = None,
+        name_ends: Growing | None = None,
+        created: Growing | None = None,
+        deleted: Growing | None = None,
+        opened: Callable[[int], Entry] | None = None,
+    ) -> None:
+        """Begin with nobody, or with members whose filters and scopes `opened` returns by number."""
+        self._names = names or Growing(np.uint8)
+        self._name_ends = name_ends or Growing(np.int32, [0])
+        self._created = created or Growing(np.int64)
+        self._deleted = deleted or Growing(np.int64)
+        self._gone = Growing.of(np.full(len(self._created), FOREVER))  # once the index knows this many members
+        self._opened = opened
+        self._first = len(self._created)
+        self._entries: list[Entry] = []
+        self._latest_created = int(self._created.view().max(initial=0))
+        self._bounded = bool((self._deleted.view() != FOREVER).any())
         self.removed = 0
-        self._names = Growing(np.uint8)
-        self._name_ends = Growing(np.int32, [0])
-        self._created = Growing(np.int64)
-        self._deleted = Growing(np.int64)
-        self._latest_created = 0
-        self._bounded = False
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self._deleted)
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The ids by number, those of the removed too."""
+        ids: list[str] = self.names().to_pylist()
+        return ids
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The numbers of those who are in, by id."""
+        return {self.ids[number]: number for number in self.alive(0, len(self)).tolist()}
 
     def add(self, subscription: str, filter_: Filter, scope: Scope | None) -> None:
-        """Add one whose id nobody has now."""
-        self.numbers[subscription] = len(self.ids)
+        """Add one, in place of the one that has this id now."""
+        name = subscription.encode()
+        self._end(subscription, len(self) + 1)
+        self.numbers[subscription] = len(self)
         self.ids.append(subscription)
-        self._names.extend(np.frombuffer(subscription.encode(), np.uint8))
+        self._names.extend(np.frombuffer(name, np.uint8))
         self._name_ends.append(len(self._names))
-        self.filters.append(filter_)
-        self.scopes.append(scope)
+        self._entries.append((filter_, scope))
         created = 0 if scope is None else scope.created
         deleted = FOREVER if scope is None or scope.deleted is None else scope.deleted
         self._latest_created = max(self._latest_created, created)
         self._bounded |= deleted != FOREVER
         self._created.append(created)
+        self._gone.append(FOREVER)
         self._deleted.append(deleted)
+
+    def remove(self, subscription: str) -> bool:
+        """Remove one; false where nobody has this id."""
+        return self._end(subscription, 0)
+
+    def _end(self, subscription: str, known: int) -> bool:
+        number = self.numbers.pop(subscription, None)
+        if number is None:
+            return False
+        self.removed += 1
+        self._gone.view()[number] = known
+        return True
+
+    def entry(self, number: int) -> Entry:
+        """Return the filter and the scope of a member."""
+        if number >= self._first:
+            return self._entries[number - self._first]
+        assert self._opened is not None  # noqa: S101 -- else there is none before the first
+        return self._opened(number)
 
     def names(self) -> pa.StringArray:
         """Return the ids by number, those of the removed too, without copying them."""
         buffers = [pa.py_buffer(each.view()) for each in (self._name_ends, self._names)]
         return pa.StringArray.from_buffers(len(self._name_ends) - 1, *buffers)
 
-    def remove(self, subscription: str) -> bool:
-        """Remove one; false where nobody has this id."""
-        number = self.numbers.pop(subscription, None)
-        if number is None:
-            return False
-        self._deleted.view()[number] = -1
-        self.removed += 1
-        return True
-
-    def is_in(self, number: int) -> bool:
-        """Say whether the member of this number wasn't removed."""
-        return bool(self._deleted.view()[number] >= 0)
-
     def alive(self, first: int, last: int) -> Numbers:
         """Return the numbers from first on and before last of those who weren't removed."""
-        return first + np.flatnonzero(self._deleted.view()[first:last] >= 0)
+        return first + np.flatnonzero(self._gone.view()[first:last] == FOREVER)
 
-    def seeing(self, members: Numbers, positions: Numbers, rows: Numbers) -> npt.NDArray[np.bool_] | None:
+    def bounds(self, members: Numbers) -> tuple[Numbers, Numbers]:
+        """Return the first positions that members see, and the first that they don't see any more."""
+        return self._created.view()[members], self._deleted.view()[members]
+
+    def seeing(
+        self, members: Numbers, positions: Numbers, rows: Numbers, known: int
+    ) -> npt.NDArray[np.bool_] | None:
         """Say for pairs of member and row whether the member sees the row's position; None where all do.
 
-        A row whose position is -1 isn't of the log.
+        A row whose position is -1 isn't of the log. `known` is how many members the index knows.
         """
         if not self.removed and not self._bounded and positions.min(initial=FOREVER) >= self._latest_created:
             return None
         positions = positions[rows]
-        created, deleted = self._created.view()[members], self._deleted.view()[members]
-        seen = (created <= positions) & (positions < deleted)
-        seen |= (positions < 0) & (deleted >= 0)
-        return seen
+        created, deleted = self.bounds(members)
+        seen: npt.NDArray[np.bool_] = ((created <= positions) & (positions < deleted)) | (positions < 0)
+        return seen & (self._gone.view()[members] > known)

@@ -23,13 +23,18 @@ from headrace.matching.index.kernel import (
     WIDTH,
     match_rows,
 )
+from headrace.matching.index.patterns import PatternSet
 from headrace.matching.index.tables import addresses
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
+    from headrace.filters.ir.expression import Expression
+    from headrace.filters.ir.operands import Operand
+    from headrace.matching.checks import Pattern
     from headrace.matching.extraction import Extract
-    from headrace.matching.index.patterns import PatternSet
     from headrace.matching.index.tables import Tables
     from headrace.matching.scope import Channel
 
@@ -67,29 +72,45 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Legend:
+    """What the numbers of the tables stand for: groups, slots, and the lists that patterns lead to, by slot."""
+
+    channels: tuple[Channel | None, ...]
+    operands: tuple[Operand, ...]
+    patterns: tuple[tuple[int, Pattern, int], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Level:
     """Immutable, except for room that walks leave to the next ones. Any number of threads may walk it."""
 
     tables: Tables
-    groups: dict[Channel | None, int]
-    slot_operand: Numbers  # of the catalogue
-    patterns: dict[int, PatternSet]  # by slot
-    members: int
+    legend: Legend
+    rests: Sequence[Expression]
+    groups: dict[Channel | None, int] = field(init=False)
+    _patterns: dict[int, PatternSet] = field(init=False)
     _addresses: Numbers = field(init=False)
     _rooms: deque[_Room] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_addresses", addresses(self.tables))
+        object.__setattr__(self, "groups", {each: group for group, each in enumerate(self.legend.channels)})
+        by_slot: dict[int, list[tuple[Pattern, int]]] = {}
+        for slot, pattern, list_ in self.legend.patterns:
+            by_slot.setdefault(slot, []).append((pattern, list_))
+        object.__setattr__(self, "_patterns", {slot: PatternSet(each) for slot, each in by_slot.items()})
 
-    def operands_of(self, group: int) -> Numbers:
+    def operands_of(self, group: int) -> tuple[Operand, ...]:
         """Return the operands that a group's slots read."""
-        first, last = self.tables.group_at[group : group + 2]
-        return self.slot_operand[first:last]
+        first, last = self.tables.group_at[group : group + 2].tolist()
+        return self.legend.operands[first:last]
 
-    def operands_with_elements(self, group: int) -> Numbers:
+    def operands_with_elements(self, group: int) -> set[Operand]:
         """Return those of the operands of which elements are looked up."""
-        first, last = self.tables.group_at[group : group + 2]
-        return self.slot_operand[first:last][self.tables.slot_elements[first:last] > 0]
+        first = int(self.tables.group_at[group])
+        operands = self.operands_of(group)
+        wanted = self.tables.slot_elements[first : first + len(operands)]
+        return {operand for operand, is_wanted in zip(operands, wanted, strict=True) if is_wanted}
 
     def rests_of(self, alternatives: Numbers) -> Numbers:
         """Return the numbers of the rests of alternatives."""
@@ -153,7 +174,7 @@ class Level:
         first = self.tables.group_at[group]
         rows = len(extract.cells.kind)
         found: list[tuple[int, ...]] = [()] * rows
-        for slot, patterns in self.patterns.items():
+        for slot, patterns in self._patterns.items():
             local = slot - first
             if not 0 <= local < len(columns):
                 continue
@@ -165,7 +186,7 @@ class Level:
             for row, start, length in zip(strings.tolist(), starts, lengths, strict=True):
                 found[row] += patterns.found_in(bytes(text[start : start + length]))
         at = np.zeros(rows + 1, np.int64)
-        if not self.patterns:
+        if not self._patterns:
             return at, np.empty(0, np.int32)
         np.cumsum([len(each) for each in found], out=at[1:])
         return at, np.array([number for each in found for number in each], np.int32)

@@ -1,0 +1,169 @@
+"""Everything that matching knows: the catalogue, the members, and levels of the index over them."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.matching.catalogue import Catalogue
+from headrace.matching.fields import Fields
+from headrace.matching.levels import level_of
+from headrace.matching.members import Members
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from headrace.filters.filter import Filter
+    from headrace.filters.ir.operands import Operand
+    from headrace.matching.index.level import Level
+    from headrace.matching.scope import Channel, Scope
+    from headrace.matching.settings import BloomSettings
+
+    Numbers = npt.NDArray[Any]
+
+_TIP = 256
+"""So many members at the end are built anew with each addition: few enough to take a millisecond."""
+
+_GROWTH = 4
+"""A level is joined with the one before it, unless that has more than so many times its members."""
+
+_WASTE = 10_000
+"""As long as fewer were removed, their traces aren't worth a rebuild."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layer:
+    """A level over the members from first on and before last."""
+
+    level: Level
+    first: int
+    last: int
+    is_mapped: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many numbers it spans."""
+        return self.last - self.first
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How the events of a channel are asked about: the fields, and for each level's groups their columns."""
+
+    layers: tuple[Layer, ...]
+    fields: Fields
+    steps: tuple[tuple[Level, int, Numbers], ...]
+
+
+@dataclass(slots=True)
+class Book:
+    """One thread writes at a time (the matcher's lock sees to it), any number read.
+
+    Levels cover the members from the first on, without a gap. New ones get a small level at once; levels are joined
+    by a thread in the background, and the joined one takes their place in one step.
+    """
+
+    seed: int
+    bloom: BloomSettings
+    catalogue: Catalogue = field(default_factory=Catalogue)
+    members: Members = field(default_factory=Members)
+    layers: tuple[Layer, ...] = ()
+    _plans: dict[Channel | None, Plan] = field(default_factory=dict)
+    _swapping: threading.Lock = field(default_factory=threading.Lock)
+    _joiner: threading.Thread | None = None
+
+    def add(self, subscription: str, filter_: Filter, scope: Scope | None) -> None:
+        """Add a member, in place of the one that has this id now."""
+        self.catalogue.add(filter_, scope)
+        self.members.add(subscription, filter_, scope)
+
+    @property
+    def is_wasteful(self) -> bool:
+        """Whether most of it is about members that were removed."""
+        return self.members.removed > max(_WASTE, 2 * len(self.members.numbers))
+
+    def current(self, writing: threading.Lock) -> tuple[Layer, ...]:
+        """Return levels over all members, building one now where some are new."""
+        layers = self.layers
+        if (layers[-1].last if layers else 0) == len(self.members):
+            return layers
+        with writing, self._swapping:
+            self.layers = self._with_new(self.layers, len(self.members))
+        self._join_later()
+        return self.layers
+
+    def plan(self, channel: Channel | None, layers: tuple[Layer, ...]) -> Plan:
+        """Return how a channel's events are asked about."""
+        plan = self._plans.get(channel)
+        if plan is None or plan.layers is not layers:
+            plan = self._plans[channel] = _plan(channel, layers)
+        return plan
+
+    def settle_down(self) -> None:
+        """Wait until no levels are being joined."""
+        joiner = self._joiner
+        if joiner is not None:
+            joiner.join()
+
+    def _with_new(self, layers: tuple[Layer, ...], count: int) -> tuple[Layer, ...]:
+        last = layers[-1] if layers else None
+        if last is not None and not last.is_mapped and count - last.first <= _TIP:
+            layers = layers[:-1]
+        first = layers[-1].last if layers else 0
+        return (*layers, self._layer(first, count))
+
+    def _layer(self, first: int, last: int) -> Layer:
+        members = self.members.alive(first, last)
+        return Layer(level_of(self.catalogue, members, self.seed, self.bloom), first, last)
+
+    def _join_later(self) -> None:
+        with self._swapping:
+            if _to_join(self.layers) is None or (self._joiner is not None and self._joiner.is_alive()):
+                return
+            self._joiner = threading.Thread(target=self._join, name="headrace-join", daemon=True)
+            self._joiner.start()
+
+    def _join(self) -> None:
+        """Join levels for as long as some should be, each time beside the ones in use."""
+        while True:
+            layers = self.layers
+            place = _to_join(layers)
+            if place is None:
+                return
+            one, other = layers[place : place + 2]
+            joined = self._layer(one.first, other.last)
+            with self._swapping:
+                # The last one may have grown meanwhile; then what was built here is out of date.
+                if self.layers[place : place + 2] == (one, other):
+                    self.layers = (*self.layers[:place], joined, *self.layers[place + 2 :])
+
+
+def _to_join(layers: tuple[Layer, ...]) -> int | None:
+    """Return the place of two neighbours that should be one level, if there are such."""
+    for place in reversed(range(len(layers) - 1)):
+        one, other = layers[place], layers[place + 1]
+        if not one.is_mapped and other.size >= _TIP // 2 and one.size <= _GROWTH * other.size:
+            return place
+    return None
+
+
+def _plan(channel: Channel | None, layers: tuple[Layer, ...]) -> Plan:
+    groups = [
+        (layer.level, layer.level.groups[each])
+        for layer in layers
+        for each in dict.fromkeys((channel, None))
+        if each in layer.level.groups
+    ]
+    columns: dict[Operand, int] = {}
+    for level, group in groups:
+        for operand in level.operands_of(group):
+            columns.setdefault(operand, len(columns))
+    with_elements = frozenset().union(*(level.operands_with_elements(group) for level, group in groups))
+    steps = tuple(
+        (level, group, np.array([columns[each] for each in level.operands_of(group)], np.int64))
+        for level, group in groups
+    )
+    return Plan(layers, Fields.of(columns, with_elements), steps)
