@@ -1,8 +1,14 @@
 """The roster follows the store."""
 
+import threading
+
+import msgspec
+import pytest
+
 from headrace.events.batch import Arrival, Recorded
 from headrace.events.event import Event
-from headrace.pipeline.roster import RosterWriter, load_roster
+from headrace.matching import Matcher
+from headrace.pipeline.roster import RosterReader, RosterWriter, load_roster
 from headrace.subscriptions.channel import ChannelName
 from headrace.subscriptions.subscription import parse_subscription
 
@@ -90,3 +96,109 @@ def test_old_rosters_are_removed(deployment):
     left = list((deployment.folder / "rosters").glob("*.json"))
     assert current in left
     assert len(left) <= 3
+
+
+def _wait_for_a_base(roster):
+    if roster._rebasing is not None:
+        roster._rebasing.wait()
+
+
+@pytest.fixture
+def few_changes(monkeypatch):
+    monkeypatch.setattr("headrace.pipeline.roster._FEW_CHANGES", 3)
+
+
+def test_many_changes_become_a_base_that_workers_map(deployment, few_changes):
+    made = [deployment.subscribe({"exact": {"type": f"t{number % 2}"}}) for number in range(5)]
+    roster = _roster(deployment)
+    path = roster.current(0)
+    content = msgspec.json.decode(path.read_bytes())
+    assert content["base"] is not None
+    assert content["changes"] == {}
+    assert load_roster(path).match(_event(0, "t1")) == [made[1].id, made[3].id]
+
+
+def test_changes_after_a_base_are_listed_until_the_next_one(deployment, few_changes):
+    made = [deployment.subscribe() for _ in range(5)]
+    roster = _roster(deployment)
+    first = roster.current(0)
+    old_base = msgspec.json.decode(first.read_bytes())["base"]
+    reader = RosterReader()
+    assert reader.matcher(first).match(_event(0, "x")) == [each.id for each in made]
+    made.append(deployment.subscribe())
+    second = roster.current(0)
+    assert len(msgspec.json.decode(second.read_bytes())["changes"]) == 1
+    assert reader.matcher(second).match(_event(0, "x")) == [each.id for each in made]
+    made += [deployment.subscribe() for _ in range(4)]
+    third = roster.current(0)
+    assert reader.matcher(third).match(_event(0, "x")) == [each.id for each in made]
+    _wait_for_a_base(roster)
+    fourth = roster.current(0)
+    content = msgspec.json.decode(fourth.read_bytes())
+    assert content["changes"] == {}
+    assert content["base"] != old_base
+    assert reader.matcher(fourth).match(_event(0, "x")) == [each.id for each in made]
+    assert reader.matcher(second).match(_event(0, "x")) == [each.id for each in made[:6]]
+
+
+def test_what_changes_while_a_base_is_written_is_not_lost(deployment, few_changes, monkeypatch):
+    made = [deployment.subscribe() for _ in range(5)]
+    roster = _roster(deployment)
+    roster.current(0)
+    going_on = threading.Event()
+    save = Matcher.save
+
+    def slow(self, path):
+        going_on.wait(20)
+        save(self, path)
+
+    monkeypatch.setattr(Matcher, "save", slow)
+    made += [deployment.subscribe() for _ in range(4)]
+    roster.current(0)
+    deployment.store.delete(made[0].id, lambda: 0)
+    made.append(deployment.subscribe())
+    during = roster.current(0)
+    assert load_roster(during).match(_event(0, "x")) == [each.id for each in made[1:]]
+    going_on.set()
+    _wait_for_a_base(roster)
+    after = roster.current(0)
+    assert load_roster(after).match(_event(0, "x")) == [each.id for each in made[1:]]
+    assert len(msgspec.json.decode(after.read_bytes())["changes"]) == 2
+
+
+def test_the_next_start_begins_with_the_last_base(deployment, few_changes):
+    made = [deployment.subscribe() for _ in range(5)]
+    first = _roster(deployment).current(0)
+    made.append(deployment.subscribe())
+    again = _roster(deployment).current(0)
+    assert msgspec.json.decode(again.read_bytes())["base"] == msgspec.json.decode(first.read_bytes())["base"]
+    assert load_roster(again).match(_event(0, "x")) == [each.id for each in made]
+
+
+def test_who_was_purged_while_nobody_followed_is_gone(deployment, few_changes):
+    made = [deployment.subscribe() for _ in range(5)]
+    _roster(deployment).current(0)
+    deployment.append("a")
+    deployment.store.delete(made[2].id, lambda: 0)
+    assert deployment.store.purge(1) == [made[2].id]
+    assert load_roster(_roster(deployment).current(1)).match(_event(0, "x")) == [
+        each.id for each in made if each is not made[2]
+    ]
+
+
+def test_a_broken_base_is_written_anew(deployment, few_changes, caplog):
+    made = [deployment.subscribe() for _ in range(5)]
+    _roster(deployment).current(0)
+    (base,) = (deployment.folder / "rosters").glob("*.index")
+    base.write_bytes(base.read_bytes()[:-100])
+    assert load_roster(_roster(deployment).current(0)).match(_event(0, "x")) == [each.id for each in made]
+    assert "can't be used" in caplog.text
+
+
+def test_a_base_of_a_store_that_went_back_is_not_used(deployment, few_changes):
+    [deployment.subscribe() for _ in range(5)]
+    _roster(deployment).current(0)
+    (base,) = (deployment.folder / "rosters").glob("*.index")
+    base.rename(base.with_name(f"{10**9:020d}-5.index"))
+    assert len(load_roster(_roster(deployment).current(0))) == 5
+    assert not list((deployment.folder / "rosters").glob(f"{10**9:020d}*"))

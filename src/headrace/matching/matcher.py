@@ -83,6 +83,10 @@ class Matcher:
     def __contains__(self, subscription: object) -> bool:
         return subscription in self._book.members.numbers
 
+    def ids(self) -> set[str]:
+        """Return the ids of all subscriptions."""
+        return set(self._book.members.numbers)
+
     def add(self, subscription: str, filter_: Filter, *, scope: Scope | None = None) -> None:
         """Add a subscription, in place of the one that has this id now."""
         with self._writing:

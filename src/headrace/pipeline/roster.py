@@ -1,15 +1,19 @@
-"""The subscriptions that a batch is matched against, as a file that every worker reads.
+"""The subscriptions that a batch is matched against, as files that every worker reads.
 
-A roster's name is the store's revision it shows. Since each subscription carries the positions between which it
+A base is a snapshot of the index, mapped and shared by all workers. A roster names a base and lists what has changed
+since; its own name is the store's revision it shows. Since each subscription carries the positions between which it
 holds, any roster written after a batch's end was read gives the same matches for that batch.
 """
 
 from __future__ import annotations
 
+import logging
+import threading
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from headrace.errors import SnapshotRefused
 from headrace.eventlog.local.files import write_whole
 from headrace.filters import compile_filter
 from headrace.matching import Matcher, Scope
@@ -21,10 +25,17 @@ if TYPE_CHECKING:
     from headrace.subscriptions.store import Store
     from headrace.subscriptions.subscription import Subscription
 
+_log = logging.getLogger(__name__)
+
 _KEPT = 3
+_FEW_CHANGES = 512
+_SHARE = 20
+"""A new base is made when more than one in so many subscriptions of the old one has changed."""
 
 
-class _Entry(msgspec.Struct, array_like=True):
+class Entry(msgspec.Struct, array_like=True, frozen=True):
+    """A subscription as workers need it."""
+
     id: str
     namespace: str
     channel: str
@@ -35,6 +46,13 @@ class _Entry(msgspec.Struct, array_like=True):
     deleted: int | None
 
 
+class Roster(msgspec.Struct):
+    """A base's file name, if there is one, and what has changed since: entries by id, or None for who is gone."""
+
+    base: str | None
+    changes: dict[str, Entry | None]
+
+
 class RosterWriter:
     """Follows the store's changes and writes a roster when there are any. Lives in the source's process."""
 
@@ -43,43 +61,149 @@ class RosterWriter:
         self._folder = folder
         self._store = store
         self._end_of_log = end_of_log
-        self._entries: dict[str, _Entry] = {}
+        self._changes: dict[str, Entry | None] = {}
+        self._ending: set[str] = set()
         self._revision = -1
-        self._loaded = 0
         self._path = folder / "none"
+        self._base, self._loaded = self._newest_base()
+        self._rebasing: _Rebase | None = None
 
     def current(self, routed: int) -> Path:
         """Return a roster of everything the store holds now; `routed` is where the batch begins."""
         revision = self._store.revision()
-        if revision != self._revision:
+        rebased = self._take_base()
+        if revision != self._revision or rebased:
             self._store.settle(self._end_of_log)
             self._follow(routed)
             self._revision = revision
-            self._write(self._folder / f"{self._loaded:020d}.json")
+            self._rebase_if_due()
+            self._write()
         return self._path
 
-    def _write(self, path: Path) -> None:
-        if path != self._path:
-            write_whole(path, msgspec.json.encode(list(self._entries.values())))
-            self._path = path
-            for old in sorted(self._folder.glob("*.json"))[:-_KEPT]:
-                old.unlink(missing_ok=True)
+    def _newest_base(self) -> tuple[_Base | None, int]:
+        """Return the last base that can be used, brought to what the store still knows, and its revision."""
+        for path in sorted(self._folder.glob("*.index"), reverse=True):
+            try:
+                matcher = Matcher.open(path)
+            except SnapshotRefused as refused:
+                _log.warning("%s; it is written anew", refused)
+                path.unlink(missing_ok=True)
+                continue
+            revision = int(path.stem.partition("-")[0])
+            if revision <= self._store.revision():
+                # Who was purged while nobody followed has no change to tell of it.
+                self._changes = dict.fromkeys(matcher.ids() - self._store.ids())
+                return _Base(path, len(matcher)), revision
+            path.unlink(missing_ok=True)
+        return None, 0
 
     def _follow(self, routed: int) -> None:
         self._loaded, changed = self._store.changes(self._loaded)
         for subscription in changed:
             entry = _entry(subscription)
             if entry is not None:
-                self._entries[entry.id] = entry
-        ended = [e.id for e in self._entries.values() if e.deleted is not None and e.deleted <= routed]
-        for subscription_id in ended:
-            del self._entries[subscription_id]
+                self._changes[entry.id] = entry
+                if entry.deleted is not None:
+                    self._ending.add(entry.id)
+        for subscription_id in list(self._ending):
+            entry = self._changes.get(subscription_id)
+            if entry is None or (entry.deleted is not None and entry.deleted <= routed):
+                self._ending.discard(subscription_id)
+                self._forget(subscription_id)
+
+    def _forget(self, subscription_id: str) -> None:
+        if self._base is None and self._rebasing is None:
+            self._changes.pop(subscription_id, None)
+        else:
+            self._changes[subscription_id] = None
+
+    def _rebase_if_due(self) -> None:
+        base = self._base
+        if self._rebasing is not None or len(self._changes) <= max(
+            _FEW_CHANGES, base.size // _SHARE if base else 0
+        ):
+            return
+        path = self._folder / f"{self._loaded:020d}-{len(self._changes)}.index"
+        self._rebasing = _Rebase(base.path if base else None, dict(self._changes), path)
+        if base is None:
+            self._rebasing.wait()  # without one, every worker would compile every filter
+            self._take_base()
+
+    def _take_base(self) -> bool:
+        """Go over to a new base where one is ready; what has changed since it was begun stays a change."""
+        rebasing = self._rebasing
+        if rebasing is None or not rebasing.is_ready:
+            return False
+        self._rebasing = None
+        if rebasing.base is None:
+            return False
+        self._base = rebasing.base
+        self._changes = {
+            each: entry
+            for each, entry in self._changes.items()
+            if each not in rebasing.changes or rebasing.changes[each] != entry
+        }
+        return True
+
+    def _write(self) -> None:
+        base = self._base.path.name if self._base else None
+        path = self._folder / f"{self._loaded:020d}-{self._base.path.stem if self._base else 'none'}.json"
+        content = msgspec.json.encode(Roster(base, self._changes))
+        if path == self._path and path.read_bytes() == content:
+            return
+        write_whole(path, content)
+        self._path = path
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Remove old files; workers may still read the last few rosters and their bases."""
+        rosters = sorted(self._folder.glob("*.json"), key=lambda each: each.stat().st_mtime_ns)
+        for old in rosters[:-_KEPT]:
+            old.unlink(missing_ok=True)
+        used = {f"{each.stem.split('-', 1)[1]}.index" for each in rosters[-_KEPT:]}
+        for base in sorted(self._folder.glob("*.index"))[:-1]:
+            if base.name not in used:
+                base.unlink(missing_ok=True)
 
 
-def _entry(subscription: Subscription) -> _Entry | None:
+class _Base(msgspec.Struct, frozen=True):
+    path: Path
+    size: int
+
+
+class _Rebase:
+    """A new base in the making, in a thread of its own: compiling takes long, and batches go on."""
+
+    def __init__(self, old: Path | None, changes: dict[str, Entry | None], path: Path) -> None:
+        self.changes = changes
+        self.base: _Base | None = None
+        self._old = old
+        self._path = path
+        self._thread = threading.Thread(target=self._run, name="headrace-rebase", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_ready(self) -> bool:
+        return not self._thread.is_alive()
+
+    def wait(self) -> None:
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            matcher = Matcher() if self._old is None else Matcher.open(self._old)
+            apply_changes(matcher, self.changes)
+            matcher.save(self._path)
+            self.base = _Base(self._path, len(matcher))
+        except Exception:
+            # Nothing is lost without it: rosters go on listing the changes, and it is tried again.
+            _log.exception("no new base of the index could be written")
+
+
+def _entry(subscription: Subscription) -> Entry | None:
     if subscription.created is None:
         return None  # settled in a later revision, which brings it here again
-    return _Entry(
+    return Entry(
         subscription.id,
         subscription.channel.namespace,
         subscription.channel.name,
@@ -91,10 +215,13 @@ def _entry(subscription: Subscription) -> _Entry | None:
     )
 
 
-def load_roster(path: Path) -> Matcher:
-    """Build the matcher of a roster."""
-    matcher = Matcher()
-    for entry in msgspec.json.decode(path.read_bytes(), type=list[_Entry]):
+def apply_changes(matcher: Matcher, changes: dict[str, Entry | None]) -> None:
+    """Bring a matcher to what the changes say."""
+    for subscription_id, entry in changes.items():
+        if entry is None:
+            if subscription_id in matcher:
+                matcher.remove(subscription_id)
+            continue
         scope = Scope(
             namespace=entry.namespace,
             channel=entry.channel,
@@ -104,4 +231,37 @@ def load_roster(path: Path) -> Matcher:
             deleted=entry.deleted,
         )
         matcher.add(entry.id, compile_filter(entry.filters), scope=scope)
-    return matcher
+
+
+class RosterReader:
+    """Keeps a matcher at the roster that was last asked for. Belongs to one thread of a worker."""
+
+    def __init__(self) -> None:
+        self.path: Path | None = None
+        self._roster = Roster(None, {})
+        self._matcher = Matcher()
+
+    def matcher(self, path: Path) -> Matcher:
+        """Return the matcher of a roster; from one roster to the next only the difference is compiled."""
+        if path != self.path:
+            self._go_to(path.parent, msgspec.json.decode(path.read_bytes(), type=Roster))
+            self.path = path
+        return self._matcher
+
+    def _go_to(self, folder: Path, roster: Roster) -> None:
+        old = self._roster
+        if roster.base != old.base or old.changes.keys() - roster.changes.keys():
+            self._matcher = Matcher() if roster.base is None else Matcher.open(folder / roster.base)
+            old = Roster(roster.base, {})
+        new = {
+            each: entry
+            for each, entry in roster.changes.items()
+            if each not in old.changes or old.changes[each] != entry
+        }
+        apply_changes(self._matcher, new)
+        self._roster = roster
+
+
+def load_roster(path: Path) -> Matcher:
+    """Return the matcher of a roster."""
+    return RosterReader().matcher(path)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.events.batch import coalesce
 from headrace.heap import spare_heap
-from headrace.pipeline.roster import load_roster
+from headrace.pipeline.roster import RosterReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,10 +32,17 @@ def _log(folder: str) -> SegmentReader:
     return SegmentReader(Path(folder))
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
+def _rosters() -> RosterReader:
+    return RosterReader()
+
+
 def _matcher(roster: str) -> Matcher:
-    matcher = load_roster(Path(roster))
-    spare_heap()
+    rosters, path = _rosters(), Path(roster)
+    is_new = path != rosters.path
+    matcher = rosters.matcher(path)
+    if is_new:
+        spare_heap()
     return matcher
 
 

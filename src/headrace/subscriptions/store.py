@@ -138,6 +138,11 @@ class Store:
         with self._engine.connect() as connection:
             return int(connection.execute(select(REVISION.c.value)).scalar_one())
 
+    def ids(self) -> set[str]:
+        """Return the ids of all subscriptions, ended ones included."""
+        with self._engine.connect() as connection:
+            return set(connection.execute(select(SUBSCRIPTIONS.c.id)).scalars())
+
     def changes(self, since: int) -> tuple[int, list[Subscription]]:
         """Return the subscriptions changed after revision `since`, ended ones included, and the revision reached."""
         query = (
