@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from headrace.errors import NotFound
 from headrace.matching.book import Book
-from headrace.matching.index.ragged import places
+from headrace.matching.overruns import Overrun, Overruns
 from headrace.matching.residual import settle
 from headrace.matching.runs import runs_of_batch, runs_of_events
 from headrace.matching.settings import BloomSettings
@@ -45,6 +45,7 @@ PAIRS = pa.schema(
 
 _MEMBER = 0xFFFFFFFF
 _NOBODY = np.empty(0, np.int64)
+_TIMEOUT = 0.1
 
 
 class Matcher:
@@ -60,6 +61,7 @@ class Matcher:
     def __init__(self, bloom: BloomSettings | None = None) -> None:
         self._writing = threading.Lock()
         self._book = Book(secrets.randbits(64), bloom or BloomSettings())
+        self._overruns = Overruns()
 
     @classmethod
     def open(cls, path: Path, bloom: BloomSettings | None = None) -> Matcher:
@@ -131,6 +133,10 @@ class Matcher:
         subscriptions = pa.DictionaryArray.from_arrays(numbers, book.members.names(), safe=False)
         return pa.RecordBatch.from_arrays([pa.array(positions, pa.int64()), subscriptions], schema=PAIRS)
 
+    def take_overruns(self) -> list[Overrun]:
+        """Return whose filter cost too much on some event since the last call, and why."""
+        return self._overruns.take()
+
     def settle_down(self) -> None:
         """Wait until the index is merged: for measurements, and before a long rest."""
         self._book.current(self._writing)
@@ -170,7 +176,7 @@ class Matcher:
             found = level.walk(extract, group, columns)
             pairs.append(found.matches)
             if len(found.candidates):
-                pairs[-1] = np.union1d(found.matches, self._settled(run, level, found.candidates))
+                pairs[-1] = np.union1d(found.matches, self._settled(book, run, level, found.candidates))
         joined = np.sort(np.concatenate(pairs))
         rows, members = joined >> 32, joined & _MEMBER
         seen = book.members.seeing(members, run.positions, rows, layers[-1].last)
@@ -178,12 +184,15 @@ class Matcher:
             rows, members = rows[seen], members[seen]
         return run.rows[rows], members
 
-    def _settled(self, run: Run, level: Level, candidates: Numbers) -> Numbers:
+    def _settled(self, book: Book, run: Run, level: Level, candidates: Numbers) -> Numbers:
         """Return the matches among candidates, as pairs of row and member, each once."""
-        tables = level.tables
         rows, alternatives = candidates >> 32, candidates & _MEMBER
-        holds = settle(run, rows, level.rests_of(alternatives), level.rests)
+        settled = settle(run, rows, level.rests_of(alternatives), level.rests, _TIMEOUT)
+        for place, reason in settled.overruns.items():
+            members = level.members_of(level.forms_of(alternatives[place : place + 1]))
+            position = int(run.positions[rows[place]])
+            self._overruns.note([book.members.ids[each] for each in members.tolist()], reason, position)
+        holds = settled.holds
         found = np.unique((rows[holds] << 32) | level.forms_of(alternatives[holds]))
         forms = found & _MEMBER
-        starts, ends = tables.form_at[forms], tables.form_at[forms + 1]
-        return np.repeat(found & ~_MEMBER, ends - starts) | tables.form_member[places(starts, ends)]
+        return np.repeat(found & ~_MEMBER, level.sizes_of(forms)) | level.members_of(forms)

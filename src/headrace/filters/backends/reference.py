@@ -68,6 +68,7 @@ class Scope(NamedTuple):
     variables: Variables
     locals: Mapping[str, Any] = MappingProxyType({})
     budget: Budget | None = None
+    overruns: list[str] | None = None
 
     def spend(self, steps: int) -> None:
         """Count what is about to be done. Outside of a clause with a budget everything is free."""
@@ -75,9 +76,12 @@ class Scope(NamedTuple):
             self.budget.spend(steps)
 
 
-def evaluate(expression: Expression, variables: Variables) -> Truth:
-    """Say whether the expression holds. Where CEL would report an error, the answer is unknown."""
-    return _truth(expression, Scope(variables))
+def evaluate(expression: Expression, variables: Variables, overruns: list[str] | None = None) -> Truth:
+    """Say whether the expression holds. Where CEL would report an error, the answer is unknown.
+
+    Clauses that cost more than their budget are told of in `overruns`.
+    """
+    return _truth(expression, Scope(variables, overruns=overruns))
 
 
 def value_of(expression: Expression, variables: Variables) -> Any:
@@ -119,6 +123,8 @@ def _clause(expression: Expression, scope: Scope) -> Any:
     try:
         return _VALUES[type(expression)](expression, inside)
     except BudgetSpent as spent:
+        if scope.overruns is not None:
+            scope.overruns.append(str(spent))
         raise OverBudget(str(spent)) from None
 
 

@@ -24,6 +24,7 @@ from headrace.matching.index.kernel import (
     match_rows,
 )
 from headrace.matching.index.patterns import PatternSet
+from headrace.matching.index.ragged import places
 from headrace.matching.index.tables import addresses
 
 if TYPE_CHECKING:
@@ -119,6 +120,15 @@ class Level:
     def forms_of(self, alternatives: Numbers) -> Numbers:
         """Return the forms that alternatives belong to."""
         return self.tables.alternatives[alternatives, 6].astype(np.int64)
+
+    def sizes_of(self, forms: Numbers) -> Numbers:
+        """Return how many members each of these forms has."""
+        return self.tables.form_at[forms + 1] - self.tables.form_at[forms]
+
+    def members_of(self, forms: Numbers) -> Numbers:
+        """Return the members of these forms, one form after the other."""
+        at = self.tables.form_at
+        return self.tables.form_member[places(at[forms], at[forms + 1])]
 
     def walk(self, extract: Extract, group: int, columns: Numbers) -> Found:
         """Take every row through the group's part of the index; columns are those of the group's slots."""

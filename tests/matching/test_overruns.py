@@ -1,0 +1,54 @@
+"""Filters that cost too much don't match, and somebody hears of it."""
+
+import json
+
+from headrace.events.batch import Arrival, to_batch
+from headrace.events.event import Event
+from headrace.filters import compile_filter
+from headrace.matching import Matcher, Scope
+from headrace.matching.overruns import Overruns
+
+LOOPS = compile_filter({"cel": "data.all(a, data.all(b, data.all(c, a == b && b == c)))"})
+
+
+def event(count):
+    return Event({"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}, json.dumps([1] * count).encode())
+
+
+def test_a_filter_over_its_budget_does_not_match_and_is_told_of():
+    matcher = Matcher()
+    matcher.add("dear", LOOPS)
+    matcher.add("also", LOOPS)
+    matcher.add("cheap", compile_filter([]))
+    assert matcher.match_batch([event(5), event(60)]) == [["dear", "also", "cheap"], ["cheap"]]
+    overruns = matcher.take_overruns()
+    assert [each.subscription for each in overruns] == ["dear", "also"]
+    assert "budget" in overruns[0].reason
+    assert overruns[0].times == 1
+    assert matcher.take_overruns() == []
+
+
+def test_the_position_of_the_last_event_is_told():
+    matcher = Matcher()
+    matcher.add("dear", LOOPS, scope=Scope("n", "c"))
+    rows = to_batch([Arrival(event(60), "n", "c"), Arrival(event(3), "n", "c"), Arrival(event(60), "n", "c")], 7, 0)
+    assert matcher.match_batch(rows) == [[], ["dear"], []]
+    (overrun,) = matcher.take_overruns()
+    assert (overrun.position, overrun.times) == (9, 2)
+
+
+def test_what_only_takes_long_is_told_of_and_matches(monkeypatch):
+    monkeypatch.setattr("headrace.matching.matcher._TIMEOUT", 0.0)
+    matcher = Matcher()
+    matcher.add("slow", LOOPS)
+    assert matcher.match(event(5)) == ["slow"]
+    (overrun,) = matcher.take_overruns()
+    assert "ms, more than 0 ms" in overrun.reason
+
+
+def test_there_is_room_for_so_many(monkeypatch):
+    monkeypatch.setattr("headrace.matching.overruns._MOST", 2)
+    overruns = Overruns()
+    overruns.note("abc", "why", 1)
+    assert [each.subscription for each in overruns.take()] == ["a", "b"]
+    assert overruns.dropped == 1
