@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[Any]
 
-_TIP = 256
+_TIP = 64
 """So many members at the end are built anew with each addition: few enough to take a millisecond."""
 
 _GROWTH = 4
@@ -80,6 +80,11 @@ class Book:
         self.catalogue.add(filter_, scope)
         self.members.add(subscription, filter_, scope)
 
+    def flush(self) -> None:
+        """Let all that was added be read."""
+        self.catalogue.flush()
+        self.members.flush()
+
     @property
     def is_wasteful(self) -> bool:
         """Whether most of it is about members that were removed."""
@@ -91,6 +96,7 @@ class Book:
         if (layers[-1].last if layers else 0) == len(self.members):
             return layers
         with writing, self._swapping:
+            self.flush()
             self.layers = self._with_new(self.layers, len(self.members))
         self._join_later()
         return self.layers

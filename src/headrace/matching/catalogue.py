@@ -112,6 +112,12 @@ class Catalogue:
         self.member_form.append(form)
         return len(self.member_form) - 1
 
+    def flush(self) -> None:
+        """Let levels be built over all that was added."""
+        for each in (*vars(self).values(), *(getattr(self.checks, name) for name in CheckTable.__slots__)):
+            if isinstance(each, Growing):
+                each.flush()
+
     def _add_form(self, channel: int, expression: Expression) -> int:
         alternatives = alternatives_of(expression)
         numbered = [[self._check(check) for check in alternative.checks] for alternative in alternatives]
@@ -166,7 +172,7 @@ class Catalogue:
         number = self._texts.get(text)
         if number is None:
             number = self._texts[text] = len(self._texts)
-            self.texts.extend(np.frombuffer(text, np.uint8))
+            self.texts.extend(text)
             self.text_ends.append(len(self.texts))
         return number
 

@@ -15,46 +15,52 @@ _FEW = 16
 
 
 class Growing:
-    """One writer appends, anyone reads: a view once taken stays right, and never sees more than it had."""
+    """One writer appends and flushes, anyone views: a view once taken stays right, and never sees more than it had.
 
-    __slots__ = ("_array", "_size")
+    What was appended is counted at once, and can be viewed after a flush: many are cheaper to store than one.
+    """
+
+    __slots__ = ("_array", "_size", "_waiting")
 
     def __init__(self, kind: Any, values: Iterable[Any] = ()) -> None:
-        first = np.array(list(values), kind)
-        self._array = np.empty(max(_FEW, len(first)), kind)
-        self._array[: len(first)] = first
-        self._size = len(first)
+        self._array = np.empty(_FEW, kind)
+        self._size = 0
+        self._waiting: list[Any] = list(values)
+        self.flush()
 
     @classmethod
     def of(cls, values: npt.NDArray[Any]) -> Growing:
         """Begin with a copy of these values."""
         growing = cls(values.dtype)
-        growing.extend(values)
+        growing._store(values)  # noqa: SLF001 -- of this class
         return growing
 
     def __len__(self) -> int:
-        return self._size
+        return self._size + len(self._waiting)
 
     def append(self, value: Any) -> None:
         """Add one value."""
-        if self._size == len(self._array):
-            self._make_room(1)
-        self._array[self._size] = value
-        self._size += 1
+        self._waiting.append(value)
 
-    def extend(self, values: Any) -> None:
-        """Add values: an array, a list or bytes."""
-        count = len(values)
-        if self._size + count > len(self._array):
-            self._make_room(count)
-        self._array[self._size : self._size + count] = values
-        self._size += count
+    def extend(self, values: Iterable[Any]) -> None:
+        """Add values: a list, or bytes."""
+        self._waiting.extend(values)
+
+    def flush(self) -> None:
+        """Let views see what was added."""
+        if self._waiting:
+            self._store(np.array(self._waiting, self._array.dtype))
+            self._waiting.clear()
 
     def view(self) -> npt.NDArray[Any]:
-        """Return what is there now."""
+        """Return what was there at the last flush."""
         return self._array[: self._size]
 
-    def _make_room(self, count: int) -> None:
-        wider = np.empty(max(2 * len(self._array), self._size + count), self._array.dtype)
-        wider[: self._size] = self._array[: self._size]
-        self._array = wider
+    def _store(self, values: npt.NDArray[Any]) -> None:
+        end = self._size + len(values)
+        if end > len(self._array):
+            wider = np.empty(max(2 * len(self._array), end), self._array.dtype)
+            wider[: self._size] = self._array[: self._size]
+            self._array = wider
+        self._array[self._size : end] = values
+        self._size = end

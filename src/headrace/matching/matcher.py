@@ -77,6 +77,7 @@ class Matcher:
     def save(self, path: Path) -> None:
         """Write all subscriptions, ready to be matched against, to one file. Readers see all of it or none."""
         with self._writing:
+            self._book.flush()
             write_snapshot(path, self._book)
 
     def __len__(self) -> int:
@@ -147,6 +148,7 @@ class Matcher:
         if not self._book.is_wasteful:
             return
         old, new = self._book, Book(self._book.seed, self._book.bloom)
+        old.flush()
         for number in old.members.alive(0, len(old.members)).tolist():
             new.add(old.members.ids[number], *old.members.entry(number))
         self._book = new

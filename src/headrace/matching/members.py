@@ -72,7 +72,7 @@ class Members:
         self._end(subscription, len(self) + 1)
         self.numbers[subscription] = len(self)
         self.ids.append(subscription)
-        self._names.extend(np.frombuffer(name, np.uint8))
+        self._names.extend(name)
         self._name_ends.append(len(self._names))
         self._entries.append((filter_, scope))
         created = 0 if scope is None else scope.created
@@ -91,9 +91,15 @@ class Members:
         number = self.numbers.pop(subscription, None)
         if number is None:
             return False
+        self._gone.flush()
         self.removed += 1
         self._gone.view()[number] = known
         return True
+
+    def flush(self) -> None:
+        """Let readers and levels see all that were added."""
+        for each in (self._names, self._name_ends, self._created, self._deleted, self._gone):
+            each.flush()
 
     def entry(self, number: int) -> Entry:
         """Return the filter and the scope of a member."""

@@ -88,6 +88,7 @@ def _catalogue_of(entries: Sequence[Entry]) -> Catalogue:
     catalogue = Catalogue()
     for entry in entries:
         catalogue.add(*entry)
+    catalogue.flush()
     return catalogue
 
 
@@ -159,7 +160,8 @@ def open_snapshot(path: Path, bloom: BloomSettings) -> Book:
         entry,
     )
     catalogue = Catalogue()
-    catalogue.member_form.extend(np.full(len(created), -1))
+    catalogue.member_form.extend([-1] * len(created))
+    catalogue.flush()
     return Book(seed, bloom, catalogue, members, (Layer(level, 0, len(created), is_mapped=True),))
 
 

@@ -23,7 +23,7 @@ from headrace.matching.checks import (
     STARTS,
     WITHIN,
 )
-from headrace.matching.index.ragged import owners, picked
+from headrace.matching.index.ragged import is_one_of, owners, picked
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -70,14 +70,14 @@ def _costs(questions: Questions) -> Numbers:
     np.add.at(of_elements, questions.set_element, asked[set_owner])
     costs = np.full(len(code), _PRESENCE) + asked
     costs[code == LACKS] = _NEVER
-    keyed = np.isin(code, (EQUAL, INCLUDES)) & (questions.key >= 0)
+    keyed = is_one_of(code, (EQUAL, INCLUDES)) & (questions.key >= 0)
     costs[keyed] = of_elements[keyed]
     found = of_elements[questions.set_element] * (questions.key[questions.set_element] >= 0)
     in_sets = code == ONE_OF
     costs[in_sets] = np.bincount(set_owner, found, minlength=len(code))[in_sets]
-    keyed = np.isin(code, (STARTS, ENDS)) & (questions.key >= 0)
+    keyed = is_one_of(code, (STARTS, ENDS)) & (questions.key >= 0)
     costs[keyed] = 2 * asked[keyed] + 1
-    ranges = np.isin(code, (WITHIN, BETWEEN))
+    ranges = is_one_of(code, (WITHIN, BETWEEN))
     on_slot = np.bincount(questions.slot[ranges], asked[ranges], minlength=questions.slots)
     costs[ranges] = 4 + on_slot[questions.slot[ranges]] / 4
     contained = (code == CONTAINS) & (questions.text_length > 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,6 +48,8 @@ from headrace.matching.index.tables import (
 from headrace.matching.index.trees import filed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from headrace.filters.ir.operands import Operand
@@ -59,6 +62,7 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[Any]
 
 _LOWER = 0xFFFFFFFF
+_SEEDS = 4096
 _SPACE_OF = {EQUAL: EQUAL_SPACE, STARTS: START_SPACE, ENDS: END_SPACE, INCLUDES: ELEMENT_SPACE}
 
 
@@ -190,6 +194,8 @@ def _asked(by_check: Numbers, codes: Numbers, code: int) -> Numbers:
 
 def _file_sets(lists: _Lists, questions: Questions, by_check: Numbers, codes: Numbers) -> None:
     alternatives = np.flatnonzero(codes == ONE_OF)
+    if len(alternatives) == 0:
+        return
     sets = by_check[alternatives]
     starts, ends = questions.set_at[sets], questions.set_at[sets + 1]
     keys = questions.key[questions.set_element[places(starts, ends)]]
@@ -201,10 +207,12 @@ def _file_presence(
     lists: _Lists, questions: Questions, by_presence: Numbers, chosen: Numbers, codes: Numbers
 ) -> Numbers:
     alternatives = np.flatnonzero(by_presence | (codes == HAS))
+    slot_list = np.full(questions.slots, -1, np.int64)
+    if len(alternatives) == 0:
+        return slot_list
     slots, place = np.unique(questions.slot[chosen[alternatives]], return_inverse=True)
     first = lists.reserve(len(slots))
     lists.file(first + place, alternatives)
-    slot_list = np.full(questions.slots, -1, np.int64)
     slot_list[slots] = first + np.arange(len(slots))
     return slot_list
 
@@ -221,6 +229,8 @@ class _Trees:
         """Make the trees of every slot that alternatives are filed under by a range; return their numbers."""
         slot_tree = np.full((self.questions.slots, 3), -1, np.int32)
         alternatives = np.flatnonzero((codes == WITHIN) | (codes == BETWEEN))
+        if len(alternatives) == 0:
+            return slot_tree
         slots = self.questions.slot[by_check[alternatives]]
         order = np.argsort(slots, kind="stable")
         for rows in np.split(order, np.flatnonzero(np.diff(slots[order])) + 1) if len(order) else []:
@@ -273,9 +283,15 @@ class _Trees:
 def _slot_seeds(
     questions: Questions, channels: list[Channel | None], operands: list[Operand], seed: int
 ) -> npt.NDArray[np.uint64]:
-    names = [slot_name(channels[questions.groups[group]], operands[operand])
-             for group, operand in zip(questions.slot_group.tolist(), questions.slot_operand.tolist(), strict=True)]  # fmt: skip
-    return np.array([hash_of(name, seed) for name in names], np.uint64)
+    slots = zip(questions.slot_group.tolist(), questions.slot_operand.tolist(), strict=True)
+    groups = questions.groups.tolist()
+    return np.array([slot_seed(channels[groups[g]], operands[operand], seed) for g, operand in slots], np.uint64)
+
+
+@lru_cache(_SEEDS)
+def slot_seed(channel: Channel | None, operand: Operand, seed: int) -> int:
+    """Return what the hashes of a slot's keys start from."""
+    return hash_of(slot_name(channel, operand), seed)
 
 
 def slot_name(channel: Channel | None, operand: Operand) -> bytes:
@@ -324,6 +340,8 @@ def _gram_keys(grams: Grams) -> Numbers:
 def _lengths(questions: Questions, code: int) -> tuple[Numbers, Numbers]:
     """Return, slot by slot, which lengths of prefix or suffix are in use."""
     rows = (questions.code == code) & (questions.key >= 0)
+    if not rows.any():
+        return np.zeros(questions.slots + 1, np.int32), np.empty(0, np.int32)
     longest = int(questions.text_length[rows].max(initial=0)) + 1
     used = np.unique(questions.slot[rows] * longest + questions.text_length[rows])
     return ends_of(used // longest, questions.slots, np.int32), (used % longest).astype(np.int32)
@@ -406,9 +424,20 @@ def _by_elements(questions: Questions, access: Numbers) -> Numbers:
     return picked(questions.code[questions.pair_question].astype(np.int64), access, -1) == INCLUDES
 
 
+_NO_CHECKS: Mapping[str, Numbers] = {
+    "checks": np.empty((0, 4), np.int32),
+    "set_at": np.zeros(1, np.int64),
+    "set_key": np.empty(0, np.int32),
+    "interval": np.empty((0, 4), np.int64),
+    "span": np.empty((0, 3), np.int64),
+}
+
+
 def _check_columns(
     draft: Draft, questions: Questions, asked: Numbers, first_slot: Numbers
 ) -> dict[str, Numbers]:
+    if len(asked) == 0:
+        return dict(_NO_CHECKS)
     code = questions.code[asked]
     check = questions.check[asked]
     value = draft.values[check, LOW]

@@ -23,7 +23,7 @@ from headrace.matching.checks import (
     STRING_KEY,
     UNEQUAL,
 )
-from headrace.matching.index.ragged import places
+from headrace.matching.index.ragged import is_one_of, places
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -91,7 +91,7 @@ def _checks(catalogue: Catalogue, wanted: Numbers) -> tuple[Numbers, Numbers, Nu
     table = catalogue.checks
     all_codes, all_lows, all_highs = table.code.view(), table.low.view(), table.high.view()
     checks = np.unique(wanted)
-    spoken_of = all_lows[checks[np.isin(all_codes[checks], _OPPOSITES)]]
+    spoken_of = all_lows[checks[is_one_of(all_codes[checks], _OPPOSITES)]]
     checks = np.union1d(checks, spoken_of)
     of_sets = checks[all_codes[checks] == ONE_OF]
     elements = catalogue.sets.view()[places(all_lows[of_sets], all_highs[of_sets])]
@@ -99,7 +99,7 @@ def _checks(catalogue: Catalogue, wanted: Numbers) -> tuple[Numbers, Numbers, Nu
     doubles = table.low_double.view()[checks], table.high_double.view()[checks]
     values = np.stack((all_lows[checks], all_highs[checks], *doubles), axis=1)
     codes = all_codes[checks]
-    opposite = np.isin(codes, _OPPOSITES)
+    opposite = is_one_of(codes, _OPPOSITES)
     values[opposite, LOW] = np.searchsorted(checks, values[opposite, LOW])
     is_set = codes == ONE_OF
     set_ends = np.cumsum(values[is_set, HIGH] - values[is_set, LOW])
@@ -110,10 +110,10 @@ def _checks(catalogue: Catalogue, wanted: Numbers) -> tuple[Numbers, Numbers, Nu
 
 def _texts(catalogue: Catalogue, codes: Numbers, values: Numbers) -> tuple[Numbers, Numbers]:
     """Return the texts that checks name, and renumber the names."""
-    is_key = np.isin(codes, (EQUAL, INCLUDES)) & (values[:, LOW] == STRING_KEY)
+    is_key = is_one_of(codes, (EQUAL, INCLUDES)) & (values[:, LOW] == STRING_KEY)
     named = (
         (is_key, HIGH),
-        (np.isin(codes, _OF_TEXT), LOW),
+        (is_one_of(codes, _OF_TEXT), LOW),
         ((codes == BETWEEN) & (values[:, LOW] >= 0), LOW),
         ((codes == BETWEEN) & (values[:, HIGH] >= 0), HIGH),
     )

@@ -42,6 +42,8 @@ class Grams:
 
 def grams_of(draft: Draft, questions: Questions, contained: Numbers) -> Grams:
     """Choose a gram for each of these questions, of which none is about the empty text."""
+    if len(contained) == 0:
+        return _NONE
     texts = draft.values[questions.check[contained], LOW]
     offset, value = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.int64)
     length = np.minimum(questions.text_length[contained], LONGEST)
@@ -63,6 +65,10 @@ def grams_of(draft: Draft, questions: Questions, contained: Numbers) -> Grams:
         offset=offset[order],
         contained=order,
     )
+
+
+_NOTHING = np.empty(0, np.int64)
+_NONE = Grams(_NOTHING, _NOTHING, _NOTHING, _NOTHING, np.zeros(1, np.int64), _NOTHING, _NOTHING, _NOTHING)
 
 
 @compiled

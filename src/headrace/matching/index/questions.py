@@ -23,7 +23,7 @@ from headrace.matching.checks import (
     UNEQUAL,
 )
 from headrace.matching.index.draft import HIGH, LOW
-from headrace.matching.index.ragged import owners, places
+from headrace.matching.index.ragged import is_one_of, owners, places
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -82,10 +82,10 @@ def questions_of(draft: Draft) -> Questions:
     lengths = np.where(is_set, draft.values[check, HIGH] - draft.values[check, LOW], 0)
     starts = np.where(is_set, draft.values[check, LOW], 0)
     elements = draft.sets[places(starts, starts + lengths)]
-    opposite = np.isin(code, (UNEQUAL, INCLUDES_NOT, NONE_OF))
+    opposite = is_one_of(code, (UNEQUAL, INCLUDES_NOT, NONE_OF))
     negated = np.where(opposite, draft.values[check, LOW], 0)
     text_length = np.zeros(len(code), np.int64)
-    of_text = np.isin(code, _OF_TEXT)
+    of_text = is_one_of(code, _OF_TEXT)
     text_length[of_text] = np.diff(draft.text_at)[draft.values[check[of_text], LOW]]
     return Questions(
         alternatives=len(draft.alternative_rest),
@@ -113,7 +113,7 @@ def _with_references(numbers: Numbers, draft: Draft) -> Numbers:
     """Add, in the same group, the questions that opposites and sets speak of."""
     checks = max(len(draft.code), 1)
     group, check = np.divmod(numbers, checks)
-    opposite = np.isin(draft.code[check], (UNEQUAL, INCLUDES_NOT, NONE_OF))
+    opposite = is_one_of(draft.code[check], (UNEQUAL, INCLUDES_NOT, NONE_OF))
     numbers = np.union1d(numbers, group[opposite] * checks + draft.values[check[opposite], LOW])
     group, check = np.divmod(numbers, checks)
     is_set = draft.code[check] == ONE_OF
@@ -123,7 +123,7 @@ def _with_references(numbers: Numbers, draft: Draft) -> Numbers:
 
 
 def _keys(draft: Draft, check: Numbers, code: Numbers, text_length: Numbers) -> Numbers:
-    constant = np.isin(code, (EQUAL, INCLUDES)) & (draft.values[check, LOW] != NO_KEY)
-    text = np.isin(code, (STARTS, ENDS)) & (text_length > 0)
+    constant = is_one_of(code, (EQUAL, INCLUDES)) & (draft.values[check, LOW] != NO_KEY)
+    text = is_one_of(code, (STARTS, ENDS)) & (text_length > 0)
     has_key = constant | text
     return np.where(has_key, np.cumsum(has_key) - 1, -1)

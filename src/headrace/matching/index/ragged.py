@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+_CODES = 256
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -40,3 +42,10 @@ def picked(values: Numbers, numbers: Numbers, default: float) -> Numbers:
     some = numbers >= 0
     result[some] = values[numbers[some]]
     return result
+
+
+def is_one_of(codes: Numbers, wanted: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    """Say which codes are wanted; far quicker than `isin`, whose codes may be anything."""
+    table = np.zeros(_CODES, np.bool_)
+    table[list(wanted)] = True
+    return table[codes]
