@@ -117,6 +117,8 @@ class Matcher:
         count = events.num_rows if isinstance(events, pa.RecordBatch) else len(events)
         book = self._book
         rows, members = self._pairs(book, events)
+        order = np.lexsort((members, rows))
+        rows, members = rows[order], members[order]
         ids = book.members.ids
         found = [ids[member] for member in members.tolist()]
         ends = np.searchsorted(rows, np.arange(count + 1)).tolist()
@@ -156,7 +158,7 @@ class Matcher:
     def _pairs(
         self, book: Book, events: Sequence[Event | Recorded] | pa.RecordBatch
     ) -> tuple[Numbers, Numbers]:
-        """Return rows and members that match, ordered by both."""
+        """Return rows and members that match, ordered by row."""
         of_batch = isinstance(events, pa.RecordBatch)
         layers = book.current(self._writing)
         runs = runs_of_batch(events) if of_batch else runs_of_events(events)
@@ -179,7 +181,8 @@ class Matcher:
             pairs.append(found.matches)
             if len(found.candidates):
                 pairs[-1] = np.union1d(found.matches, self._settled(book, run, level, found.candidates))
-        joined = np.sort(np.concatenate(pairs))
+        # One walk goes from row to row.
+        joined = pairs[0] if len(pairs) == 1 else np.sort(np.concatenate(pairs))
         rows, members = joined >> 32, joined & _MEMBER
         seen = book.members.seeing(members, run.positions, rows, layers[-1].last)
         if seen is not None:

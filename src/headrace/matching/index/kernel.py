@@ -91,6 +91,7 @@ LOOKUP_WORDS = 6
 
 _SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
 _LOWER = np.int64(0xFFFFFFFF)
+_AHEAD = 4 * 16  # bytes of posts between the one that is looked at and the one whose alternative is asked for
 
 
 @compiled
@@ -337,7 +338,10 @@ def _visit_posts(t, c, o, group, first, last, row, n):  # type: ignore[no-untype
     keys = address(o, KEYS)
     post = address(t, T.POSTS) + 16 * first
     end = address(t, T.POSTS) + 16 * last
+    alternatives = address(t, T.ALTERNATIVES)
     while post < end:
+        if post + _AHEAD < end and half_at(post + _AHEAD + 12) < 0:
+            prefetch(alternatives + 32 * half_at(post + _AHEAD + 8))
         slot = half_at(post)
         if slot < 0 or word_at(keys + 8 * slot) == half_at(post + 4):
             member = half_at(post + 12)
