@@ -13,12 +13,14 @@ import pyarrow as pa
 from headrace.errors import NotFound
 from headrace.events.batch import Recorded
 from headrace.matching.catalogue import Catalogue
+from headrace.matching.explaining import explain_subscription
 from headrace.matching.extraction import Extract
 from headrace.matching.fields import Fields
 from headrace.matching.index.draft import draft
 from headrace.matching.index.ragged import places
 from headrace.matching.levels import level_of_draft
 from headrace.matching.members import Members
+from headrace.matching.nearest import MOST_FILTERS, why_not
 from headrace.matching.residual import settle
 from headrace.matching.runs import Run, runs_of_batch, runs_of_events
 from headrace.matching.settings import BloomSettings
@@ -29,8 +31,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from headrace.events.event import Event
+    from headrace.filters.explanation import Explanation
     from headrace.filters.filter import Filter
     from headrace.matching.index.level import Level
+    from headrace.matching.nearest import WhyNot
     from headrace.matching.scope import Channel, Scope
 
     Numbers = npt.NDArray[Any]
@@ -143,6 +147,22 @@ class Matcher:
         numbers = pa.array(members.astype(np.int32))
         subscriptions = pa.DictionaryArray.from_arrays(numbers, self._members.names(), safe=False)
         return pa.RecordBatch.from_arrays([pa.array(positions, pa.int64()), subscriptions], schema=PAIRS)
+
+    def explain(self, event: Event | Recorded, subscription: str) -> Explanation:
+        """Say why the subscription sees the event or doesn't; `NotFound` where there is none of this id."""
+        number = self._members.numbers.get(subscription)
+        if number is None:
+            raise NotFound("subscription", subscription)
+        filter_, scope = self._members.filters[number], self._members.scopes[number]
+        return explain_subscription(subscription, filter_, scope, event)
+
+    def why_not(self, event: Event | Recorded, limit: int = 5, *, filters: int = MOST_FILTERS) -> WhyNot:
+        """Return the subscriptions that come nearest to matching the event without doing so, nearest first.
+
+        Looks at those without a scope and those of the event's channel, in the order in which they were added, and
+        evaluates at most `filters` distinct filters: the answer says how many subscriptions that leaves out.
+        """
+        return why_not(event, self._members.current(), limit, filters)
 
     def _pairs(self, events: Sequence[Event | Recorded] | pa.RecordBatch) -> tuple[Numbers, Numbers]:
         """Return rows and members that match, ordered by both."""

@@ -10,6 +10,8 @@ import pyarrow as pa
 from headrace.matching.growing import Growing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy.typing as npt
 
     from headrace.filters.filter import Filter
@@ -53,6 +55,11 @@ class Members:
         self._bounded |= deleted != FOREVER
         self._created.append(created)
         self._deleted.append(deleted)
+
+    def current(self) -> Iterator[tuple[str, Filter, Scope | None]]:
+        """Yield those who are in when it is called, in the order in which they were added."""
+        for number in tuple(self.numbers.values()):
+            yield self.ids[number], self.filters[number], self.scopes[number]
 
     def names(self) -> pa.StringArray:
         """Return the ids by number, those of the removed too, without copying them."""
