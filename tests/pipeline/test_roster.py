@@ -2,6 +2,8 @@
 
 from headrace.events.batch import Arrival, Recorded
 from headrace.events.event import Event
+from headrace.matching.programs import Programs
+from headrace.matching.settings import BloomSettings, CelSettings, MatchingSettings
 from headrace.pipeline.roster import RosterWriter, load_roster
 from headrace.subscriptions.channel import ChannelName
 from headrace.subscriptions.subscription import parse_subscription
@@ -90,3 +92,25 @@ def test_old_rosters_are_removed(deployment):
     left = list((deployment.folder / "rosters").glob("*.json"))
     assert current in left
     assert len(left) <= 3
+
+
+def test_a_roster_carries_the_settings_of_matching(deployment):
+    wanted = MatchingSettings(bloom=BloomSettings(fp_rate=0.25), cel=CelSettings(cache_size=1))
+    deployment.subscribe({"exact": {"type": "a"}})
+    deployment.subscribe({"exact": {"type": "b"}})
+    roster = RosterWriter(deployment.folder / "rosters", deployment.store, deployment.log.end, wanted)
+    programs = Programs(100)
+    matcher = load_roster(roster.current(0), programs)
+    assert (matcher._bloom, matcher._cel) == (wanted.bloom, wanted.cel)
+    assert (programs.size, len(programs)) == (1, 1)
+
+
+def test_a_changed_roster_compiles_only_what_is_new(deployment):
+    deployment.subscribe({"exact": {"type": "a"}})
+    deployment.subscribe({"exact": {"type": "b"}})
+    roster, programs = _roster(deployment), Programs()
+    load_roster(roster.current(0), programs)
+    third = deployment.subscribe({"exact": {"type": "c"}})
+    matcher = load_roster(roster.current(0), programs)
+    assert (programs.hits, programs.misses) == (2, 3)
+    assert matcher.match(_event(0, "c")) == [third.id]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from headrace.errors import NotFound
 from headrace.events.batch import Recorded
+from headrace.matching.accounting import Accounts
 from headrace.matching.catalogue import Catalogue
 from headrace.matching.explaining import explain_subscription
 from headrace.matching.extraction import Extract
@@ -23,7 +25,7 @@ from headrace.matching.members import Members
 from headrace.matching.nearest import MOST_FILTERS, why_not
 from headrace.matching.residual import settle
 from headrace.matching.runs import Run, runs_of_batch, runs_of_events
-from headrace.matching.settings import BloomSettings
+from headrace.matching.settings import BloomSettings, CelSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from headrace.events.event import Event
     from headrace.filters.explanation import Explanation
     from headrace.filters.filter import Filter
+    from headrace.matching.accounting import Statistics
     from headrace.matching.index.level import Level
     from headrace.matching.nearest import WhyNot
     from headrace.matching.scope import Channel, Scope
@@ -91,8 +94,10 @@ class Matcher:
     bare `Event` has neither channel nor position, so only subscriptions without a scope see it.
     """
 
-    def __init__(self, bloom: BloomSettings | None = None) -> None:
+    def __init__(self, bloom: BloomSettings | None = None, cel: CelSettings | None = None) -> None:
         self._bloom = bloom or BloomSettings()
+        self._cel = cel or CelSettings()
+        self._accounts = Accounts()
         self._seed = secrets.randbits(64)
         self._writing = threading.Lock()
         self._catalogue = Catalogue()
@@ -164,8 +169,23 @@ class Matcher:
         """
         return why_not(event, self._members.current(), limit, filters)
 
+    def statistics(self) -> Statistics:
+        """Return what was counted since the matcher was made."""
+        return self._accounts.statistics()
+
+    def publish(self) -> None:
+        """Move what was counted since the last call to the metrics; call it once per batch."""
+        self._accounts.publish()
+
     def _pairs(self, events: Sequence[Event | Recorded] | pa.RecordBatch) -> tuple[Numbers, Numbers]:
         """Return rows and members that match, ordered by both."""
+        began = time.perf_counter()
+        rows, members = self._joined(events)
+        count = events.num_rows if isinstance(events, pa.RecordBatch) else len(events)
+        self._accounts.matched(count, len(rows), time.perf_counter() - began)
+        return rows, members
+
+    def _joined(self, events: Sequence[Event | Recorded] | pa.RecordBatch) -> tuple[Numbers, Numbers]:
         of_batch = isinstance(events, pa.RecordBatch)
         layers = self._current()
         found = [self._found(run, layers) for run in (runs_of_batch if of_batch else runs_of_events)(events)]
@@ -183,7 +203,9 @@ class Matcher:
         extract = run.extract(plan.fields)
         pairs = []
         for level, group, columns in plan.steps:
+            began = time.perf_counter()
             found = level.walk(extract, group, columns)
+            self._accounts.walked(found.counts, time.perf_counter() - began)
             pairs.append(found.matches)
             if len(found.candidates):
                 pairs[-1] = np.union1d(found.matches, self._settled(run, level, found.candidates))
@@ -198,7 +220,8 @@ class Matcher:
         """Return the matches among candidates, as pairs of row and member, each once."""
         tables = level.tables
         rows, alternatives = candidates >> 32, candidates & _MEMBER
-        holds = settle(run, rows, level.rests_of(alternatives), self._catalogue.rests)
+        rests, slow = level.rests_of(alternatives), self._cel.evaluation_timeout
+        holds = settle(run, rows, rests, self._catalogue.rests, self._accounts, slow)
         found = np.unique((rows[holds] << 32) | level.forms_of(alternatives[holds]))
         forms = found & _MEMBER
         starts, ends = tables.form_at[forms], tables.form_at[forms + 1]

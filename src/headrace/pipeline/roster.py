@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from headrace.eventlog.local.files import write_whole
-from headrace.filters import compile_filter
 from headrace.matching import Matcher, Scope
+from headrace.matching.programs import Programs
+from headrace.matching.settings import MatchingSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,14 +36,26 @@ class _Entry(msgspec.Struct, array_like=True):
     deleted: int | None
 
 
+class _Roster(msgspec.Struct):
+    matching: MatchingSettings
+    entries: list[_Entry]
+
+
 class RosterWriter:
     """Follows the store's changes and writes a roster when there are any. Lives in the source's process."""
 
-    def __init__(self, folder: Path, store: Store, end_of_log: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        store: Store,
+        end_of_log: Callable[[], int],
+        matching: MatchingSettings | None = None,
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._store = store
         self._end_of_log = end_of_log
+        self._matching = matching or MatchingSettings()
         self._entries: dict[str, _Entry] = {}
         self._revision = -1
         self._loaded = 0
@@ -60,7 +73,7 @@ class RosterWriter:
 
     def _write(self, path: Path) -> None:
         if path != self._path:
-            write_whole(path, msgspec.json.encode(list(self._entries.values())))
+            write_whole(path, msgspec.json.encode(_Roster(self._matching, list(self._entries.values()))))
             self._path = path
             for old in sorted(self._folder.glob("*.json"))[:-_KEPT]:
                 old.unlink(missing_ok=True)
@@ -91,10 +104,13 @@ def _entry(subscription: Subscription) -> _Entry | None:
     )
 
 
-def load_roster(path: Path) -> Matcher:
-    """Build the matcher of a roster."""
-    matcher = Matcher()
-    for entry in msgspec.json.decode(path.read_bytes(), type=list[_Entry]):
+def load_roster(path: Path, programs: Programs | None = None) -> Matcher:
+    """Build the matcher of a roster, with the settings it holds; programs know filters of rosters before it."""
+    roster = msgspec.json.decode(path.read_bytes(), type=_Roster)
+    matcher = Matcher(roster.matching.bloom, roster.matching.cel)
+    programs = Programs() if programs is None else programs
+    programs.size = roster.matching.cel.cache_size
+    for entry in roster.entries:
         scope = Scope(
             namespace=entry.namespace,
             channel=entry.channel,
@@ -103,5 +119,6 @@ def load_roster(path: Path) -> Matcher:
             created=entry.created,
             deleted=entry.deleted,
         )
-        matcher.add(entry.id, compile_filter(entry.filters), scope=scope)
+        matcher.add(entry.id, programs.compile(entry.filters), scope=scope)
+    programs.publish()
     return matcher

@@ -1,6 +1,6 @@
 """What runs in Spark's Python workers: map the log, match whole batches, emit pairs.
 
-Workers outlive a micro-batch, and so do the mapped log and the matcher below.
+Workers outlive a micro-batch, and so do the mapped log, the matcher and the compiled filters below.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pyarrow as pa
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.events.batch import coalesce
 from headrace.heap import spare_heap
+from headrace.matching.programs import Programs
 from headrace.pipeline.roster import load_roster
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ PLAN = "position long, subscription string, until long"
 
 _SCHEMA = pa.schema([("position", pa.int64()), ("subscription", pa.string()), ("until", pa.int64())])
 
+_PROGRAMS = Programs()
+
 
 @lru_cache(maxsize=1)
 def _log(folder: str) -> SegmentReader:
@@ -34,7 +37,7 @@ def _log(folder: str) -> SegmentReader:
 
 @lru_cache(maxsize=2)
 def _matcher(roster: str) -> Matcher:
-    matcher = load_roster(Path(roster))
+    matcher = load_roster(Path(roster), _PROGRAMS)
     spare_heap()
     return matcher
 
@@ -50,6 +53,7 @@ def _match(log: str, roster: str, start: int, end: int) -> Iterator[pa.RecordBat
     reader, matcher = _log(log), _matcher(roster)
     for events in coalesce(reader.read(start, end)):
         pairs = matcher.match_pairs(events)
+        matcher.publish()
         if pairs.num_rows:
             ids = pairs["subscription"].dictionary_decode()
             nothing = pa.nulls(pairs.num_rows, pa.int64())
