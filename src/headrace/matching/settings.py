@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from functools import cache
 from typing import Annotated, Any, get_type_hints
 
 import msgspec
@@ -57,15 +56,10 @@ class MatchingSettings:
 
 def _check(settings: Any) -> None:
     """Hold what Python code gives to the same bounds as what is read from a file."""
-    hints = _hints(type(settings))
+    hints = get_type_hints(type(settings), include_extras=True)
     for each in fields(settings):
         value = getattr(settings, each.name)
         try:
             msgspec.convert(value, hints[each.name])
         except msgspec.ValidationError as error:
             raise ValueError(f"{each.name} is {value!r}, which can't be used: {error}") from None
-
-
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind, include_extras=True)
