@@ -23,6 +23,7 @@ class Statistics:
     Of `lookups` the Bloom filter let `passed` through, and `found` were of a key that some filter asks for.
     `visited`: entries of the index that were looked at; `candidates`: those of them that the index couldn't decide.
     `evaluations` of CEL decided these; `errors` of them had no answer, `slow` ones took longer than is set.
+    A row that is walked again, for lack of room for what it finds, counts again in look-ups and visits.
     Seconds are of the wall, those of the walk and of CEL within those in all.
     """
 
