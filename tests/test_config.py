@@ -6,7 +6,6 @@ import pytest
 
 from headrace.config import (
     DEFAULTS,
-    Config,
     Value,
     build,
     effective_values,
@@ -22,22 +21,16 @@ def flat(document, prefix=""):
         if isinstance(value, dict):
             yield from flat(value, f"{prefix}{key}.")
         else:
-            yield prefix + key
+            yield prefix + key, value
 
 
-def fields_of(kind, prefix=""):
-    for field in dataclasses.fields(kind):
-        inner = SECTIONS.get(field.name) if not prefix else None
-        if inner is None:
-            yield prefix + field.name
+def settings_of(settings, prefix=""):
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        if dataclasses.is_dataclass(value):
+            yield from settings_of(value, f"{prefix}{field.name}.")
         else:
-            yield from fields_of(inner, f"{field.name}.")
-
-
-SECTIONS = {
-    name: type(getattr(load_config(None, {}, {}), name))
-    for name in ("api", "store", "log", "pipeline", "delivery")
-}
+            yield prefix + field.name, value
 
 
 @pytest.fixture
@@ -51,16 +44,18 @@ def file(tmp_path):
 
 
 def test_the_defaults_are_the_settings_no_more_and_no_less():
-    assert sorted(flat(tomllib.loads(DEFAULTS.read_text()))) == sorted(fields_of(Config))
+    defaults = dict(flat(tomllib.loads(DEFAULTS.read_text())))
+    assert sorted(defaults) == sorted(dict(settings_of(load_config(None, {}, {}))))
 
 
 def test_the_defaults_have_the_types_of_the_settings():
-    config = load_config(None, {}, {})
-    for section in SECTIONS:
-        settings = getattr(config, section)
-        for field in dataclasses.fields(settings):
-            default = tomllib.loads(DEFAULTS.read_text())[section][field.name]
-            assert type(getattr(settings, field.name)) is type(default), f"{section}.{field.name}"
+    defaults = dict(flat(tomllib.loads(DEFAULTS.read_text())))
+    checked = 0
+    for key, value in settings_of(load_config(None, {}, {})):
+        if "." in key:
+            checked += 1
+            assert type(value) is type(defaults[key]), key
+    assert checked == len(defaults) - len(["data", "roles"])
 
 
 def test_every_setting_is_explained_in_the_defaults_file():
@@ -124,6 +119,9 @@ def test_an_expanded_value_keeps_its_origin():
         ("HEADRACE_DELIVERY_TIMEOUT_SECONDS", "3", "delivery.timeout_seconds", 3.0),
         ("HEADRACE_PIPELINE_MASTER", "local[2]", "pipeline.master", "local[2]"),
         ("HEADRACE_LOG_RETENTION_BYTES", "1_000", "log.retention_bytes", 1000),
+        ("HEADRACE_MATCHING_BLOOM_FP_RATE", "0.2", "matching.bloom.fp_rate", 0.2),
+        ("HEADRACE_MATCHING_BLOOM_REBUILD_INTERVAL", "60", "matching.bloom.rebuild_interval", 60.0),
+        ("HEADRACE_MATCHING_CEL_CACHE_SIZE", "0", "matching.cel.cache_size", 0),
     ],
 )
 def test_a_variable_is_read_by_the_type_of_its_setting(variable, text, key, value):
@@ -152,6 +150,15 @@ def test_a_variable_is_read_by_the_type_of_its_setting(variable, text, key, valu
         ("HEADRACE_DELIVERY_RETRIES", "-1"),
         ("HEADRACE_DELIVERY_TIMEOUT_SECONDS", "0"),
         ("HEADRACE_DELIVERY_FLUSH_SECONDS", "-1.0"),
+        ("HEADRACE_MATCHING_BLOOM_FP_RATE", "0.0"),
+        ("HEADRACE_MATCHING_BLOOM_FP_RATE", "1.0"),
+        ("HEADRACE_MATCHING_BLOOM_INITIAL_CAPACITY", "0"),
+        ("HEADRACE_MATCHING_BLOOM_INITIAL_CAPACITY", "1.5"),
+        ("HEADRACE_MATCHING_BLOOM_REBUILD_INTERVAL", "0.0"),
+        ("HEADRACE_MATCHING_BLOOM_REBUILD_FP_THRESHOLD", "2.0"),
+        ("HEADRACE_MATCHING_CEL_CACHE_SIZE", "-1"),
+        ("HEADRACE_MATCHING_CEL_EVALUATION_TIMEOUT", "0.0"),
+        ("HEADRACE_MATCHING_CEL_EVALUATION_TIMEOUT", "nan"),
     ],
 )
 def test_a_variable_that_can_not_be_used_is_named_with_its_value(variable, text):
@@ -186,6 +193,8 @@ def test_a_value_of_a_file_that_can_not_be_used_names_the_file(file, text):
         ("[colour]\nred = 1\n", "colour.red"),
         ("api = 3\n", "api"),
         ("[api.port]\nx = 1\n", "api.port.x"),
+        ("[matching]\nfp_rate = 0.1\n", "matching.fp_rate"),
+        ("[matching]\nbloom = 1\n", "matching.bloom"),
     ],
 )
 def test_a_key_that_is_no_setting_is_named(file, text, key):

@@ -14,6 +14,7 @@ from headrace.api.settings import ApiSettings
 from headrace.delivery.settings import DeliverySettings
 from headrace.errors import ConfigError
 from headrace.eventlog.settings import LogSettings
+from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.settings import PipelineSettings
 from headrace.subscriptions.settings import StoreSettings
 
@@ -36,6 +37,7 @@ class Config:
     api: ApiSettings
     store: StoreSettings
     log: LogSettings
+    matching: MatchingSettings
     pipeline: PipelineSettings
     delivery: DeliverySettings
 
@@ -91,8 +93,11 @@ def build(values: Values) -> Config:
     """Turn settings into typed objects; ConfigError names the one that doesn't fit."""
     nested: dict[str, Any] = {}
     for key, each in values.items():
-        section, _, name = key.rpartition(".")
-        (nested.setdefault(section, {}) if section else nested)[name] = each.value
+        *sections, name = key.split(".")
+        table = nested
+        for section in sections:
+            table = table.setdefault(section, {})
+        table[name] = each.value
     try:
         return msgspec.convert(nested, Config, dec_hook=lambda kind, value: kind(value))
     except msgspec.ValidationError as error:

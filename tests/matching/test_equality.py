@@ -153,7 +153,7 @@ VALUES = [*DATA_NUMBERS, *(json.dumps(text, ensure_ascii=False) for text in TEXT
 EVENTS = [
     *map(data_event, VALUES),
     *(Event({"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}, raw)
-      for raw in (None, b"", b"{", b'{"v": 1,}', b'{"v": 1} x', b'{"w": 1}', b'[1]', b'{"v": 1, "v": "a"}', b'{"\\u0076": 2}', b'"a"', b"5", b"\xff")),
+      for raw in (None, b"", b"{", b'{"v": 1,}', b'{"v": 1} x', b'{"w": 1}', b"[1]", b'{"v": 1, "v": "a"}', b'{"\\u0076": 2}', b'"a"', b"5", b"\xff")),
     Event({"specversion": "1.0", "id": "1", "source": "/s", "type": "t", "datacontenttype": "text/plain"}, b'{"v": 1}'),
 ]  # fmt: skip
 
@@ -219,4 +219,6 @@ def test_values_too_long_for_a_clause_are_unknown():
         *(["a"] * count + ["b", "b" * 100, 5] for count in (10, 3_000, 3_900, 15_000, 15_999, 20_000)),
     ]
     filters = [Filter(tree) for each in atoms_ for tree in (each, Not(each), And((each, atoms.Has(path))))]
-    assert_equal_to_reference(filters, [data_event(json.dumps(value, ensure_ascii=False)) for value in values])
+    assert_equal_to_reference(
+        filters, [data_event(json.dumps(value, ensure_ascii=False)) for value in values]
+    )

@@ -29,7 +29,11 @@ def saved(tmp_path):
             ("exact", compile_filter({"exact": {"type": "t"}})),
             ("gone", compile_filter({"exact": {"type": "t"}})),
             ("macro", compile_filter({"cel": "data.a.exists(each, each == 'x')"})),
-            ("scoped", compile_filter({"prefix": {"id": "1"}}), Scope("n", "c", types=("t",), created=5, deleted=7)),
+            (
+                "scoped",
+                compile_filter({"prefix": {"id": "1"}}),
+                Scope("n", "c", types=("t",), created=5, deleted=7),
+            ),
             ("é", compile_filter([])),
         ]
     )
@@ -71,12 +75,15 @@ def test_an_empty_index(tmp_path):
 
 def test_another_process_can_map_it(saved):
     program = f"from pathlib import Path; from headrace.matching import Matcher; print(len(Matcher.open(Path({str(saved)!r}))))"
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "4\n"
+    assert (
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+        == "4\n"
+    )
 
 
 def test_every_changed_byte_is_noticed(saved):
     whole = saved.read_bytes()
-    for place in [*range(0, 300), *range(300, len(whole), 997), len(whole) - 1]:
+    for place in [*range(300), *range(300, len(whole), 997), len(whole) - 1]:
         changed = bytearray(whole)
         changed[place] ^= 1
         saved.write_bytes(changed)
@@ -136,5 +143,7 @@ def test_generated_filters_through_a_file(tmp_path_factory, specs, events):
     matcher = Matcher()
     matcher.add_many((str(number), each) for number, each in enumerate(filters))
     matcher.save(path)
-    expected = [[str(number) for number, each in enumerate(filters) if each.matches(event)] for event in events]
+    expected = [
+        [str(number) for number, each in enumerate(filters) if each.matches(event)] for event in events
+    ]
     assert Matcher.open(path).match_batch(events) == expected

@@ -8,6 +8,7 @@ import pytest
 from headrace.events.batch import Arrival, Recorded
 from headrace.events.event import Event
 from headrace.matching import Matcher
+from headrace.matching.settings import BloomSettings, CelSettings, MatchingSettings
 from headrace.pipeline.roster import RosterReader, RosterWriter, load_roster
 from headrace.subscriptions.channel import ChannelName
 from headrace.subscriptions.subscription import parse_subscription
@@ -202,3 +203,25 @@ def test_a_base_of_a_store_that_went_back_is_not_used(deployment, few_changes):
     base.rename(base.with_name(f"{10**9:020d}-5.index"))
     assert len(load_roster(_roster(deployment).current(0))) == 5
     assert not list((deployment.folder / "rosters").glob(f"{10**9:020d}*"))
+
+
+def test_a_roster_carries_the_settings_of_matching(deployment):
+    wanted = MatchingSettings(bloom=BloomSettings(fp_rate=0.25), cel=CelSettings(cache_size=1))
+    deployment.subscribe({"exact": {"type": "a"}})
+    deployment.subscribe({"exact": {"type": "b"}})
+    roster = RosterWriter(deployment.folder / "rosters", deployment.store, deployment.log.end, wanted)
+    reader = RosterReader()
+    matcher = reader.matcher(roster.current(0))
+    assert (matcher._book.bloom, matcher._cel) == (wanted.bloom, wanted.cel)
+    assert (reader._programs.size, len(reader._programs)) == (1, 1)
+
+
+def test_a_changed_roster_compiles_only_what_is_new(deployment):
+    deployment.subscribe({"exact": {"type": "a"}})
+    deployment.subscribe({"exact": {"type": "b"}})
+    roster, reader = _roster(deployment), RosterReader()
+    reader.matcher(roster.current(0))
+    third = deployment.subscribe({"exact": {"type": "c"}})
+    matcher = reader.matcher(roster.current(0))
+    assert (reader._programs.hits, reader._programs.misses) == (0, 3)
+    assert matcher.match(_event(0, "c")) == [third.id]

@@ -21,6 +21,7 @@ def reader(deployment):
         "tasks": "2",
         "poll": "0.001",
         "tick": "1000",
+        "matching": "{}",
     }
     return LogSource(options).streamReader(StructType())
 

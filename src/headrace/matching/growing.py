@@ -32,7 +32,7 @@ class Growing:
     def of(cls, values: npt.NDArray[Any]) -> Growing:
         """Begin with a copy of these values."""
         growing = cls(values.dtype)
-        growing._store(values)  # noqa: SLF001 -- of this class
+        growing._store(values)
         return growing
 
     def __len__(self) -> int:

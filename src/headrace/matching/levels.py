@@ -10,14 +10,15 @@ import numpy as np
 from headrace.matching.index.build import build
 from headrace.matching.index.draft import draft
 from headrace.matching.index.level import Legend, Level
-from headrace.matching.index.ragged import picked
 
 if TYPE_CHECKING:
     from headrace.matching.catalogue import Catalogue
     from headrace.matching.settings import BloomSettings
 
 
-def level_of(catalogue: Catalogue, members: Any, seed: int, bloom: BloomSettings, numbers: Any = None) -> Level:
+def level_of(
+    catalogue: Catalogue, members: Any, seed: int, bloom: BloomSettings, numbers: Any = None
+) -> Level:
     """Build a level over members of the catalogue, whom it calls by these numbers instead of their own."""
     drafted = draft(catalogue, np.asarray(members, np.int64))
     rests = np.unique(drafted.alternative_rest[drafted.alternative_rest >= 0])
@@ -29,6 +30,8 @@ def level_of(catalogue: Catalogue, members: Any, seed: int, bloom: BloomSettings
     legend = Legend(
         channels=tuple(catalogue.channels[each] for each in questions.groups.tolist()),
         operands=tuple(catalogue.operands[each] for each in questions.slot_operand.tolist()),
-        patterns=tuple((slot, catalogue.patterns[pattern], list_) for slot, pattern, list_ in patterns.tolist()),
+        patterns=tuple(
+            (slot, catalogue.patterns[pattern], list_) for slot, pattern, list_ in patterns.tolist()
+        ),
     )
     return Level(tables, legend, [catalogue.rests[each] for each in rests.tolist()])

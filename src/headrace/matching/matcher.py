@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import secrets
 import threading
+import time
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from headrace.errors import NotFound
+from headrace.matching.accounting import Accounts
 from headrace.matching.book import Book
+from headrace.matching.explaining import explain_subscription
+from headrace.matching.nearest import MOST_FILTERS, why_not
 from headrace.matching.overruns import Overrun, Overruns
 from headrace.matching.residual import settle
 from headrace.matching.runs import runs_of_batch, runs_of_events
-from headrace.matching.settings import BloomSettings
+from headrace.matching.settings import BloomSettings, CelSettings
 from headrace.matching.snapshot import open_snapshot, write_snapshot
 
 if TYPE_CHECKING:
@@ -25,9 +29,12 @@ if TYPE_CHECKING:
 
     from headrace.events.batch import Recorded
     from headrace.events.event import Event
+    from headrace.filters.explanation import Explanation
     from headrace.filters.filter import Filter
+    from headrace.matching.accounting import Statistics
     from headrace.matching.book import Layer
     from headrace.matching.index.level import Level
+    from headrace.matching.nearest import WhyNot
     from headrace.matching.runs import Run
     from headrace.matching.scope import Scope
 
@@ -45,7 +52,6 @@ PAIRS = pa.schema(
 
 _MEMBER = 0xFFFFFFFF
 _NOBODY = np.empty(0, np.int64)
-_TIMEOUT = 0.1
 
 
 class Matcher:
@@ -58,19 +64,21 @@ class Matcher:
     bare `Event` has neither channel nor position, so only subscriptions without a scope see it.
     """
 
-    def __init__(self, bloom: BloomSettings | None = None) -> None:
+    def __init__(self, bloom: BloomSettings | None = None, cel: CelSettings | None = None) -> None:
+        self._cel = cel or CelSettings()
+        self._accounts = Accounts()
         self._writing = threading.Lock()
         self._book = Book(secrets.randbits(64), bloom or BloomSettings())
         self._overruns = Overruns()
 
     @classmethod
-    def open(cls, path: Path, bloom: BloomSettings | None = None) -> Matcher:
+    def open(cls, path: Path, bloom: BloomSettings | None = None, cel: CelSettings | None = None) -> Matcher:
         """Open what `save` wrote: the file is mapped, not read, so that processes share it in memory.
 
         Raises `SnapshotRefused` where it isn't a whole snapshot of this version. What is added or removed later is
         in this matcher alone.
         """
-        matcher = cls(bloom)
+        matcher = cls(bloom, cel)
         matcher._book = open_snapshot(path, matcher._book.bloom)
         return matcher
 
@@ -136,6 +144,30 @@ class Matcher:
         subscriptions = pa.DictionaryArray.from_arrays(numbers, book.members.names(), safe=False)
         return pa.RecordBatch.from_arrays([pa.array(positions, pa.int64()), subscriptions], schema=PAIRS)
 
+    def explain(self, event: Event | Recorded, subscription: str) -> Explanation:
+        """Say why the subscription sees the event or doesn't; `NotFound` where there is none of this id."""
+        members = self._book.members
+        number = members.numbers.get(subscription)
+        if number is None:
+            raise NotFound("subscription", subscription)
+        return explain_subscription(subscription, *members.entry(number), event)
+
+    def why_not(self, event: Event | Recorded, limit: int = 5, *, filters: int = MOST_FILTERS) -> WhyNot:
+        """Return the subscriptions that come nearest to matching the event without doing so, nearest first.
+
+        Looks at those without a scope and those of the event's channel, in the order in which they were added, and
+        evaluates at most `filters` distinct filters: the answer says how many subscriptions that leaves out.
+        """
+        return why_not(event, self._book.members.current(), limit, filters)
+
+    def statistics(self) -> Statistics:
+        """Return what was counted since the matcher was made."""
+        return self._accounts.statistics()
+
+    def publish(self) -> None:
+        """Move what was counted since the last call to the metrics; call it once per batch."""
+        self._accounts.publish()
+
     def take_overruns(self) -> list[Overrun]:
         """Return whose filter cost too much on some event since the last call, and why."""
         return self._overruns.take()
@@ -159,6 +191,15 @@ class Matcher:
         self, book: Book, events: Sequence[Event | Recorded] | pa.RecordBatch
     ) -> tuple[Numbers, Numbers]:
         """Return rows and members that match, ordered by row."""
+        began = time.perf_counter()
+        rows, members = self._joined(book, events)
+        count = events.num_rows if isinstance(events, pa.RecordBatch) else len(events)
+        self._accounts.matched(count, len(rows), time.perf_counter() - began)
+        return rows, members
+
+    def _joined(
+        self, book: Book, events: Sequence[Event | Recorded] | pa.RecordBatch
+    ) -> tuple[Numbers, Numbers]:
         of_batch = isinstance(events, pa.RecordBatch)
         layers = book.current(self._writing)
         runs = runs_of_batch(events) if of_batch else runs_of_events(events)
@@ -177,7 +218,9 @@ class Matcher:
         extract = run.extract(plan.fields)
         pairs = []
         for level, group, columns in plan.steps:
+            began = time.perf_counter()
             found = level.walk(extract, group, columns)
+            self._accounts.walked(found.counts, time.perf_counter() - began)
             pairs.append(found.matches)
             if len(found.candidates):
                 pairs[-1] = np.union1d(found.matches, self._settled(book, run, level, found.candidates))
@@ -192,7 +235,9 @@ class Matcher:
     def _settled(self, book: Book, run: Run, level: Level, candidates: Numbers) -> Numbers:
         """Return the matches among candidates, as pairs of row and member, each once."""
         rows, alternatives = candidates >> 32, candidates & _MEMBER
-        settled = settle(run, rows, level.rests_of(alternatives), level.rests, _TIMEOUT)
+        timeout = self._cel.evaluation_timeout
+        settled = settle(run, rows, level.rests_of(alternatives), level.rests, timeout)
+        self._accounts.evaluated(settled.evaluations, settled.errors, settled.slow, settled.seconds)
         for place, reason in settled.overruns.items():
             members = level.members_of(level.forms_of(alternatives[place : place + 1]))
             position = int(run.positions[rows[place]])

@@ -11,7 +11,7 @@ import pyarrow as pa
 from headrace.matching.growing import Growing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     import numpy.typing as npt
 
@@ -44,7 +44,9 @@ class Members:
         self._name_ends = name_ends or Growing(np.int32, [0])
         self._created = created or Growing(np.int64)
         self._deleted = deleted or Growing(np.int64)
-        self._gone = Growing.of(np.full(len(self._created), FOREVER))  # once the index knows this many members
+        self._gone = Growing.of(
+            np.full(len(self._created), FOREVER)
+        )  # once the index knows this many members
         self._opened = opened
         self._first = len(self._created)
         self._entries: list[Entry] = []
@@ -107,6 +109,11 @@ class Members:
             return self._entries[number - self._first]
         assert self._opened is not None  # noqa: S101 -- else there is none before the first
         return self._opened(number)
+
+    def current(self) -> Iterator[tuple[str, Filter, Scope | None]]:
+        """Yield those who are in when it is called, in the order in which they were added."""
+        for number in tuple(self.numbers.values()):
+            yield self.ids[number], *self.entry(number)
 
     def names(self) -> pa.StringArray:
         """Return the ids by number, those of the removed too, without copying them."""

@@ -33,7 +33,9 @@ class Overruns:
         for subscription in subscriptions:
             known = self._latest.get(subscription)
             if known is not None:
-                self._latest[subscription] = replace(known, reason=reason, position=position, times=known.times + 1)
+                self._latest[subscription] = replace(
+                    known, reason=reason, position=position, times=known.times + 1
+                )
             elif len(self._latest) < _MOST:
                 self._latest[subscription] = Overrun(subscription, reason, position)
             else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.filters.backends.reference import evaluate
+from headrace.filters.truth import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from headrace.filters.ir.expression import Expression
-    from headrace.filters.variables import Variables
     from headrace.matching.runs import Run
 
     Numbers = npt.NDArray[Any]
@@ -29,6 +29,9 @@ class Settled:
     holds: npt.NDArray[np.bool_]
     overruns: dict[int, str]
     evaluations: int
+    errors: int
+    slow: int
+    seconds: float
 
 
 def settle(
@@ -39,28 +42,32 @@ def settle(
     A clause over its budget is unknown, so the rest doesn't hold: the same on every machine. What only takes longer than
     the timeout, in seconds, is told of, and its answer stands: if the clock decided, an event would be lost to a pause.
     """
+    began = time.perf_counter()
     pairs, which = np.unique(rows << 32 | rests, return_inverse=True)
     asked, first = np.unique(pairs >> 32, return_index=True)
     holds = np.zeros(len(pairs), np.bool_)
     reasons: dict[int, str] = {}
+    errors = slow = 0
     ends = [*first[1:].tolist(), len(pairs)]
     numbers = (pairs & 0xFFFFFFFF).tolist()
     for variables, start, end in zip(run.variables(asked), first.tolist(), ends, strict=True):
         for place in range(start, end):
-            holds[place], reason = _holds(expressions[numbers[place]], variables, timeout)
-            if reason is not None:
-                reasons[place] = reason
-    overruns = {}
-    if reasons:
-        overruns = {each: reasons[place] for each, place in enumerate(which.tolist()) if place in reasons}
-    return Settled(holds[which], overruns, len(pairs))
+            overruns: list[str] = []
+            started = time.perf_counter()
+            truth = evaluate(expressions[numbers[place]], variables, overruns)
+            taken = time.perf_counter() - started
+            holds[place] = truth is True
+            errors += truth is UNKNOWN
+            slow += taken > timeout
+            if overruns or taken > timeout:
+                reasons[place] = overruns[0] if overruns else _too_slow(taken, timeout)
+    told = (
+        {each: reasons[place] for each, place in enumerate(which.tolist()) if place in reasons}
+        if reasons
+        else {}
+    )
+    return Settled(holds[which], told, len(pairs), errors, slow, time.perf_counter() - began)
 
 
-def _holds(expression: Expression, variables: Variables, timeout: float) -> tuple[bool, str | None]:
-    overruns: list[str] = []
-    began = time.perf_counter()
-    truth = evaluate(expression, variables, overruns)
-    taken = time.perf_counter() - began
-    if taken > timeout and not overruns:
-        overruns.append(f"it took {taken * 1000:.0f} ms, more than {timeout * 1000:.0f} ms")
-    return truth is True, overruns[0] if overruns else None
+def _too_slow(taken: float, timeout: float) -> str:
+    return f"it took {taken * 1000:.0f} ms, more than {timeout * 1000:.0f} ms"

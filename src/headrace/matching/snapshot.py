@@ -184,7 +184,9 @@ def _map(path: Path) -> tuple[int, dict[str, Numbers]]:
     start = _padded(line.end() + len(encoded))
     body = np.frombuffer(content, np.uint8)[start:]
     if len(body) != header.size or zlib.crc32(body.data) != header.checksum:
-        raise SnapshotRefused(path, f"of {header.size} bytes {len(body)} are there, or not as they were written")
+        raise SnapshotRefused(
+            path, f"of {header.size} bytes {len(body)} are there, or not as they were written"
+        )
     arrays = {}
     for each in header.arrays:
         kind = np.dtype(each.kind)

@@ -15,8 +15,9 @@ import msgspec
 
 from headrace.errors import SnapshotRefused
 from headrace.eventlog.local.files import write_whole
-from headrace.filters import compile_filter
 from headrace.matching import Matcher, Scope
+from headrace.matching.programs import Programs
+from headrace.matching.settings import MatchingSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,16 +52,24 @@ class Roster(msgspec.Struct):
 
     base: str | None
     changes: dict[str, Entry | None]
+    matching: MatchingSettings = msgspec.field(default_factory=MatchingSettings)
 
 
 class RosterWriter:
     """Follows the store's changes and writes a roster when there are any. Lives in the source's process."""
 
-    def __init__(self, folder: Path, store: Store, end_of_log: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        store: Store,
+        end_of_log: Callable[[], int],
+        matching: MatchingSettings | None = None,
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._store = store
         self._end_of_log = end_of_log
+        self._matching = matching or MatchingSettings()
         self._changes: dict[str, Entry | None] = {}
         self._ending: set[str] = set()
         self._revision = -1
@@ -124,7 +133,7 @@ class RosterWriter:
         ):
             return
         path = self._folder / f"{self._loaded:020d}-{len(self._changes)}.index"
-        self._rebasing = _Rebase(base.path if base else None, dict(self._changes), path)
+        self._rebasing = _Rebase(base.path if base else None, dict(self._changes), path, self._matching)
         if base is None:
             self._rebasing.wait()  # without one, every worker would compile every filter
             self._take_base()
@@ -148,7 +157,7 @@ class RosterWriter:
     def _write(self) -> None:
         base = self._base.path.name if self._base else None
         path = self._folder / f"{self._loaded:020d}-{self._base.path.stem if self._base else 'none'}.json"
-        content = msgspec.json.encode(Roster(base, self._changes))
+        content = msgspec.json.encode(Roster(base, self._changes, self._matching))
         if path == self._path and path.read_bytes() == content:
             return
         write_whole(path, content)
@@ -174,8 +183,11 @@ class _Base(msgspec.Struct, frozen=True):
 class _Rebase:
     """A new base in the making, in a thread of its own: compiling takes long, and batches go on."""
 
-    def __init__(self, old: Path | None, changes: dict[str, Entry | None], path: Path) -> None:
+    def __init__(
+        self, old: Path | None, changes: dict[str, Entry | None], path: Path, matching: MatchingSettings
+    ) -> None:
         self.changes = changes
+        self._matching = matching
         self.base: _Base | None = None
         self._old = old
         self._path = path
@@ -191,8 +203,9 @@ class _Rebase:
 
     def _run(self) -> None:
         try:
-            matcher = Matcher() if self._old is None else Matcher.open(self._old)
-            apply_changes(matcher, self.changes)
+            bloom = self._matching.bloom
+            matcher = Matcher(bloom) if self._old is None else Matcher.open(self._old, bloom)
+            apply_changes(matcher, self.changes, Programs(self._matching.cel.cache_size))
             matcher.save(self._path)
             self.base = _Base(self._path, len(matcher))
         except Exception:
@@ -215,7 +228,7 @@ def _entry(subscription: Subscription) -> Entry | None:
     )
 
 
-def apply_changes(matcher: Matcher, changes: dict[str, Entry | None]) -> None:
+def apply_changes(matcher: Matcher, changes: dict[str, Entry | None], programs: Programs) -> None:
     """Bring a matcher to what the changes say."""
     for subscription_id, entry in changes.items():
         if entry is None:
@@ -230,7 +243,7 @@ def apply_changes(matcher: Matcher, changes: dict[str, Entry | None]) -> None:
             created=entry.created,
             deleted=entry.deleted,
         )
-        matcher.add(entry.id, compile_filter(entry.filters), scope=scope)
+        matcher.add(entry.id, programs.compile(entry.filters), scope=scope)
 
 
 class RosterReader:
@@ -240,6 +253,7 @@ class RosterReader:
         self.path: Path | None = None
         self._roster = Roster(None, {})
         self._matcher = Matcher()
+        self._programs = Programs()
 
     def matcher(self, path: Path) -> Matcher:
         """Return the matcher of a roster; from one roster to the next only the difference is compiled."""
@@ -250,15 +264,20 @@ class RosterReader:
 
     def _go_to(self, folder: Path, roster: Roster) -> None:
         old = self._roster
-        if roster.base != old.base or old.changes.keys() - roster.changes.keys():
-            self._matcher = Matcher() if roster.base is None else Matcher.open(folder / roster.base)
-            old = Roster(roster.base, {})
+        is_another = (roster.base, roster.matching) != (old.base, old.matching)
+        if is_another or old.changes.keys() - roster.changes.keys():
+            settings = roster.matching.bloom, roster.matching.cel
+            base = roster.base
+            self._matcher = Matcher(*settings) if base is None else Matcher.open(folder / base, *settings)
+            old = Roster(base, {})
         new = {
             each: entry
             for each, entry in roster.changes.items()
             if each not in old.changes or old.changes[each] != entry
         }
-        apply_changes(self._matcher, new)
+        self._programs.size = roster.matching.cel.cache_size
+        apply_changes(self._matcher, new, self._programs)
+        self._programs.publish()
         self._roster = roster
 
 

@@ -12,9 +12,11 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pyarrow.compute as pc
 
 from headrace.errors import OutboxGap
+from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.session import Session
 from headrace.pipeline.source import WARM_UP_TICKS, LogSource
 from headrace.pipeline.worker import PLAN, match_pointers
@@ -47,10 +49,17 @@ class RoutePaths:
 class Route:
     """Runs the query and starts it again when it fails. One per outbox; `run` belongs to one thread."""
 
-    def __init__(self, paths: RoutePaths, outbox: OutboxWriter, settings: PipelineSettings) -> None:
+    def __init__(
+        self,
+        paths: RoutePaths,
+        outbox: OutboxWriter,
+        settings: PipelineSettings,
+        matching: MatchingSettings | None = None,
+    ) -> None:
         self._paths = paths
         self._outbox = outbox
         self._settings = settings
+        self._matching = matching or MatchingSettings()
         self._batches = 0
 
     def run(self, stop: threading.Event, on_ready: Callable[[], None]) -> None:
@@ -95,6 +104,7 @@ class Route:
             "log": str(self._paths.log),
             "store": self._paths.store,
             "rosters": str(self._paths.work / "rosters"),
+            "matching": msgspec.json.encode(self._matching).decode(),
             "begin": str(self._outbox.covered()),
             "max_events": str(self._settings.max_events_per_batch),
             "min_per_task": str(self._settings.min_events_per_task),

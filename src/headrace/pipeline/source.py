@@ -12,11 +12,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.heap import spare_heap
+from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.roster import RosterWriter
 from headrace.subscriptions.store import Store
 
@@ -110,7 +112,10 @@ class _Planner:
     def __init__(self, options: Mapping[str, str]) -> None:
         self._log_folder = options["log"]
         self._log = SegmentReader(Path(options["log"]))
-        self._roster = RosterWriter(Path(options["rosters"]), Store(options["store"]), self._log.end)
+        matching = msgspec.json.decode(options["matching"], type=MatchingSettings)
+        self._roster = RosterWriter(
+            Path(options["rosters"]), Store(options["store"]), self._log.end, matching
+        )
         self._max_events = int(options["max_events"])
         self._min_per_task = int(options["min_per_task"])
         self._tasks = int(options["tasks"])

@@ -1,6 +1,6 @@
 """What runs in Spark's Python workers: map the log, match whole batches, emit pairs.
 
-Workers outlive a micro-batch, and so do the mapped log and the matcher below.
+Workers outlive a micro-batch, and so do the mapped log, the matcher and the compiled filters below.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ def _match(log: str, roster: str, start: int, end: int) -> Iterator[pa.RecordBat
     reader, matcher = _log(log), _matcher(roster)
     for events in coalesce(reader.read(start, end)):
         pairs = matcher.match_pairs(events)
+        matcher.publish()
         if pairs.num_rows:
             ids = pairs["subscription"].dictionary_decode()
             nothing = pa.nulls(pairs.num_rows, pa.int64())

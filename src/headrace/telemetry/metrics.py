@@ -36,6 +36,43 @@ DELIVERY_SECONDS = Histogram(
     "headrace_delivery_seconds", "From publish to acknowledgement.", buckets=_SECONDS
 )
 
+_MATCH_SECONDS = (0.0001, 0.00025, 0.0005, *_SECONDS)
+MATCH_EVENTS = Counter("headrace_match_events", "Events that were matched; again where a batch is repeated.")
+MATCH_MATCHES = Counter("headrace_match_matches", "Pairs of event and subscription that were found.")
+MATCH_LOOKUPS = Counter("headrace_match_lookups", "Look-ups of values in the index.")
+MATCH_LOOKUPS_PASSED = Counter(
+    "headrace_match_lookups_passed", "Look-ups that the Bloom filter let pass; the others are its misses."
+)
+MATCH_LOOKUPS_FOUND = Counter("headrace_match_lookups_found", "Look-ups of a value that a filter asks for.")
+MATCH_VISITED = Counter("headrace_match_visited", "Entries of the index that were looked at.")
+MATCH_CANDIDATES = Counter(
+    "headrace_match_candidates", "Entries that the index left to the evaluator of CEL."
+)
+MATCH_EVALUATIONS = Counter("headrace_match_evaluations", "Evaluations of CEL.")
+MATCH_EVALUATION_ERRORS = Counter(
+    "headrace_match_evaluation_errors",
+    "Evaluations without an answer, a missing field for instance: no match.",
+)
+MATCH_EVALUATIONS_SLOW = Counter(
+    "headrace_match_evaluations_slow", "Evaluations that took longer than matching.cel.evaluation_timeout."
+)
+MATCH_PROGRAM_HITS = Counter("headrace_match_program_hits", "Filters that didn't have to be compiled again.")
+MATCH_PROGRAM_MISSES = Counter("headrace_match_program_misses", "Filters that were compiled.")
+MATCH_SECONDS = Histogram("headrace_match_seconds", "Matching of one batch.", buckets=_MATCH_SECONDS)
+MATCH_WALK_SECONDS = Histogram(
+    "headrace_match_walk_seconds", "Of that, the walk through the index.", buckets=_MATCH_SECONDS
+)
+MATCH_RESIDUAL_SECONDS = Histogram(
+    "headrace_match_residual_seconds",
+    "Of that, the evaluation of CEL; batches without any aren't counted.",
+    buckets=_MATCH_SECONDS,
+)
+MATCH_PER_EVENT = Histogram(
+    "headrace_match_per_event",
+    "Matches per event, the mean of one batch.",
+    buckets=(0, 0.1, 0.5, 1, 2, 5, 10, 25, 50, 100, 250, 1000, 10_000),
+)
+
 
 def exposition() -> bytes:
     """Return all metrics in Prometheus' text format."""

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from headrace.matching import Matcher
 
 
-def candidates_per_event(_matcher: Matcher) -> float | None:
-    """Say how many subscriptions were looked at for each event so far; None: this matcher doesn't count them."""
-    return None
+def candidates_per_event(matcher: Matcher) -> float | None:
+    """Say how many entries of the index were looked at for each event so far; None before the first."""
+    counted = matcher.statistics()
+    return counted.visited / counted.events if counted.events else None

@@ -285,7 +285,9 @@ def _slot_seeds(
 ) -> npt.NDArray[np.uint64]:
     slots = zip(questions.slot_group.tolist(), questions.slot_operand.tolist(), strict=True)
     groups = questions.groups.tolist()
-    return np.array([slot_seed(channels[groups[g]], operands[operand], seed) for g, operand in slots], np.uint64)
+    return np.array(
+        [slot_seed(channels[groups[g]], operands[operand], seed) for g, operand in slots], np.uint64
+    )
 
 
 @lru_cache(_SEEDS)

@@ -527,7 +527,9 @@ def _visit_slot(t, c, o, group, local, row, n):  # type: ignore[no-untyped-def]
     if kind in (INT, DOUBLE):
         return _visit_number(t, c, o, group, slot, kind, long(c, NUMBER, cell), row, n)
     if kind in (LIST, MAP) and byte(t, T.SLOT_ELEMENTS, slot):
-        return _visit_elements(t, c, o, group, slot, kind, long(c, START, cell), short(c, LENGTH, cell), row, n)
+        return _visit_elements(
+            t, c, o, group, slot, kind, long(c, START, cell), short(c, LENGTH, cell), row, n
+        )
     return True
 
 

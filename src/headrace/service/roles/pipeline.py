@@ -33,7 +33,8 @@ def run(config: Config) -> None:
     _send_java_output_to(layout.work / "spark.log")
     outbox = OutboxFileWriter(layout.outbox, SegmentReader(layout.log).start())
     paths = RoutePaths(layout.log, config.store.url, layout.work)
-    Route(paths, outbox, config.pipeline).run(stop, lambda: announce(layout.run, ROLE, READY))
+    route = Route(paths, outbox, config.pipeline, config.matching)
+    route.run(stop, lambda: announce(layout.run, ROLE, READY))
     outbox.close()
 
 

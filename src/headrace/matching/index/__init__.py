@@ -1,0 +1,1 @@
+"""The index: flat arrays that kernels walk, and how they are built."""

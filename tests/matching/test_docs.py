@@ -1,0 +1,34 @@
+"""What the page says is so."""
+
+import re
+import tomllib
+from pathlib import Path
+
+from headrace.config import DEFAULTS
+from headrace.telemetry.metrics import exposition
+
+PAGE = (Path(__file__).parents[2] / "docs" / "matching.md").read_text()
+
+
+def test_the_python_runs():
+    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    assert len(blocks) == 2
+    exec("\n".join(blocks), {})
+
+
+def test_the_table_of_settings():
+    shown = dict(re.findall(r"^\| `matching\.([\w.]+)` \| ([\d.]+) \|", PAGE, re.MULTILINE))
+    matching = tomllib.loads(DEFAULTS.read_text())["matching"]
+    assert shown == {
+        f"{table}.{key}": str(value)
+        for table, settings in matching.items()
+        for key, value in settings.items()
+    }
+
+
+def test_the_table_of_metrics():
+    shown = set(re.findall(r"^\| `(headrace_match_\w+)` \|", PAGE, re.MULTILINE))
+    served = re.findall(
+        r"^# TYPE (headrace_match_\w+) (?:counter|histogram)", exposition().decode(), re.MULTILINE
+    )
+    assert shown == set(served)
