@@ -1,8 +1,10 @@
 """The hash of keys, the same in kernels, in Python through them, and in an exported Bloom filter.
 
 `h = seed; for each 8 bytes w, little endian, the last ones padded with zeros: h = mix(h ^ w); h = mix(h ^ length)`,
-where `mix(h) = (h * M) ^ ((h * M) >> 32)` in 64 bits and M = 0x9E3779B97F4A7C15. A number hashes as its 8 bytes. The
-seed of a key is `mix(hash of the slot's name ^ space)`; the slot's name, `namespace/channel` and the operand's CEL with
+where `mix(h)` is the upper half of the 128 bits of `h * M`, xor the lower half, and M = 0x9E3779B97F4A7C15. What a bit
+of a text changes depends on the seed then, which nobody else knows: nobody can choose texts whose changes cancel.
+
+A number hashes as its 8 bytes. The seed of a key is `mix(hash of the slot's name ^ space)`; the slot's name, `namespace/channel` and the operand's CEL with
 a zero byte between them, is hashed with the seed of the index.
 """
 
@@ -10,18 +12,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.matching.scan.machine import byte_at, compiled, kernel, word_at
+from headrace.matching.scan.machine import byte_at, compiled, high_product, kernel, word_at
 
 _M = np.uint64(0x9E3779B97F4A7C15)
-_HALF = np.uint64(32)
 _EIGHT = np.uint64(8)
 
 
 @compiled
 def mix(value):  # type: ignore[no-untyped-def]
     """Spread 64 bits."""
-    product = value * _M
-    return product ^ (product >> _HALF)
+    return (value * _M) ^ high_product(value, _M)
 
 
 @compiled
