@@ -15,6 +15,7 @@
     │   ├── LogBehind             routing lags too far behind to take more events
     │   ├── LogDamaged            bytes that were once durable can't be read any more
     │   └── LogLocked             another process writes this log
+    ├── UnreadableExport          bytes that were exported once, damaged or of another version
     ├── OutboxGap                 a range was skipped: writing it would lose deliveries
     ├── JavaNotFound              Spark needs a Java runtime
     ├── ServiceUnreachable        no Headrace answers at the address
@@ -202,6 +203,17 @@ class LogLocked(LogError):
 
     def __init__(self, path: Path | str, holder: str) -> None:
         super().__init__(f"{path} is written by another process ({holder}); stop it or use another --data")
+
+
+class UnreadableExport(HeadraceError):
+    """Bytes that can't be read back. `what` they should be, and `reason` why they aren't."""
+
+    code = "unreadable-export"
+
+    def __init__(self, what: str, reason: str) -> None:
+        super().__init__(f"this is not {what} that can be read here: {reason}")
+        self.what = what
+        self.reason = reason
 
 
 class OutboxGap(HeadraceError):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from headrace.events.event import Event
     from headrace.filters.filter import Filter
+    from headrace.filters.ir.operands import Operand
     from headrace.matching.index.level import Level
     from headrace.matching.scope import Channel, Scope
 
@@ -143,6 +144,21 @@ class Matcher:
         numbers = pa.array(members.astype(np.int32))
         subscriptions = pa.DictionaryArray.from_arrays(numbers, self._members.names(), safe=False)
         return pa.RecordBatch.from_arrays([pa.array(positions, pa.int64()), subscriptions], schema=PAIRS)
+
+    @property
+    def bloom(self) -> BloomSettings:
+        """The settings of the Bloom filters."""
+        return self._bloom
+
+    def live_level(self, channel: Channel | None) -> tuple[Level, list[Operand]]:
+        """Build a level of who is subscribed now to a channel or without a scope; with it, the operands of its slots."""
+        with self._writing:
+            members = self._members.alive(0, len(self._members))
+            scopes = self._members.scopes
+            wanted = [m for m in members.tolist() if (s := scopes[m]) is None or s.address == channel]
+            drafted = draft(self._catalogue, np.array(wanted, np.int64))
+        level = level_of_draft(drafted, self._catalogue, self._seed, self._bloom)
+        return level, [self._catalogue.operands[number] for number in level.slot_operand.tolist()]
 
     def _pairs(self, events: Sequence[Event | Recorded] | pa.RecordBatch) -> tuple[Numbers, Numbers]:
         """Return rows and members that match, ordered by both."""

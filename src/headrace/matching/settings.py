@@ -14,8 +14,8 @@ class BloomSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The Bloom filter of each collection, which is a channel.
 
     `fp_rate` is the share of look-ups in vain that may pass; at 1 there is no filter. There is room for
-    `initial_capacity` keys from the beginning. Every `rebuild_interval` seconds the rate that was measured is looked at:
-    above `rebuild_fp_threshold` the filter is built anew.
+    `initial_capacity` keys from the beginning. Every `rebuild_interval` seconds the rate that was measured is
+    looked at: above `rebuild_fp_threshold` the filter is built anew.
     """
 
     fp_rate: _Rate = 0.01

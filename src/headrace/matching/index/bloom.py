@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.matching.index.hashing import mix
-from headrace.matching.scan.machine import compiled, put_word, word_at
+from headrace.matching.scan.machine import compiled, kernel, put_word, word_at
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -109,6 +109,13 @@ def insert(words, first, last, hash_, bits):  # type: ignore[no-untyped-def]
         word = base + np.int64((rest >> np.uint64(6)) & np.uint64(7)) * 8
         put_word(word, np.int64(np.uint64(word_at(word)) | (np.uint64(1) << (rest & np.uint64(63)))))
         rest >>= np.uint64(9)
+
+
+@kernel
+def insert_all(words, first, last, hashes, bits):  # type: ignore[no-untyped-def]
+    """Set the bits of many hashes."""
+    for each in hashes:
+        insert(words, first, last, each, bits)
 
 
 @compiled

@@ -2,10 +2,11 @@
 
 `h = seed; for each 8 bytes w, little endian, the last ones padded with zeros: h = mix(h ^ w); h = mix(h ^ length)`,
 where `mix(h)` is the upper half of the 128 bits of `h * M`, xor the lower half, and M = 0x9E3779B97F4A7C15. What a bit
-of a text changes depends on the seed then, which nobody else knows: nobody can choose texts whose changes cancel.
+of a text changes depends on the seed then, which nobody else knows: changes that cancel can't be chosen beforehand.
 
-A number hashes as its 8 bytes. The seed of a key is `mix(hash of the slot's name ^ space)`; the slot's name, `namespace/channel` and the operand's CEL with
-a zero byte between them, is hashed with the seed of the index.
+A number hashes as its 8 bytes. The seed of a key is `mix(hash of the slot's name ^ space)`; the slot's name,
+`namespace/channel` and the operand's CEL with a zero byte between them, is hashed with the seed of the index.
+`headrace.filters.key_hash` is the same in plain Python.
 """
 
 from __future__ import annotations
