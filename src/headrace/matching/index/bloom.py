@@ -31,6 +31,8 @@ _MOST_BITS = 7
 _MARGIN = 0.95
 """The average leaves out that two bits of a key may be the same one, which makes the rate a few percent higher."""
 
+_NEARLY = 0.98
+
 OFF = 1.0
 """At this rate of false positives there is no filter: no bit is set, and everything passes."""
 
@@ -45,14 +47,15 @@ class Shape:
 
 @cache
 def shape_for(fp_rate: float) -> Shape:
-    """Return the shape that keeps the rate of false positives in the least memory.
+    """Return the shape that keeps the rate of false positives in the least memory, or nearly so with fewer bits.
 
     A filter that isn't cut into blocks needs m = -n ln p / (ln 2)^2 bits, of which a key sets k = (m / n) ln 2.
     Blocks fill unevenly and the fuller ones err more, so these need a little more: the rate of a block, averaged over
     a Poisson distribution of its keys, is what must not exceed p.
     """
     shapes = [Shape(bits, _keys_per_block(bits, fp_rate * _MARGIN)) for bits in range(1, _MOST_BITS + 1)]
-    return max(shapes, key=lambda shape: shape.keys_per_block)
+    most = max(shape.keys_per_block for shape in shapes)
+    return next(shape for shape in shapes if shape.keys_per_block >= _NEARLY * most)
 
 
 def bits_per_key(settings: BloomSettings) -> int:
@@ -123,9 +126,9 @@ def may_contain(words, first, last, hash_, bits):  # type: ignore[no-untyped-def
     """Say whether the hash may have been inserted; false is certain."""
     base = words + block_of(hash_, first, last)
     rest = mix(hash_)
+    found = np.uint64(1)
     for _ in range(bits):
         word = np.uint64(word_at(base + np.int64((rest >> np.uint64(6)) & np.uint64(7)) * 8))
-        if (word >> (rest & np.uint64(63))) & np.uint64(1) == np.uint64(0):
-            return False
+        found &= word >> (rest & np.uint64(63))
         rest >>= np.uint64(9)
-    return True
+    return found != np.uint64(0)

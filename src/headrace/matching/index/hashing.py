@@ -17,6 +17,9 @@ from headrace.matching.scan.machine import byte_at, compiled, high_product, kern
 
 _M = np.uint64(0x9E3779B97F4A7C15)
 _EIGHT = np.uint64(8)
+_ONE = np.uint64(1)
+_WITHIN_PAGE, _LAST_WORD = 4095, 4088
+"""Memory is handed out in pages of 4096 bytes or more: a word that begins so far from a page's end lies in the page."""
 
 
 @compiled
@@ -32,6 +35,20 @@ def hash_word(word, seed):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def _rest(position, end):  # type: ignore[no-untyped-def]
+    """Return the last bytes, fewer than eight, padded with zeros."""
+    if position & _WITHIN_PAGE <= _LAST_WORD:  # what lies behind the end may be read there, and is cut off
+        return np.uint64(word_at(position)) & ((_ONE << np.uint64(8 * (end - position))) - _ONE)
+    word = np.uint64(0)
+    shift = np.uint64(0)
+    while position < end:
+        word |= np.uint64(byte_at(position)) << shift
+        shift += _EIGHT
+        position += 1
+    return word
+
+
+@compiled
 def hash_text(text, length, seed):  # type: ignore[no-untyped-def]
     """Hash the bytes at an address."""
     value = seed
@@ -41,13 +58,7 @@ def hash_text(text, length, seed):  # type: ignore[no-untyped-def]
         value = mix(value ^ np.uint64(word_at(position)))
         position += 8
     if position < end:
-        word = np.uint64(0)
-        shift = np.uint64(0)
-        while position < end:
-            word |= np.uint64(byte_at(position)) << shift
-            shift += _EIGHT
-            position += 1
-        value = mix(value ^ word)
+        value = mix(value ^ _rest(position, end))
     return mix(value ^ np.uint64(length))
 
 
