@@ -16,6 +16,7 @@
     │   ├── LogDamaged            bytes that were once durable can't be read any more
     │   └── LogLocked             another process writes this log
     ├── SnapshotRefused           a file of the index that is broken, or of another version
+    ├── UnreadableExport          bytes that were exported once, damaged or of another version
     ├── OutboxGap                 a range was skipped: writing it would lose deliveries
     ├── JavaNotFound              Spark needs a Java runtime
     ├── ServiceUnreachable        no Headrace answers at the address
@@ -213,6 +214,17 @@ class SnapshotRefused(HeadraceError):
     def __init__(self, path: Path, problem: str) -> None:
         super().__init__(f"the index in {path} can't be used: {problem}")
         self.path = path
+
+
+class UnreadableExport(HeadraceError):
+    """Bytes that can't be read back. `what` they should be, and `reason` why they aren't."""
+
+    code = "unreadable-export"
+
+    def __init__(self, what: str, reason: str) -> None:
+        super().__init__(f"this is not {what} that can be read here: {reason}")
+        self.what = what
+        self.reason = reason
 
 
 class OutboxGap(HeadraceError):

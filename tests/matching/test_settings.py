@@ -22,8 +22,8 @@ def test_nested_tables_reach_the_settings(tmp_path):
 
 def test_an_unusable_value_is_named_with_its_key_and_origin(tmp_path):
     path = tmp_path / "headrace.toml"
-    path.write_text("[matching.bloom]\nfp_rate = 1.0\n")
-    with pytest.raises(ConfigError, match=rf"^{path} sets matching\.bloom\.fp_rate to 1\.0, .* < 1\.0"):
+    path.write_text("[matching.bloom]\nfp_rate = 1.5\n")
+    with pytest.raises(ConfigError, match=rf"^{path} sets matching\.bloom\.fp_rate to 1\.5, .* <= 1\.0"):
         load_config(path, {}, {})
 
 
@@ -31,14 +31,14 @@ def test_an_unusable_value_is_named_with_its_key_and_origin(tmp_path):
     ("kind", "name", "value"),
     [
         (BloomSettings, "fp_rate", 0.0),
-        (BloomSettings, "fp_rate", 1.0),
+        (BloomSettings, "fp_rate", 1.01),
         (BloomSettings, "fp_rate", -0.1),
         (BloomSettings, "fp_rate", float("nan")),
         (BloomSettings, "fp_rate", "0.1"),
-        (BloomSettings, "initial_capacity", 0),
+        (BloomSettings, "initial_capacity", -1),
         (BloomSettings, "initial_capacity", 1.5),
         (BloomSettings, "rebuild_interval", 0.0),
-        (BloomSettings, "rebuild_fp_threshold", 1.0),
+        (BloomSettings, "rebuild_fp_threshold", 1.01),
         (CelSettings, "cache_size", -1),
         (CelSettings, "evaluation_timeout", 0.0),
     ],

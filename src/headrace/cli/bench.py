@@ -12,6 +12,7 @@ from rich.console import Console
 from headrace.bench import filters, ingress, pipeline, worst_filters
 from headrace.bench.figures import show
 from headrace.bench.match import plot
+from headrace.bench.match.bloom import BloomPlan, measure_bloom, print_bloom
 from headrace.bench.match.report import print_report
 from headrace.bench.match.run import MatchPlan
 from headrace.bench.match.run import run as run_match
@@ -121,6 +122,7 @@ def _sizes(_context: click.Context, _parameter: click.Parameter, text: str | Non
 )
 @click.option("--seed", default=11, show_default=True, help="What rules and events are generated from.")
 @click.option("--peers", is_flag=True, help="Measure other engines too; they are fetched on first use.")
+@click.option("--bloom", is_flag=True, help="Only what the Bloom filter costs and saves, on city lots.")
 @click.option(
     "--json",
     "json_file",
@@ -141,6 +143,7 @@ def bench_match(
     seconds: float,
     seed: int,
     peers: bool,
+    bloom: bool,
     json_file: IO[bytes] | None,
     picture: Path | None,
 ) -> None:
@@ -154,6 +157,9 @@ def bench_match(
     Example:
       headrace bench match --workload a --rules 1000,10000 --events 1000 --seconds 1
     """
+    if bloom:
+        _bench_bloom(BloomPlan(rules, events, seconds, batch, seed), json_file)
+        return
     if picture is not None:
         plot.require_plots()
     plan = MatchPlan(workloads, rules, events, seconds, batch, seed, peers)
@@ -169,6 +175,15 @@ def bench_match(
         print_report(report)
     if report.disagreements:
         raise HeadraceError("; ".join(report.disagreements))
+
+
+def _bench_bloom(plan: BloomPlan, json_file: IO[bytes] | None) -> None:
+    with Console(stderr=True).status("starting") as status:
+        rows = measure_bloom(plan, status.update)
+    if json_file is not None:
+        json_file.write(msgspec.json.encode({"bloom": rows}))
+    if json_file is None or json_file.name != "-":
+        print_bloom(rows)
 
 
 @bench.command("pipeline")

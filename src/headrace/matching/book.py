@@ -14,6 +14,8 @@ from headrace.matching.levels import level_of
 from headrace.matching.members import Members
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from headrace.filters.filter import Filter
@@ -74,6 +76,7 @@ class Book:
     _plans: dict[Channel | None, Plan] = field(default_factory=dict)
     _swapping: threading.Lock = field(default_factory=threading.Lock)
     _joiner: threading.Thread | None = None
+    _renewals: list[tuple[Layer, Callable[[Channel | None], None]]] = field(default_factory=list)
 
     def add(self, subscription: str, filter_: Filter, scope: Scope | None) -> None:
         """Add a member, in place of the one that has this id now."""
@@ -108,6 +111,16 @@ class Book:
             plan = self._plans[channel] = _plan(channel, layers)
         return plan
 
+    def renew(self, level: Level, done: Callable[[Channel | None], None]) -> None:
+        """Build a level anew in the background, for those who are in now; `done` is called for each of its channels.
+
+        One that is mapped from a file can't be: the next file will have a new one.
+        """
+        with self._swapping:
+            layers = [each for each in self.layers if each.level is level and not each.is_mapped]
+            self._renewals.extend((layer, done) for layer in layers)
+        self._join_later()
+
     def settle_down(self) -> None:
         """Wait until no levels are being joined."""
         joiner = self._joiner
@@ -127,24 +140,38 @@ class Book:
 
     def _join_later(self) -> None:
         with self._swapping:
-            if _to_join(self.layers) is None or (self._joiner is not None and self._joiner.is_alive()):
+            is_idle = self._joiner is None or not self._joiner.is_alive()
+            if not is_idle or (_to_join(self.layers) is None and not self._renewals):
                 return
             self._joiner = threading.Thread(target=self._join, name="headrace-join", daemon=True)
             self._joiner.start()
 
     def _join(self) -> None:
-        """Join levels for as long as some should be, each time beside the ones in use."""
+        """Join and renew levels for as long as some should be, each time beside the ones in use."""
         while True:
+            renewals, self._renewals = self._renewals, []
+            for layer, done in renewals:
+                if self._swap((layer,), self._layer(layer.first, layer.last)):
+                    for channel in layer.level.groups:
+                        done(channel)
             layers = self.layers
             place = _to_join(layers)
-            if place is None:
+            if place is not None:
+                pair = layers[place : place + 2]
+                self._swap(pair, self._layer(pair[0].first, pair[1].last))
+            elif not self._renewals:
                 return
-            one, other = layers[place : place + 2]
-            joined = self._layer(one.first, other.last)
-            with self._swapping:
-                # The last one may have grown meanwhile; then what was built here is out of date.
-                if self.layers[place : place + 2] == (one, other):
-                    self.layers = (*self.layers[:place], joined, *self.layers[place + 2 :])
+
+    def _swap(self, old: tuple[Layer, ...], new: Layer) -> bool:
+        """Put a layer in the place of others, unless these are in use no more: the last may grow at any time."""
+        with self._swapping:
+            if old[0] not in self.layers:
+                return False
+            place = self.layers.index(old[0])
+            if self.layers[place : place + len(old)] != old:
+                return False
+            self.layers = (*self.layers[:place], new, *self.layers[place + len(old) :])
+            return True
 
 
 def _to_join(layers: tuple[Layer, ...]) -> int | None:

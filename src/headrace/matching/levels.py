@@ -7,13 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.matching.catalogue import Catalogue
 from headrace.matching.index.build import build
 from headrace.matching.index.draft import draft
 from headrace.matching.index.level import Legend, Level
 
 if TYPE_CHECKING:
-    from headrace.matching.catalogue import Catalogue
+    from collections.abc import Iterable
+
+    from headrace.matching.members import Entry
     from headrace.matching.settings import BloomSettings
+
+
+def catalogue_of(entries: Iterable[Entry]) -> Catalogue:
+    """Enter filters with their scopes into a catalogue of their own."""
+    catalogue = Catalogue()
+    for entry in entries:
+        catalogue.add(*entry)
+    catalogue.flush()
+    return catalogue
 
 
 def level_of(

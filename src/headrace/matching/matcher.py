@@ -12,8 +12,10 @@ import pyarrow as pa
 
 from headrace.errors import NotFound
 from headrace.matching.accounting import Accounts
+from headrace.matching.bloom_watch import BloomWatch
 from headrace.matching.book import Book
 from headrace.matching.explaining import explain_subscription
+from headrace.matching.levels import catalogue_of, level_of
 from headrace.matching.nearest import MOST_FILTERS, why_not
 from headrace.matching.overruns import Overrun, Overruns
 from headrace.matching.residual import settle
@@ -32,11 +34,12 @@ if TYPE_CHECKING:
     from headrace.filters.explanation import Explanation
     from headrace.filters.filter import Filter
     from headrace.matching.accounting import Statistics
+    from headrace.matching.bloom_watch import BloomState
     from headrace.matching.book import Layer
     from headrace.matching.index.level import Level
     from headrace.matching.nearest import WhyNot
     from headrace.matching.runs import Run
-    from headrace.matching.scope import Scope
+    from headrace.matching.scope import Channel, Scope
 
     Numbers = npt.NDArray[Any]
 
@@ -70,6 +73,7 @@ class Matcher:
         self._writing = threading.Lock()
         self._book = Book(secrets.randbits(64), bloom or BloomSettings())
         self._overruns = Overruns()
+        self._watch = BloomWatch(self._book.bloom)
 
     @classmethod
     def open(cls, path: Path, bloom: BloomSettings | None = None, cel: CelSettings | None = None) -> Matcher:
@@ -168,6 +172,26 @@ class Matcher:
         """Move what was counted since the last call to the metrics; call it once per batch."""
         self._accounts.publish()
 
+    @property
+    def bloom(self) -> BloomSettings:
+        """The settings of the Bloom filters."""
+        return self._book.bloom
+
+    def bloom_states(self) -> dict[Channel | None, BloomState]:
+        """Return, by channel, the version of its Bloom filter and how often it errs."""
+        return self._watch.states()
+
+    def live_level(self, channel: Channel | None) -> Level:
+        """Build a level of who is subscribed now to a channel or without a scope."""
+        with self._writing:
+            entries = [
+                (filter_, scope)
+                for _, filter_, scope in self._book.members.current()
+                if scope is None or scope.address == channel
+            ]
+        members = range(len(entries))
+        return level_of(catalogue_of(entries), members, self._book.seed, self._book.bloom)
+
     def take_overruns(self) -> list[Overrun]:
         """Return whose filter cost too much on some event since the last call, and why."""
         return self._overruns.take()
@@ -221,6 +245,7 @@ class Matcher:
             began = time.perf_counter()
             found = level.walk(extract, group, columns)
             self._accounts.walked(found.counts, time.perf_counter() - began)
+            self._watch_bloom(book, level, group, found.counts)
             pairs.append(found.matches)
             if len(found.candidates):
                 pairs[-1] = np.union1d(found.matches, self._settled(book, run, level, found.candidates))
@@ -231,6 +256,11 @@ class Matcher:
         if seen is not None:
             rows, members = rows[seen], members[seen]
         return run.rows[rows], members
+
+    def _watch_bloom(self, book: Book, level: Level, group: int, counts: Numbers) -> None:
+        removed = book.members.removed / len(book.members)
+        if self._watch.note(level.legend.channels[group], counts, removed):
+            book.renew(level, self._watch.rebuilt)
 
     def _settled(self, book: Book, run: Run, level: Level, candidates: Numbers) -> Numbers:
         """Return the matches among candidates, as pairs of row and member, each once."""

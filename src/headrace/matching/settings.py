@@ -8,8 +8,7 @@ from typing import Annotated, Any, get_type_hints
 import msgspec
 from msgspec import Meta
 
-_Rate = Annotated[float, Meta(gt=0, lt=1)]
-_AtLeastOne = Annotated[int, Meta(ge=1)]
+_Rate = Annotated[float, Meta(gt=0, le=1)]
 _Seconds = Annotated[float, Meta(gt=0)]
 
 
@@ -17,13 +16,13 @@ _Seconds = Annotated[float, Meta(gt=0)]
 class BloomSettings:
     """The Bloom filter of each channel. A value out of its range is a ValueError.
 
-    `fp_rate` is the share of look-ups in vain that may pass. There is room for `initial_capacity` keys from the
+    `fp_rate` is the share of look-ups in vain that may pass; at 1 there is no filter. There is room for `initial_capacity` keys from the
     beginning. Every `rebuild_interval` seconds the rate that was measured is looked at: above `rebuild_fp_threshold`
     the filter is built anew.
     """
 
     fp_rate: _Rate = 0.01
-    initial_capacity: _AtLeastOne = 1000
+    initial_capacity: Annotated[int, Meta(ge=0)] = 1000
     rebuild_interval: _Seconds = 86_400.0
     rebuild_fp_threshold: _Rate = 0.02
 

@@ -26,7 +26,7 @@ from headrace.matching.checks import Pattern
 from headrace.matching.growing import Growing
 from headrace.matching.index.level import Legend, Level
 from headrace.matching.index.tables import Tables
-from headrace.matching.levels import level_of
+from headrace.matching.levels import catalogue_of, level_of
 from headrace.matching.members import FOREVER, Members
 from headrace.matching.scope import Scope
 
@@ -68,7 +68,7 @@ def write_snapshot(path: Path, book: Book) -> None:
     entries = [book.members.entry(number) for number in numbers]
     catalogue, order = book.catalogue, numbers
     if any(layer.is_mapped for layer in book.layers):
-        catalogue, order = _catalogue_of(entries), list(range(len(numbers)))
+        catalogue, order = catalogue_of(entries), list(range(len(numbers)))
     level = level_of(catalogue, order, book.seed, book.bloom, np.arange(len(numbers)))
     ids = [book.members.ids[number].encode() for number in numbers]
     created, deleted = book.members.bounds(np.array(numbers, np.int64))
@@ -82,14 +82,6 @@ def write_snapshot(path: Path, book: Book) -> None:
         "deleted": deleted,
     }
     _write(path, book.seed, arrays)
-
-
-def _catalogue_of(entries: Sequence[Entry]) -> Catalogue:
-    catalogue = Catalogue()
-    for entry in entries:
-        catalogue.add(*entry)
-    catalogue.flush()
-    return catalogue
 
 
 def _parts(legend: Legend) -> tuple[object, ...]:

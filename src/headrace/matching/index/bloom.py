@@ -6,12 +6,14 @@ Of a key's hash the upper half chooses the block, `mix(hash)` gives nine bits fo
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.matching.index.hashing import mix
-from headrace.matching.scan.machine import compiled, put_word, word_at
+from headrace.matching.scan.machine import compiled, kernel, put_word, word_at
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,21 +24,76 @@ if TYPE_CHECKING:
 
 BLOCK_BITS = 512
 _WORDS = 8
+_LINE = 64
 _MOST_BITS = 7
-_CROWDING = 1.15
-"""Blocks fill unevenly; this much more room brings the rate of false positives back to the one asked for."""
+"""A hash has 64 bits, and each bit that is set takes nine of them."""
+
+_MARGIN = 0.95
+"""The average leaves out that two bits of a key may be the same one, which makes the rate a few percent higher."""
+
+_NEARLY = 0.98
+
+OFF = 1.0
+"""At this rate of false positives there is no filter: no bit is set, and everything passes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How many bits a key sets, and how many keys a block may have on average."""
+
+    bits: int
+    keys_per_block: float
+
+
+@cache
+def shape_for(fp_rate: float) -> Shape:
+    """Return the shape that keeps the rate of false positives in the least memory, or nearly so with fewer bits.
+
+    A filter that isn't cut into blocks needs m = -n ln p / (ln 2)^2 bits, of which a key sets k = (m / n) ln 2.
+    Blocks fill unevenly and the fuller ones err more, so these need a little more: the rate of a block, averaged over
+    a Poisson distribution of its keys, is what must not exceed p.
+    """
+    shapes = [Shape(bits, _keys_per_block(bits, fp_rate * _MARGIN)) for bits in range(1, _MOST_BITS + 1)]
+    most = max(shape.keys_per_block for shape in shapes)
+    return next(shape for shape in shapes if shape.keys_per_block >= _NEARLY * most)
 
 
 def bits_per_key(settings: BloomSettings) -> int:
-    """Return k = (m / n) ln 2, as many as a hash has bits for."""
-    return max(1, min(_MOST_BITS, math.ceil(-math.log2(settings.fp_rate))))
+    """Return k: 0 where there is no filter."""
+    return 0 if settings.fp_rate >= OFF else shape_for(settings.fp_rate).bits
 
 
 def blocks_for(keys: Numbers, settings: BloomSettings) -> Numbers:
-    """Return m = -n ln p / (ln 2)^2, in blocks, for collections of so many keys."""
+    """Return m in blocks, one at least, for collections of so many keys."""
+    if settings.fp_rate >= OFF:
+        return np.ones(len(keys), np.int64)
     expected = np.maximum(keys, settings.initial_capacity)
-    bits = -expected * math.log(settings.fp_rate) / math.log(2) ** 2 * _CROWDING
-    return np.ceil(bits / BLOCK_BITS).astype(np.int64)
+    return np.maximum(1, np.ceil(expected / shape_for(settings.fp_rate).keys_per_block)).astype(np.int64)
+
+
+def empty_blocks(count: int) -> npt.NDArray[np.uint64]:
+    """Make room for blocks, each of them in one cache line."""
+    room = np.zeros((count + 1) * _WORDS, np.uint64)
+    skipped = -room.__array_interface__["data"][0] % _LINE // room.itemsize
+    return room[skipped : skipped + count * _WORDS]
+
+
+def expected_rate(bits: int, keys_per_block: float) -> float:
+    """Return the share of keys that were never inserted and pass all the same."""
+    most = int(keys_per_block + 12 * math.sqrt(keys_per_block) + 24)
+    chance, total = math.exp(-keys_per_block), 0.0
+    for keys in range(most):
+        total += chance * (1 - (1 - 1 / BLOCK_BITS) ** (bits * keys)) ** bits
+        chance *= keys_per_block / (keys + 1)
+    return total
+
+
+def _keys_per_block(bits: int, fp_rate: float) -> float:
+    low, high = 0.0, float(BLOCK_BITS)
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if expected_rate(bits, middle) <= fp_rate else (low, middle)
+    return low
 
 
 @compiled
@@ -57,14 +114,21 @@ def insert(words, first, last, hash_, bits):  # type: ignore[no-untyped-def]
         rest >>= np.uint64(9)
 
 
+@kernel
+def insert_all(words, first, last, hashes, bits):  # type: ignore[no-untyped-def]
+    """Set the bits of many hashes."""
+    for each in hashes:
+        insert(words, first, last, each, bits)
+
+
 @compiled
 def may_contain(words, first, last, hash_, bits):  # type: ignore[no-untyped-def]
     """Say whether the hash may have been inserted; false is certain."""
     base = words + block_of(hash_, first, last)
     rest = mix(hash_)
+    found = np.uint64(1)
     for _ in range(bits):
         word = np.uint64(word_at(base + np.int64((rest >> np.uint64(6)) & np.uint64(7)) * 8))
-        if (word >> (rest & np.uint64(63))) & np.uint64(1) == np.uint64(0):
-            return False
+        found &= word >> (rest & np.uint64(63))
         rest >>= np.uint64(9)
-    return True
+    return found != np.uint64(0)

@@ -28,7 +28,7 @@ from headrace.matching.checks import (
     WITHIN,
 )
 from headrace.matching.index.access import choose
-from headrace.matching.index.bloom import bits_per_key, blocks_for
+from headrace.matching.index.bloom import bits_per_key, blocks_for, empty_blocks
 from headrace.matching.index.draft import HIGH, HIGH_DOUBLE, LOW, LOW_DOUBLE
 from headrace.matching.index.grams import GRAM_TAG, grams_of
 from headrace.matching.index.hashing import hash_of
@@ -125,7 +125,7 @@ def build(
         questions.slot_group[(keys[:, 0] & _LOWER) // SPACES], minlength=len(questions.groups)
     )
     bloom_at = np.concatenate(([0], np.cumsum(blocks_for(keys_of_group, bloom)))).astype(np.int64)
-    words = np.zeros(int(bloom_at[-1]) * 8, np.uint64)
+    words = empty_blocks(int(bloom_at[-1]))
     cells = np.full(1 << max(3, (2 * len(keys)).bit_length()), -1, np.int64)
     bits = np.array([bits_per_key(bloom)], np.int32)
     posts = _posts(draft, questions, access.pair, access.by_presence, lists, _marks(draft, codes))

@@ -1,33 +1,51 @@
 """The hash of keys, the same in kernels, in Python through them, and in an exported Bloom filter.
 
 `h = seed; for each 8 bytes w, little endian, the last ones padded with zeros: h = mix(h ^ w); h = mix(h ^ length)`,
-where `mix(h) = (h * M) ^ ((h * M) >> 32)` in 64 bits and M = 0x9E3779B97F4A7C15. A number hashes as its 8 bytes. The
-seed of a key is `mix(hash of the slot's name ^ space)`; the slot's name, `namespace/channel` and the operand's CEL with
-a zero byte between them, is hashed with the seed of the index.
+where `mix(h)` is the upper half of the 128 bits of `h * M`, xor the lower half, and M = 0x9E3779B97F4A7C15. What a bit
+of a text changes depends on the seed then, which nobody else knows: changes that cancel can't be chosen beforehand.
+
+A number hashes as its 8 bytes. The seed of a key is `mix(hash of the slot's name ^ space)`; the slot's name,
+`namespace/channel` and the operand's CEL with a zero byte between them, is hashed with the seed of the index.
+`headrace.filters.key_hash` is the same in plain Python.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from headrace.matching.scan.machine import byte_at, compiled, kernel, word_at
+from headrace.matching.scan.machine import byte_at, compiled, high_product, kernel, word_at
 
 _M = np.uint64(0x9E3779B97F4A7C15)
-_HALF = np.uint64(32)
 _EIGHT = np.uint64(8)
+_ONE = np.uint64(1)
+_WITHIN_PAGE, _LAST_WORD = 4095, 4088
+"""Memory is handed out in pages of 4096 bytes or more: a word that begins so far from a page's end lies in the page."""
 
 
 @compiled
 def mix(value):  # type: ignore[no-untyped-def]
     """Spread 64 bits."""
-    product = value * _M
-    return product ^ (product >> _HALF)
+    return (value * _M) ^ high_product(value, _M)
 
 
 @compiled
 def hash_word(word, seed):  # type: ignore[no-untyped-def]
     """Hash 64 bits."""
     return mix(mix(seed ^ word) ^ _EIGHT)
+
+
+@compiled
+def _rest(position, end):  # type: ignore[no-untyped-def]
+    """Return the last bytes, fewer than eight, padded with zeros."""
+    if position & _WITHIN_PAGE <= _LAST_WORD:  # what lies behind the end may be read there, and is cut off
+        return np.uint64(word_at(position)) & ((_ONE << np.uint64(8 * (end - position))) - _ONE)
+    word = np.uint64(0)
+    shift = np.uint64(0)
+    while position < end:
+        word |= np.uint64(byte_at(position)) << shift
+        shift += _EIGHT
+        position += 1
+    return word
 
 
 @compiled
@@ -40,13 +58,7 @@ def hash_text(text, length, seed):  # type: ignore[no-untyped-def]
         value = mix(value ^ np.uint64(word_at(position)))
         position += 8
     if position < end:
-        word = np.uint64(0)
-        shift = np.uint64(0)
-        while position < end:
-            word |= np.uint64(byte_at(position)) << shift
-            shift += _EIGHT
-            position += 1
-        value = mix(value ^ word)
+        value = mix(value ^ _rest(position, end))
     return mix(value ^ np.uint64(length))
 
 

@@ -535,7 +535,7 @@ def _visit_slot(t, c, o, group, local, row, n):  # type: ignore[no-untyped-def]
 
 @compiled
 def _note(t, o, group, slot, space, value, tag, local, count, n):  # type: ignore[no-untyped-def]
-    """Note a look-up, and ask for the memory that it will need. Many are under way at a time."""
+    """Note a look-up, and ask for the memory that it will need first. Many are under way at a time."""
     hash_ = _hash(value, tag, _seed(t, slot, space))
     at = address(o, LOOKUPS) + 48 * count
     put_word(at, np.int64(hash_))
@@ -545,7 +545,6 @@ def _note(t, o, group, slot, space, value, tag, local, count, n):  # type: ignor
     put_word(at + 32, local)
     first, last = long(t, T.BLOOM_AT, group), long(t, T.BLOOM_AT, group + 1)
     prefetch(address(t, T.BLOOM) + block_of(hash_, first, last))
-    prefetch(address(t, T.CELLS) + 8 * (np.int64(hash_) & word_at(n + 8 * MASK)))
     return count + 1
 
 
@@ -587,7 +586,29 @@ def _note_all(t, c, o, group, slots, row, n):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _resolve(t, o, group, count, n):  # type: ignore[no-untyped-def]
+def _sieve(t, o, group, count, n):  # type: ignore[no-untyped-def]
+    """Keep the look-ups that pass the Bloom filter, in their order, and ask for the cells of these alone."""
+    cells, mask = address(t, T.CELLS), word_at(n + 8 * MASK)
+    words, bits = address(t, T.BLOOM), short(t, T.BLOOM_BITS, 0)
+    first, last = long(t, T.BLOOM_AT, group), long(t, T.BLOOM_AT, group + 1)
+    at = to = address(o, LOOKUPS)
+    end = at + 48 * count
+    while at < end:
+        hash_ = word_at(at)
+        if may_contain(words, first, last, np.uint64(hash_), bits):
+            prefetch(cells + 8 * (hash_ & mask))
+            for word in range(0, 40, 8):
+                put_word(to + word, word_at(at + word))
+            to += 48
+        at += 48
+    kept = (to - address(o, LOOKUPS)) // 48
+    add(n, ASKED, count)
+    add(n, PASSED, kept)
+    return kept
+
+
+@compiled
+def _resolve(t, o, count, n):  # type: ignore[no-untyped-def]
     """Turn look-ups into keys; each equality's key is noted for its slot."""
     keys, posts, cells = address(t, T.KEYS), address(t, T.POSTS), address(t, T.CELLS)
     mask = word_at(n + 8 * MASK)
@@ -596,10 +617,7 @@ def _resolve(t, o, group, count, n):  # type: ignore[no-untyped-def]
         prefetch(keys + 32 * (word_at(cells + 8 * (hash_ & mask)) & _LOWER))
     for each in range(count):
         at = address(o, LOOKUPS) + 48 * each
-        hash_ = np.uint64(word_at(at))
-        key = np.int64(-1)
-        if _passes(t, group, hash_, n):
-            key = find(t, mask, word_at(at + 8), word_at(at + 16), hash_, word_at(at + 24))
+        key = find(t, mask, word_at(at + 8), word_at(at + 16), np.uint64(word_at(at)), word_at(at + 24))
         if key >= 0:
             add(n, FOUND, 1)
             prefetch(posts + 16 * (word_at(keys + 32 * key + 8) & _LOWER))
@@ -612,7 +630,8 @@ def _resolve(t, o, group, count, n):  # type: ignore[no-untyped-def]
 @compiled
 def _match_row(t, c, o, group, slots, row, n):  # type: ignore[no-untyped-def]
     count = _note_all(t, c, o, group, slots, row, n)
-    _resolve(t, o, group, count, n)
+    count = _sieve(t, o, group, count, n)
+    _resolve(t, o, count, n)
     if not _visit(t, c, o, group, short(t, T.GROUP_LIST, group), row, n):
         return False
     for each in range(count):

@@ -31,18 +31,28 @@ def fill(t, keys, mask, groups):  # type: ignore[no-untyped-def]
         first = long(t, KEYS, 4 * key)
         owner, tag = first & _LOWER, first >> 32
         slot, space = owner // SPACES, owner % SPACES
-        seed = mix(np.uint64(long(t, SLOT_SEED, slot)) ^ np.uint64(space))
-        hash_ = (
-            hash_text(_text_of(t, key, tag), tag, seed)
-            if tag >= 0
-            else hash_word(_word_of(t, key, tag), seed)
-        )
+        hash_ = _hash(t, key, tag, mix(np.uint64(long(t, SLOT_SEED, slot)) ^ np.uint64(space)))
         cell = np.int64(hash_) & mask
         while long(t, CELLS, cell) != -1:
             cell = (cell + 1) & mask
         put_long(t, CELLS, cell, np.int64(hash_ & _UPPER) | key)
         group = short(groups, 0, slot)
         insert(address(t, BLOOM), long(t, BLOOM_AT, group), long(t, BLOOM_AT, group + 1), hash_, bits)
+
+
+@kernel
+def hash_keys(t, keys, seeds, hashes):  # type: ignore[no-untyped-def]
+    """Hash some keys once more, with other seeds of the slots."""
+    for each in range(len(keys)):
+        first = long(t, KEYS, 4 * keys[each])
+        owner, tag = first & _LOWER, first >> 32
+        seed = mix(seeds[owner // SPACES] ^ np.uint64(owner % SPACES))
+        hashes[each] = _hash(t, keys[each], tag, seed)
+
+
+@compiled
+def _hash(t, key, tag, seed):  # type: ignore[no-untyped-def]
+    return hash_text(_text_of(t, key, tag), tag, seed) if tag >= 0 else hash_word(_word_of(t, key, tag), seed)
 
 
 @compiled

@@ -113,6 +113,10 @@ class Level:
         wanted = self.tables.slot_elements[first : first + len(operands)]
         return {operand for operand, is_wanted in zip(operands, wanted, strict=True) if is_wanted}
 
+    def has_patterns(self, slot: int) -> bool:
+        """Say whether patterns are looked for in the texts of a slot."""
+        return slot in self._patterns
+
     def rests_of(self, alternatives: Numbers) -> Numbers:
         """Return the numbers of the rests of alternatives."""
         return self.tables.alternatives[alternatives, 2]
