@@ -97,14 +97,14 @@ def _keys_per_block(bits: int, fp_rate: float) -> float:
 
 
 @compiled
-def block_of(hash_, first, last):  # type: ignore[no-untyped-def]
+def block_of(hash_: Any, first: Any, last: Any) -> Any:
     """Return how far from the first word a hash's block lies, in bytes, of the blocks from first to last."""
     upper = hash_ >> np.uint64(32)
     return (first + np.int64((upper * np.uint64(last - first)) >> np.uint64(32))) * 64
 
 
 @compiled
-def insert(words, first, last, hash_, bits):  # type: ignore[no-untyped-def]
+def insert(words: Any, first: Any, last: Any, hash_: Any, bits: Any) -> Any:
     """Set the bits of a hash in the words at an address."""
     base = words + block_of(hash_, first, last)
     rest = mix(hash_)
@@ -115,14 +115,14 @@ def insert(words, first, last, hash_, bits):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def insert_all(words, first, last, hashes, bits):  # type: ignore[no-untyped-def]
+def insert_all(words: Any, first: Any, last: Any, hashes: Any, bits: Any) -> Any:
     """Set the bits of many hashes."""
     for each in hashes:
         insert(words, first, last, each, bits)
 
 
 @compiled
-def may_contain(words, first, last, hash_, bits):  # type: ignore[no-untyped-def]
+def may_contain(words: Any, first: Any, last: Any, hash_: Any, bits: Any) -> Any:
     """Say whether the hash may have been inserted; false is certain."""
     base = words + block_of(hash_, first, last)
     rest = mix(hash_)

@@ -72,7 +72,7 @@ _NONE = Grams(_NOTHING, _NOTHING, _NOTHING, _NOTHING, np.zeros(1, np.int64), _NO
 
 
 @compiled
-def gram(text, position, length):  # type: ignore[no-untyped-def]
+def gram(text: Any, position: Any, length: Any) -> Any:
     """Return a gram as a number, the first byte lowest."""
     value = np.int64(0)
     for each in range(length):
@@ -81,7 +81,7 @@ def gram(text, position, length):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def choose_grams(text, text_at, texts, seen, offset, value):  # type: ignore[no-untyped-def]
+def choose_grams(text: Any, text_at: Any, texts: Any, seen: Any, offset: Any, value: Any) -> Any:
     """Count all grams, then take of each text the one that was counted least."""
     mask = len(seen) - 1
     for phase in range(2):

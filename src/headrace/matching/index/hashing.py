@@ -11,6 +11,8 @@ A number hashes as its 8 bytes. The seed of a key is `mix(hash of the slot's nam
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from headrace.matching.scan.machine import byte_at, compiled, high_product, kernel, word_at
@@ -23,19 +25,19 @@ _WITHIN_PAGE, _LAST_WORD = 4095, 4088
 
 
 @compiled
-def mix(value):  # type: ignore[no-untyped-def]
+def mix(value: Any) -> Any:
     """Spread 64 bits."""
     return (value * _M) ^ high_product(value, _M)
 
 
 @compiled
-def hash_word(word, seed):  # type: ignore[no-untyped-def]
+def hash_word(word: Any, seed: Any) -> Any:
     """Hash 64 bits."""
     return mix(mix(seed ^ word) ^ _EIGHT)
 
 
 @compiled
-def _rest(position, end):  # type: ignore[no-untyped-def]
+def _rest(position: Any, end: Any) -> Any:
     """Return the last bytes, fewer than eight, padded with zeros."""
     if position & _WITHIN_PAGE <= _LAST_WORD:  # what lies behind the end may be read there, and is cut off
         return np.uint64(word_at(position)) & ((_ONE << np.uint64(8 * (end - position))) - _ONE)
@@ -49,7 +51,7 @@ def _rest(position, end):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def hash_text(text, length, seed):  # type: ignore[no-untyped-def]
+def hash_text(text: Any, length: Any, seed: Any) -> Any:
     """Hash the bytes at an address."""
     value = seed
     position = text
@@ -69,5 +71,5 @@ def hash_of(text: bytes, seed: int) -> int:
 
 
 @kernel
-def _hash_at(text, length, seed):  # type: ignore[no-untyped-def]
+def _hash_at(text: Any, length: Any, seed: Any) -> Any:
     return hash_text(text, length, seed)

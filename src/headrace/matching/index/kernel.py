@@ -8,6 +8,8 @@ All kernels take addresses: `t` of the tables, `c` of the cells, `o` of the room
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from headrace.filters.values.budget import LONGEST_SCANNED, MOST_SEARCHED, SEARCHED
@@ -95,7 +97,7 @@ _AHEAD = 4 * 16  # bytes of posts between the one that is looked at and the one 
 
 
 @compiled
-def _passes(t, group, hash_, n):  # type: ignore[no-untyped-def]
+def _passes(t: Any, group: Any, hash_: Any, n: Any) -> Any:
     add(n, ASKED, 1)
     first, last = long(t, T.BLOOM_AT, group), long(t, T.BLOOM_AT, group + 1)
     if not may_contain(address(t, T.BLOOM), first, last, hash_, short(t, T.BLOOM_BITS, 0)):
@@ -105,17 +107,17 @@ def _passes(t, group, hash_, n):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _seed(t, slot, space):  # type: ignore[no-untyped-def]
+def _seed(t: Any, slot: Any, space: Any) -> Any:
     return mix(np.uint64(long(t, T.SLOT_SEED, slot)) ^ np.uint64(space))
 
 
 @compiled
-def _hash(value, tag, seed):  # type: ignore[no-untyped-def]
+def _hash(value: Any, tag: Any, seed: Any) -> Any:
     return hash_text(value, tag, seed) if tag >= 0 else hash_word(tagged(value, tag), seed)
 
 
 @compiled
-def _key(t, group, slot, space, value, tag, n):  # type: ignore[no-untyped-def]
+def _key(t: Any, group: Any, slot: Any, space: Any, value: Any, tag: Any, n: Any) -> Any:
     """Return the key of a text or value, or -1 where no check asks for it."""
     hash_ = _hash(value, tag, _seed(t, slot, space))
     if not _passes(t, group, hash_, n):
@@ -126,7 +128,7 @@ def _key(t, group, slot, space, value, tag, n):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _tag(kind, length):  # type: ignore[no-untyped-def]
+def _tag(kind: Any, length: Any) -> Any:
     """Return how a value is looked up: a text by its length, lists and maps not at all."""
     if kind == STRING:
         return length
@@ -136,7 +138,7 @@ def _tag(kind, length):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _value(kind, number, text):  # type: ignore[no-untyped-def]
+def _value(kind: Any, number: Any, text: Any) -> Any:
     """Return what a value is looked up by: a text's address, or the number of all that is equal to it."""
     if kind == STRING:
         return text
@@ -148,7 +150,7 @@ def _value(kind, number, text):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _key_of_element(t, c, group, slot, element, n):  # type: ignore[no-untyped-def]
+def _key_of_element(t: Any, c: Any, group: Any, slot: Any, element: Any, n: Any) -> Any:
     kind = byte(c, ELEMENT_KIND, element)
     tag = _tag(kind, short(c, ELEMENT_LENGTH, element))
     if tag == NO_KEY:
@@ -158,19 +160,19 @@ def _key_of_element(t, c, group, slot, element, n):  # type: ignore[no-untyped-d
 
 
 @compiled
-def _ordered(bits):  # type: ignore[no-untyped-def]
+def _ordered(bits: Any) -> Any:
     return bits if bits >= 0 else -(bits & _SIGN)
 
 
 @compiled
-def _constant(t, number):  # type: ignore[no-untyped-def]
+def _constant(t: Any, number: Any) -> Any:
     """Return the address of a constant text, and its length."""
     start = long(t, T.TEXT_AT, number)
     return address(t, T.TEXT) + start, long(t, T.TEXT_AT, number + 1) - start
 
 
 @compiled
-def _is_too_long(text, length):  # type: ignore[no-untyped-def]
+def _is_too_long(text: Any, length: Any) -> Any:
     """Say whether a text has more characters than a clause may search; what it contains is unknown then."""
     if length <= LONGEST_SCANNED:
         return False
@@ -181,13 +183,13 @@ def _is_too_long(text, length):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _is_too_dear(t, key, count):  # type: ignore[no-untyped-def]
+def _is_too_dear(t: Any, key: Any, count: Any) -> Any:
     """Say whether it costs more than a clause may to look for a constant among so many elements."""
     return count * (SEARCHED + _characters(t, key)) > MOST_SEARCHED
 
 
 @compiled
-def _characters(t, key):  # type: ignore[no-untyped-def]
+def _characters(t: Any, key: Any) -> Any:
     length = long(t, T.KEYS, 4 * key) >> 32
     if length > INLINE:
         return long(t, T.KEYS, 4 * key + 3)
@@ -198,7 +200,7 @@ def _characters(t, key):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _occurs(other, size, text, length):  # type: ignore[no-untyped-def]
+def _occurs(other: Any, size: Any, text: Any, length: Any) -> Any:
     for place in range(length - size + 1):
         if is_same(text + place, other, size):
             return True
@@ -206,14 +208,14 @@ def _occurs(other, size, text, length):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _is_at(other, size, text, length, from_end):  # type: ignore[no-untyped-def]
+def _is_at(other: Any, size: Any, text: Any, length: Any, from_end: Any) -> Any:
     if size > length:
         return False
     return is_same(text + length - size if from_end else text, other, size)
 
 
 @compiled
-def _in_set(t, set_, key):  # type: ignore[no-untyped-def]
+def _in_set(t: Any, set_: Any, key: Any) -> Any:
     if key < 0:
         return False
     low, last = long(t, T.SET_AT, set_), long(t, T.SET_AT, set_ + 1)
@@ -228,7 +230,7 @@ def _in_set(t, set_, key):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _in_interval(t, value, kind, number):  # type: ignore[no-untyped-def]
+def _in_interval(t: Any, value: Any, kind: Any, number: Any) -> Any:
     if kind == INT:
         return long(t, T.INTERVAL, 4 * value) <= number <= long(t, T.INTERVAL, 4 * value + 1)
     if kind == DOUBLE:
@@ -237,7 +239,7 @@ def _in_interval(t, value, kind, number):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _in_span(t, value, text, length):  # type: ignore[no-untyped-def]
+def _in_span(t: Any, value: Any, text: Any, length: Any) -> Any:
     low, high, open_ = (
         long(t, T.SPAN, 3 * value),
         long(t, T.SPAN, 3 * value + 1),
@@ -257,7 +259,7 @@ def _in_span(t, value, text, length):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _includes(t, c, group, slot, wanted, first, count, n):  # type: ignore[no-untyped-def]
+def _includes(t: Any, c: Any, group: Any, slot: Any, wanted: Any, first: Any, count: Any, n: Any) -> Any:
     for element in range(first, first + count):
         key = _key_of_element(t, c, group, slot, element, n)
         if key >= 0 and key == wanted:
@@ -266,7 +268,7 @@ def _includes(t, c, group, slot, wanted, first, count, n):  # type: ignore[no-un
 
 
 @compiled
-def _holds_of_text(t, code, value, size, text, length):  # type: ignore[no-untyped-def]
+def _holds_of_text(t: Any, code: Any, value: Any, size: Any, text: Any, length: Any) -> Any:
     if code == BETWEEN:
         return _in_span(t, value, text, length)
     other = address(t, T.TEXT) + value
@@ -282,7 +284,7 @@ def _holds_of_text(t, code, value, size, text, length):  # type: ignore[no-untyp
 
 
 @compiled
-def _holds_of_key(t, code, value, key):  # type: ignore[no-untyped-def]
+def _holds_of_key(t: Any, code: Any, value: Any, key: Any) -> Any:
     if code == EQUAL:
         return key >= 0 and key == value
     if code == UNEQUAL:
@@ -291,7 +293,7 @@ def _holds_of_key(t, code, value, key):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _holds(t, c, o, group, check, row, n):  # type: ignore[no-untyped-def]  # noqa: PLR0911 -- one per kind of check
+def _holds(t: Any, c: Any, o: Any, group: Any, check: Any, row: Any, n: Any) -> Any:  # noqa: PLR0911 -- one per kind of check
     code, local, value = half_at(check), half_at(check + 4), half_at(check + 8)
     cell = row * word_at(n + 8 * WIDTH) + long(c, COLUMNS, local)
     kind = byte(c, KIND, cell)
@@ -320,20 +322,20 @@ def _holds(t, c, o, group, check, row, n):  # type: ignore[no-untyped-def]  # no
 
 
 @compiled
-def _visit(t, c, o, group, list_, row, n):  # type: ignore[no-untyped-def]
+def _visit(t: Any, c: Any, o: Any, group: Any, list_: Any, row: Any, n: Any) -> Any:
     """Look at the alternatives of a list; false where there is no room left for what was found."""
     return _visit_posts(t, c, o, group, long(t, T.LIST_AT, list_), long(t, T.LIST_AT, list_ + 1), row, n)
 
 
 @compiled
-def _visit_key(t, c, o, group, key, row, n):  # type: ignore[no-untyped-def]
+def _visit_key(t: Any, c: Any, o: Any, group: Any, key: Any, row: Any, n: Any) -> Any:
     """Look at the alternatives of a key's list."""
     ends = long(t, T.KEYS, 4 * key + 1)
     return _visit_posts(t, c, o, group, ends & _LOWER, ends >> 32, row, n)
 
 
 @compiled
-def _visit_posts(t, c, o, group, first, last, row, n):  # type: ignore[no-untyped-def]
+def _visit_posts(t: Any, c: Any, o: Any, group: Any, first: Any, last: Any, row: Any, n: Any) -> Any:
     add(n, VISITED, last - first)
     keys = address(o, KEYS)
     post = address(t, T.POSTS) + 16 * first
@@ -359,7 +361,7 @@ def _visit_posts(t, c, o, group, first, last, row, n):  # type: ignore[no-untype
 
 
 @compiled
-def _settle(t, c, o, group, alternative, row, n):  # type: ignore[no-untyped-def]
+def _settle(t: Any, c: Any, o: Any, group: Any, alternative: Any, row: Any, n: Any) -> Any:
     """Do the remaining checks of an alternative; false where there is no room left."""
     at = address(t, T.ALTERNATIVES) + 32 * alternative
     check, last = address(t, T.CHECKS) + 16 * half_at(at), address(t, T.CHECKS) + 16 * half_at(at + 4)
@@ -378,7 +380,7 @@ def _settle(t, c, o, group, alternative, row, n):  # type: ignore[no-untyped-def
 
 
 @compiled
-def _emit(t, o, mark, first, last, row, n):  # type: ignore[no-untyped-def]
+def _emit(t: Any, o: Any, mark: Any, first: Any, last: Any, row: Any, n: Any) -> Any:
     """Note all members of a form, once per event."""
     if mark >= 0:
         if long(o, FORM_SEEN, mark) == word_at(n + 8 * EPOCH):
@@ -395,7 +397,7 @@ def _emit(t, o, mark, first, last, row, n):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _visit_tree(t, c, o, group, tree, leaf, row, n):  # type: ignore[no-untyped-def]
+def _visit_tree(t: Any, c: Any, o: Any, group: Any, tree: Any, leaf: Any, row: Any, n: Any) -> Any:
     node = leaf + 2 * (long(t, T.TREE_AT, tree + 1) - long(t, T.TREE_AT, tree)) + 1
     base = short(t, T.TREE_LIST, tree)
     lists = address(t, T.LIST_AT)
@@ -408,7 +410,7 @@ def _visit_tree(t, c, o, group, tree, leaf, row, n):  # type: ignore[no-untyped-
 
 
 @compiled
-def _leaf_of_number(t, tree, value):  # type: ignore[no-untyped-def]
+def _leaf_of_number(t: Any, tree: Any, value: Any) -> Any:
     first, last = long(t, T.TREE_AT, tree), long(t, T.TREE_AT, tree + 1)
     low, high = first, last
     while low < high:
@@ -422,7 +424,7 @@ def _leaf_of_number(t, tree, value):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _leaf_of_text(t, tree, text, length):  # type: ignore[no-untyped-def]
+def _leaf_of_text(t: Any, tree: Any, text: Any, length: Any) -> Any:
     first, high = long(t, T.TREE_AT, tree), long(t, T.TREE_AT, tree + 1)
     low = first
     while low < high:
@@ -439,7 +441,7 @@ def _leaf_of_text(t, tree, text, length):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _gram(text, size):  # type: ignore[no-untyped-def]
+def _gram(text: Any, size: Any) -> Any:
     value = byte_at(text)
     for place in range(1, size):
         value |= byte_at(text + place) << (8 * place)
@@ -447,7 +449,9 @@ def _gram(text, size):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _visit_gram(t, c, o, group, key, text, place, length, row, n):  # type: ignore[no-untyped-def]
+def _visit_gram(
+    t: Any, c: Any, o: Any, group: Any, key: Any, text: Any, place: Any, length: Any, row: Any, n: Any
+) -> Any:
     """Compare every text that has this gram with the one around it; what is found counts once per event."""
     entry = key - short(t, T.GRAM_FIRST, 0)
     epoch = word_at(n + 8 * EPOCH)
@@ -469,7 +473,9 @@ def _visit_gram(t, c, o, group, key, text, place, length, row, n):  # type: igno
 
 
 @compiled
-def _visit_grams(t, c, o, group, slot, text, length, row, n):  # type: ignore[no-untyped-def]
+def _visit_grams(
+    t: Any, c: Any, o: Any, group: Any, slot: Any, text: Any, length: Any, row: Any, n: Any
+) -> Any:
     for size in range(1, 5):
         if not (byte(t, T.SLOT_GRAMS, slot) >> size) & 1:
             continue
@@ -481,7 +487,9 @@ def _visit_grams(t, c, o, group, slot, text, length, row, n):  # type: ignore[no
 
 
 @compiled
-def _visit_text(t, c, o, group, slot, text, length, row, n):  # type: ignore[no-untyped-def]
+def _visit_text(
+    t: Any, c: Any, o: Any, group: Any, slot: Any, text: Any, length: Any, row: Any, n: Any
+) -> Any:
     """Visit the lists of a string by what it contains and where it lies."""
     searched = byte(t, T.SLOT_GRAMS, slot) and not _is_too_long(text, length)
     if searched and not _visit_grams(t, c, o, group, slot, text, length, row, n):
@@ -491,7 +499,9 @@ def _visit_text(t, c, o, group, slot, text, length, row, n):  # type: ignore[no-
 
 
 @compiled
-def _visit_number(t, c, o, group, slot, kind, number, row, n):  # type: ignore[no-untyped-def]
+def _visit_number(
+    t: Any, c: Any, o: Any, group: Any, slot: Any, kind: Any, number: Any, row: Any, n: Any
+) -> Any:
     tree = short(t, T.SLOT_TREE, 3 * slot + (0 if kind == INT else 1))
     if tree < 0:
         return True
@@ -500,7 +510,9 @@ def _visit_number(t, c, o, group, slot, kind, number, row, n):  # type: ignore[n
 
 
 @compiled
-def _visit_elements(t, c, o, group, slot, kind, first, count, row, n):  # type: ignore[no-untyped-def]
+def _visit_elements(
+    t: Any, c: Any, o: Any, group: Any, slot: Any, kind: Any, first: Any, count: Any, row: Any, n: Any
+) -> Any:
     for element in range(first, first + count):
         key = _key_of_element(t, c, group, slot, element, n)
         if key >= 0 and kind == LIST and _is_too_dear(t, key, count):
@@ -511,7 +523,7 @@ def _visit_elements(t, c, o, group, slot, kind, first, count, row, n):  # type: 
 
 
 @compiled
-def _visit_slot(t, c, o, group, local, row, n):  # type: ignore[no-untyped-def]
+def _visit_slot(t: Any, c: Any, o: Any, group: Any, local: Any, row: Any, n: Any) -> Any:
     """Visit every list that one field's value leads to."""
     slot = short(t, T.GROUP_AT, group) + local
     cell = row * word_at(n + 8 * WIDTH) + long(c, COLUMNS, local)
@@ -534,7 +546,9 @@ def _visit_slot(t, c, o, group, local, row, n):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _note(t, o, group, slot, space, value, tag, local, count, n):  # type: ignore[no-untyped-def]
+def _note(
+    t: Any, o: Any, group: Any, slot: Any, space: Any, value: Any, tag: Any, local: Any, count: Any, n: Any
+) -> Any:
     """Note a look-up, and ask for the memory that it will need first. Many are under way at a time."""
     hash_ = _hash(value, tag, _seed(t, slot, space))
     at = address(o, LOOKUPS) + 48 * count
@@ -549,7 +563,7 @@ def _note(t, o, group, slot, space, value, tag, local, count, n):  # type: ignor
 
 
 @compiled
-def _note_ends(t, o, group, slot, text, length, count, n):  # type: ignore[no-untyped-def]
+def _note_ends(t: Any, o: Any, group: Any, slot: Any, text: Any, length: Any, count: Any, n: Any) -> Any:
     """Note the beginnings and endings of a text, in every length in use."""
     for each in range(short(t, T.SLOT_START_AT, slot), short(t, T.SLOT_START_AT, slot + 1)):
         size = short(t, T.START_LENGTH, each)
@@ -565,7 +579,7 @@ def _note_ends(t, o, group, slot, text, length, count, n):  # type: ignore[no-un
 
 
 @compiled
-def _note_all(t, c, o, group, slots, row, n):  # type: ignore[no-untyped-def]
+def _note_all(t: Any, c: Any, o: Any, group: Any, slots: Any, row: Any, n: Any) -> Any:
     """Note every look-up that a row needs, and return how many these are."""
     first = short(t, T.GROUP_AT, group)
     count = np.int64(0)
@@ -586,7 +600,7 @@ def _note_all(t, c, o, group, slots, row, n):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _sieve(t, o, group, count, n):  # type: ignore[no-untyped-def]
+def _sieve(t: Any, o: Any, group: Any, count: Any, n: Any) -> Any:
     """Keep the look-ups that pass the Bloom filter, in their order, and ask for the cells of these alone."""
     cells, mask = address(t, T.CELLS), word_at(n + 8 * MASK)
     words, bits = address(t, T.BLOOM), short(t, T.BLOOM_BITS, 0)
@@ -608,7 +622,7 @@ def _sieve(t, o, group, count, n):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _resolve(t, o, count, n):  # type: ignore[no-untyped-def]
+def _resolve(t: Any, o: Any, count: Any, n: Any) -> Any:
     """Turn look-ups into keys; each equality's key is noted for its slot."""
     keys, posts, cells = address(t, T.KEYS), address(t, T.POSTS), address(t, T.CELLS)
     mask = word_at(n + 8 * MASK)
@@ -628,7 +642,7 @@ def _resolve(t, o, count, n):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _match_row(t, c, o, group, slots, row, n):  # type: ignore[no-untyped-def]
+def _match_row(t: Any, c: Any, o: Any, group: Any, slots: Any, row: Any, n: Any) -> Any:
     count = _note_all(t, c, o, group, slots, row, n)
     count = _sieve(t, o, group, count, n)
     _resolve(t, o, count, n)
@@ -648,7 +662,7 @@ def _match_row(t, c, o, group, slots, row, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def match_rows(t, c, o, group, n):  # type: ignore[no-untyped-def]
+def match_rows(t: Any, c: Any, o: Any, group: Any, n: Any) -> Any:
     """Match rows from `NEXT_ROW` on, and stop before the first for which there is no room."""
     slots = short(t, T.GROUP_AT, group + 1) - short(t, T.GROUP_AT, group)
     row = word_at(n + 8 * NEXT_ROW)

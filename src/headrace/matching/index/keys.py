@@ -7,6 +7,8 @@ a longer one's place among the texts and number of characters, or a number. The 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from headrace.matching.index.bloom import insert
@@ -21,7 +23,7 @@ _LOWER = np.int64(0xFFFFFFFF)
 
 
 @kernel
-def fill(t, keys, mask, groups):  # type: ignore[no-untyped-def]
+def fill(t: Any, keys: Any, mask: Any, groups: Any) -> Any:
     """Put every key into the table, and into the Bloom filter of its group.
 
     `t` are the tables' addresses; `groups` is where the address of the slots' groups lies.
@@ -41,7 +43,7 @@ def fill(t, keys, mask, groups):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def hash_keys(t, keys, seeds, hashes):  # type: ignore[no-untyped-def]
+def hash_keys(t: Any, keys: Any, seeds: Any, hashes: Any) -> Any:
     """Hash some keys once more, with other seeds of the slots."""
     for each in range(len(keys)):
         first = long(t, KEYS, 4 * keys[each])
@@ -51,29 +53,29 @@ def hash_keys(t, keys, seeds, hashes):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _hash(t, key, tag, seed):  # type: ignore[no-untyped-def]
+def _hash(t: Any, key: Any, tag: Any, seed: Any) -> Any:
     return hash_text(_text_of(t, key, tag), tag, seed) if tag >= 0 else hash_word(_word_of(t, key, tag), seed)
 
 
 @compiled
-def _text_of(t, key, length):  # type: ignore[no-untyped-def]
+def _text_of(t: Any, key: Any, length: Any) -> Any:
     place = address(t, KEYS) + 32 * key + 16
     return place if length <= INLINE else address(t, TEXT) + word_at(place)
 
 
 @compiled
-def _word_of(t, key, tag):  # type: ignore[no-untyped-def]
+def _word_of(t: Any, key: Any, tag: Any) -> Any:
     return tagged(long(t, KEYS, 4 * key + 2), tag)
 
 
 @compiled
-def tagged(value, tag):  # type: ignore[no-untyped-def]
+def tagged(value: Any, tag: Any) -> Any:
     """Tell the numbers 0, 1, 2 from null, false and true, and grams of one length from those of another."""
     return np.uint64(value) ^ (np.uint64(tag & 255) << np.uint64(56))
 
 
 @compiled
-def find(t, mask, owner, tag, hash_, value):  # type: ignore[no-untyped-def]
+def find(t: Any, mask: Any, owner: Any, tag: Any, hash_: Any, value: Any) -> Any:
     """Return the key of a text at an address, where the tag is its length, or of a number; -1: there is none."""
     wanted = owner | np.int64(tag) << 32
     cells, keys = address(t, CELLS), address(t, KEYS)

@@ -5,55 +5,57 @@ Nothing checks a place against the end of its array: every caller answers for wh
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from headrace.matching.scan.machine import byte_at, compiled, half_at, put_half, put_word, word_at
 
 
 @compiled
-def address(arrays, number):  # type: ignore[no-untyped-def]
+def address(arrays: Any, number: Any) -> Any:
     """Return where an array begins."""
     return word_at(arrays + 8 * number)
 
 
 @compiled
-def byte(arrays, number, place):  # type: ignore[no-untyped-def]
+def byte(arrays: Any, number: Any, place: Any) -> Any:
     """Return an element of an array of bytes."""
     return byte_at(word_at(arrays + 8 * number) + place)
 
 
 @compiled
-def short(arrays, number, place):  # type: ignore[no-untyped-def]
+def short(arrays: Any, number: Any, place: Any) -> Any:
     """Return an element of an array of 32-bit integers."""
     return half_at(word_at(arrays + 8 * number) + 4 * place)
 
 
 @compiled
-def long(arrays, number, place):  # type: ignore[no-untyped-def]
+def long(arrays: Any, number: Any, place: Any) -> Any:
     """Return an element of an array of 64-bit integers."""
     return word_at(word_at(arrays + 8 * number) + 8 * place)
 
 
 @compiled
-def put_short(arrays, number, place, value):  # type: ignore[no-untyped-def]
+def put_short(arrays: Any, number: Any, place: Any, value: Any) -> Any:
     """Store an element of an array of 32-bit integers."""
     put_half(word_at(arrays + 8 * number) + 4 * place, value)
 
 
 @compiled
-def put_long(arrays, number, place, value):  # type: ignore[no-untyped-def]
+def put_long(arrays: Any, number: Any, place: Any, value: Any) -> Any:
     """Store an element of an array of 64-bit integers."""
     put_word(word_at(arrays + 8 * number) + 8 * place, value)
 
 
 @compiled
-def add(counts, number, value):  # type: ignore[no-untyped-def]
+def add(counts: Any, number: Any, value: Any) -> Any:
     """Add to one of the numbers at an address."""
     put_word(counts + 8 * number, word_at(counts + 8 * number) + value)
 
 
 @compiled
-def is_same(one, other, length):  # type: ignore[no-untyped-def]
+def is_same(one: Any, other: Any, length: Any) -> Any:
     """Say whether the bytes at two addresses are equal."""
     place = 0
     while place + 8 <= length:
@@ -68,7 +70,7 @@ def is_same(one, other, length):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def order_of(one, length, other, other_length):  # type: ignore[no-untyped-def]
+def order_of(one: Any, length: Any, other: Any, other_length: Any) -> Any:
     """Return a negative number, zero or a positive one, as the first bytes stand before the others or after."""
     for place in range(min(length, other_length)):
         difference = byte_at(one + place) - byte_at(other + place)

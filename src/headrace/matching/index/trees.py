@@ -6,13 +6,15 @@ filed under the few nodes that together cover its leaves, so that a walk meets i
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from headrace.matching.scan.machine import kernel
 
 
 @kernel
-def cover(first, last, leaves, nodes, owner):  # type: ignore[no-untyped-def]
+def cover(first: Any, last: Any, leaves: Any, nodes: Any, owner: Any) -> Any:
     """List the nodes that cover the leaves first..last of every interval; return how many these are.
 
     With empty arrays it only counts.
@@ -39,7 +41,7 @@ def cover(first, last, leaves, nodes, owner):  # type: ignore[no-untyped-def]
     return count
 
 
-def filed(first, last, leaves):  # type: ignore[no-untyped-def]
+def filed(first: Any, last: Any, leaves: Any) -> Any:
     """Return the nodes that intervals are filed under, and for each of these the interval's number."""
     nothing = np.empty(0, np.int64)
     first, last = first.astype(np.int64), last.astype(np.int64)

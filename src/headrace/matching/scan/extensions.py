@@ -45,7 +45,18 @@ def _frozen(array: Numbers) -> Numbers:
 
 
 @kernel
-def _read(rows, name_offsets, names, value_offsets, text, ends, columns, kind, start, length):  # type: ignore[no-untyped-def]
+def _read(
+    rows: Any,
+    name_offsets: Any,
+    names: Any,
+    value_offsets: Any,
+    text: Any,
+    ends: Any,
+    columns: Any,
+    kind: Any,
+    start: Any,
+    length: Any,
+) -> Any:
     for row in range(len(rows) - 1):
         for each in range(len(columns)):
             kind[row, columns[each]] = ABSENT
