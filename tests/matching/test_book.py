@@ -93,7 +93,7 @@ def test_readers_see_every_change_at_once_and_never_a_half():
 def test_a_level_that_grew_while_it_was_joined_is_not_lost(monkeypatch):
     matcher = Matcher()
     build = Book._layer
-    added = []
+    added: list[bool] = []
 
     def slow(self, first, last):
         layer = build(self, first, last)

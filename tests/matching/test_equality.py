@@ -2,6 +2,7 @@
 
 import json
 import random
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -202,7 +203,7 @@ def test_recorded_events_know_their_channel():
 
 def test_values_too_long_for_a_clause_are_unknown():
     path = Path(("data", "v"))
-    atoms_ = [
+    atoms_: list[Any] = [
         atoms.Contains(path, "b"),
         atoms.Contains(path, "ab"),
         atoms.Matches(path, "a*b"),

@@ -137,7 +137,7 @@ class Catalogue:
             number = self._checks[check] = self._add_check(check)
         return number
 
-    def _add_check(self, check: Check) -> int:
+    def _add_check(self, check: Check) -> int:  # noqa: PLR0911 -- one per payload
         operand = _number(check.operand, self._operands, self.operands)
         if check.code in _OPPOSITES:
             opposite = Check(_OPPOSITES[check.code], check.operand, check.payload)
@@ -156,8 +156,8 @@ class Catalogue:
                 ends = interval.least, interval.most, interval.least_double, interval.most_double
                 return self.checks.append(check.code, operand, *ends)
             case Span(least, most, open_):
-                ends = (-1 if end is None else self._text(end) for end in (least, most))
-                return self.checks.append(check.code, operand, *ends, open_, 0)
+                low, high = (-1 if end is None else self._text(end) for end in (least, most))
+                return self.checks.append(check.code, operand, low, high, open_, 0)
             case Pattern() as pattern:
                 return self.checks.append(
                     check.code, operand, _number(pattern, self._patterns, self.patterns)

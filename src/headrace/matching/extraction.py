@@ -233,7 +233,7 @@ class Extract:
         elements.used += len(inside)
         return first, len(inside)
 
-    def _cell(self, value: Any) -> tuple[int, int, int, int]:
+    def _cell(self, value: Any) -> tuple[int, int, int, int]:  # noqa: PLR0911 -- one per kind
         """Return kind, number, start and length of a value; of lists and maps the kind alone."""
         match kind_of(value):
             case Kind.STRING:
@@ -297,7 +297,8 @@ def _is_readable(batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
     truths = np.array([*map(is_json, encoded.dictionary.to_pylist()), True])
     indices = pc.fill_null(encoded.indices, len(truths) - 1).to_numpy(zero_copy_only=False)
     present: npt.NDArray[np.bool_] = batch["data"].is_valid().to_numpy(zero_copy_only=False)
-    return truths[indices] & present
+    readable: npt.NDArray[np.bool_] = truths[indices] & present
+    return readable
 
 
 def _document(event: Event | Recorded) -> bytes | None:

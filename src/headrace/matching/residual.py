@@ -39,8 +39,8 @@ def settle(
 ) -> Settled:
     """Evaluate pairs of row and rest.
 
-    A clause over its budget is unknown, so the rest doesn't hold: the same on every machine. What only takes longer than
-    the timeout, in seconds, is told of, and its answer stands: if the clock decided, an event would be lost to a pause.
+    A clause over its budget is unknown, so the rest doesn't hold: the same on every machine. What only takes longer
+    than the timeout, in seconds, is told of, and its answer stands: if the clock decided, a pause could lose an event.
     """
     began = time.perf_counter()
     pairs, which = np.unique(rows << 32 | rests, return_inverse=True)

@@ -40,7 +40,8 @@ class Run:
     def positions(self) -> Numbers:
         """The rows' positions in the log."""
         if isinstance(self.events, pa.RecordBatch):
-            return self.events["position"].to_numpy()
+            positions: Numbers = self.events["position"].to_numpy()
+            return positions
         return np.array(
             [e.position if isinstance(e, Recorded) else NO_POSITION for e in self.events], np.int64
         )

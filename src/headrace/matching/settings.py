@@ -16,9 +16,9 @@ _Seconds = Annotated[float, Meta(gt=0)]
 class BloomSettings:
     """The Bloom filter of each channel. A value out of its range is a ValueError.
 
-    `fp_rate` is the share of look-ups in vain that may pass; at 1 there is no filter. There is room for `initial_capacity` keys from the
-    beginning. Every `rebuild_interval` seconds the rate that was measured is looked at: above `rebuild_fp_threshold`
-    the filter is built anew.
+    `fp_rate` is the share of look-ups in vain that may pass; at 1 there is no filter. There is room for
+    `initial_capacity` keys from the beginning. Every `rebuild_interval` seconds the rate that was measured is
+    looked at: above `rebuild_fp_threshold` the filter is built anew.
     """
 
     fp_rate: _Rate = 0.01

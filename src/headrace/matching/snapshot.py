@@ -12,6 +12,7 @@ import mmap
 import pickle
 import re
 import zlib
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ from headrace.matching.members import FOREVER, Members
 from headrace.matching.scope import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     import numpy.typing as npt
@@ -141,8 +142,10 @@ def open_snapshot(path: Path, bloom: BloomSettings) -> Book:
         if where is None:
             return Filter(expression), None
         until = int(deleted[number])
-        ends = int(created[number]), None if until == FOREVER else until
-        return Filter(expression), Scope(*where, *ends)
+        namespace, channel, source, types = where
+        deleted_at = None if until == FOREVER else until
+        scope = Scope(namespace, channel, source, types, int(created[number]), deleted_at)
+        return Filter(expression), scope
 
     members = Members(
         Growing.of(arrays["name"]),
@@ -191,7 +194,7 @@ def _map(path: Path) -> tuple[int, dict[str, Numbers]]:
     return header.seed, arrays
 
 
-class _Trees:
+class _Trees(Sequence[Any]):
     """Pickled values, read one by one when they are asked for; the last ones asked for are kept."""
 
     def __init__(self, arrays: Mapping[str, Numbers], name: str) -> None:

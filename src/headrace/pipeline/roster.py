@@ -208,7 +208,7 @@ class _Rebase:
             apply_changes(matcher, self.changes, Programs(self._matching.cel.cache_size))
             matcher.save(self._path)
             self.base = _Base(self._path, len(matcher))
-        except Exception:
+        except Exception:  # noqa: BLE001 -- logged with its trace
             # Nothing is lost without it: rosters go on listing the changes, and it is tried again.
             _log.exception("no new base of the index could be written")
 

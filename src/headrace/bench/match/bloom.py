@@ -7,7 +7,7 @@ rule asks for. What is timed is the walk through the index alone: reading the ev
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -77,22 +77,22 @@ def _rows(rules: int, plan: BloomPlan, say: Say) -> Iterable[dict[str, Any]]:
     catalogue = Catalogue()
     for rule in WORKLOADS[_WORKLOAD].rules(rules, plan.seed):
         catalogue.add(filter_of(rule), None)
+    catalogue.flush()
     settings = BloomSettings()
     levels: list[Level] = []
-    for each in (settings, msgspec.structs.replace(settings, fp_rate=OFF)):
+    for each in (settings, replace(settings, fp_rate=OFF)):
         say(f"{rules:,} rules: building")
         levels.append(level_of(catalogue, np.arange(rules), plan.seed, each))
     asked_for = WORKLOADS[_WORKLOAD].events(plan.events, plan.seed)
     for kind, events in (("asked for", asked_for), ("not asked for", list(map(unwanted, asked_for)))):
         say(f"{rules:,} rules: walking, values {kind}")
-        extracts = _extracts(events, levels[0], catalogue, plan.batch)
+        extracts = _extracts(events, levels[0], plan.batch)
         with_filter, without = _walks(levels, extracts, plan.seconds)
         yield _row(rules, kind, levels[0], with_filter, without)
 
 
-def _extracts(events: Sequence[Event], level: Level, catalogue: Catalogue, batch: int) -> list[Extract]:
-    operands = [catalogue.operands[number] for number in level.operands_of(0).tolist()]
-    fields = Fields.of(operands, frozenset())
+def _extracts(events: Sequence[Event], level: Level, batch: int) -> list[Extract]:
+    fields = Fields.of(level.operands_of(0), frozenset())
     return [Extract.of_batch(each, fields) for each in batches(events, batch)]
 
 

@@ -423,7 +423,10 @@ def _alternatives(
 
 
 def _by_elements(questions: Questions, access: Numbers) -> Numbers:
-    return picked(questions.code[questions.pair_question].astype(np.int64), access, -1) == INCLUDES
+    by_elements: Numbers = (
+        picked(questions.code[questions.pair_question].astype(np.int64), access, -1) == INCLUDES
+    )
+    return by_elements
 
 
 _NO_CHECKS: Mapping[str, Numbers] = {

@@ -201,7 +201,7 @@ def _characters(t: Any, key: Any) -> Any:
 
 @compiled
 def _occurs(other: Any, size: Any, text: Any, length: Any) -> Any:
-    for place in range(length - size + 1):
+    for place in range(length - size + 1):  # noqa: SIM110 -- kernels have no generators
         if is_same(text + place, other, size):
             return True
     return False
@@ -547,7 +547,7 @@ def _visit_slot(t: Any, c: Any, o: Any, group: Any, local: Any, row: Any, n: Any
 
 @compiled
 def _note(
-    t: Any, o: Any, group: Any, slot: Any, space: Any, value: Any, tag: Any, local: Any, count: Any, n: Any
+    t: Any, o: Any, group: Any, slot: Any, space: Any, value: Any, tag: Any, local: Any, count: Any
 ) -> Any:
     """Note a look-up, and ask for the memory that it will need first. Many are under way at a time."""
     hash_ = _hash(value, tag, _seed(t, slot, space))
@@ -563,18 +563,18 @@ def _note(
 
 
 @compiled
-def _note_ends(t: Any, o: Any, group: Any, slot: Any, text: Any, length: Any, count: Any, n: Any) -> Any:
+def _note_ends(t: Any, o: Any, group: Any, slot: Any, text: Any, length: Any, count: Any) -> Any:
     """Note the beginnings and endings of a text, in every length in use."""
     for each in range(short(t, T.SLOT_START_AT, slot), short(t, T.SLOT_START_AT, slot + 1)):
         size = short(t, T.START_LENGTH, each)
         if size > length:
             break
-        count = _note(t, o, group, slot, T.START_SPACE, text, size, np.int64(-1), count, n)
+        count = _note(t, o, group, slot, T.START_SPACE, text, size, np.int64(-1), count)
     for each in range(short(t, T.SLOT_END_AT, slot), short(t, T.SLOT_END_AT, slot + 1)):
         size = short(t, T.END_LENGTH, each)
         if size > length:
             break
-        count = _note(t, o, group, slot, T.END_SPACE, text + length - size, size, np.int64(-1), count, n)
+        count = _note(t, o, group, slot, T.END_SPACE, text + length - size, size, np.int64(-1), count)
     return count
 
 
@@ -593,9 +593,9 @@ def _note_all(t: Any, c: Any, o: Any, group: Any, slots: Any, row: Any, n: Any) 
         text, length = address(c, TEXT) + long(c, START, cell), short(c, LENGTH, cell)
         if byte(t, T.SLOT_HAS_KEYS, slot):
             value = _value(kind, long(c, NUMBER, cell), text)
-            count = _note(t, o, group, slot, T.EQUAL_SPACE, value, _tag(kind, length), local, count, n)
+            count = _note(t, o, group, slot, T.EQUAL_SPACE, value, _tag(kind, length), local, count)
         if kind == STRING:
-            count = _note_ends(t, o, group, slot, text, length, count, n)
+            count = _note_ends(t, o, group, slot, text, length, count)
     return count
 
 

@@ -2,7 +2,8 @@
 
 A cell is the upper half of the hash and the key's number. A key is four words, so that a look at one cache line tells
 all about it: owner and, above it, the tag; first and, above it, last post of its list; then a text of up to 16 bytes,
-a longer one's place among the texts and number of characters, or a number. The tag of a text is its length; others are negative.
+a longer one's place among the texts and number of characters, or a number. The tag of a text is its length; others are
+negative.
 """
 
 from __future__ import annotations

@@ -119,15 +119,18 @@ class Level:
 
     def rests_of(self, alternatives: Numbers) -> Numbers:
         """Return the numbers of the rests of alternatives."""
-        return self.tables.alternatives[alternatives, 2]
+        rests: Numbers = self.tables.alternatives[alternatives, 2]
+        return rests
 
     def forms_of(self, alternatives: Numbers) -> Numbers:
         """Return the forms that alternatives belong to."""
-        return self.tables.alternatives[alternatives, 6].astype(np.int64)
+        forms: Numbers = self.tables.alternatives[alternatives, 6].astype(np.int64)
+        return forms
 
     def sizes_of(self, forms: Numbers) -> Numbers:
         """Return how many members each of these forms has."""
-        return self.tables.form_at[forms + 1] - self.tables.form_at[forms]
+        sizes: Numbers = self.tables.form_at[forms + 1] - self.tables.form_at[forms]
+        return sizes
 
     def members_of(self, forms: Numbers) -> Numbers:
         """Return the members of these forms, one form after the other."""
@@ -192,7 +195,7 @@ class Level:
             local = slot - first
             if not 0 <= local < len(columns):
                 continue
-            column, text = columns[local], memoryview(extract.text)
+            column, text = columns[local], extract.text.data
             cells = extract.cells
             strings = np.flatnonzero(cells.kind[:, column] == STRING)
             starts = cells.start[strings, column].tolist()

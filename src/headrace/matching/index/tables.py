@@ -73,10 +73,10 @@ class Tables(NamedTuple):
 
     list_at: Longs  # lists + 1
     posts: Shorts  # posts x 4: a slot within the group whose key must be this key (-1: none), alternative, member
-    alternatives: (
-        Shorts  # alternatives x 8: first and last check, rest (-1: none), mark, first and last member, form
-    )
-    checks: Shorts  # checks x 4: code, slot within the group, and a key, set, interval, span, or a text's place and length
+    # alternatives x 8: first and last check, rest (-1: none), mark, first and last member, form
+    alternatives: Shorts
+    # checks x 4: code, slot within the group, and a key, set, interval, span, or a text's place and length
+    checks: Shorts
     set_at: Longs
     set_key: Shorts  # sorted within a set
     interval: Longs  # intervals x 4

@@ -6,12 +6,16 @@ every byte it loads. Bytes are read in little-endian order.
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 from llvmlite import ir
-from numba import njit, types
+from numba import config, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -34,17 +38,29 @@ def compiled(function: _F) -> _F:
     return made
 
 
-def kernel(function: _F) -> _F:
-    """Compile when first called, keep the result on disk where that is possible, and run without the GIL.
-
-    What is on disk stays valid while the kernel's own file and what it closes over are the same: a kernel that
-    calls functions of other files must close over something that changes with them.
-    """
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile when first called, keep the result on disk where that is possible, and run without the GIL."""
     try:
-        made: _F = _njit(cache=True)(function)
+        made: Callable[..., Any] = _njit(cache=True)(function)
     except RuntimeError:  # no folder can be written
         made = _njit()(function)
     return made
+
+
+def _cache_folder() -> Path:
+    """Name a folder after everything that kernels are made of.
+
+    Numba looks at a kernel's own file alone, and would go on with one that calls what was changed elsewhere.
+    """
+    sources = sorted(Path(__file__).parents[1].rglob("*.py"))
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return caches / "headrace" / "kernels" / digest[:16]
+
+
+if not getattr(config, "CACHE_DIR", ""):
+    with suppress(OSError, RuntimeError):  # who has no home keeps nothing
+        config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]
 
 
 def _operation(emit: Callable[..., Any], *signature: types.Type) -> Callable[..., int]:
@@ -113,7 +129,9 @@ def _prefetch(builder: Any, address: Any) -> Any:
     number = ir.IntType(32)
     pointer = builder.inttoptr(address, _BYTE.as_pointer())
     kind = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), number, number, number])
-    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+    function = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
+        builder.module, kind, "llvm.prefetch.p0i8"
+    )
     builder.call(function, [pointer, *(ir.Constant(number, each) for each in (0, 3, 1))])
     return address
 

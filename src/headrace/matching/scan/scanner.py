@@ -7,21 +7,16 @@ is beyond 64 bits or beyond what `numbers` can round; it is deeper than the refe
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from headrace.matching import cells as kinds
 from headrace.matching.scan.machine import WIDTH, kernel
 from headrace.matching.scan.places import FULL, Columns, Room, Text, Tree, address_of, cell_of, forget
 from headrace.matching.scan.walking import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from headrace.matching.cells import Cells
     from headrace.matching.scan.trie import PathTrie
 
@@ -79,70 +74,57 @@ def _frozen(array: npt.NDArray[Any], kind: type[_T]) -> npt.NDArray[_T]:
     return view
 
 
-def _digest() -> str:
-    """Return what the kernel is made of. Numba's cache sees its own file and what it closes over, no more."""
-    parts = [Path(str(kinds.__file__)), *sorted(Path(__file__).parent.glob("*.py"))]
-    return hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()
-
-
-def _made_of(digest: str) -> Callable[..., int]:
-    @kernel
-    def scan_all(
-        text: _Bytes,
-        starts: _Ints,
-        ends: _Ints,
-        rows: _Ints,
-        nodes: _Ints,
-        slots: _Ints,
-        keys: _Bytes,
-        fields: int,
-        kind: _Bytes,
-        number: _Ints,
-        start: _Ints,
-        length: _Shorts,
-        element_kind: _Bytes,
-        element_number: _Ints,
-        element_start: _Ints,
-        element_length: _Shorts,
-        state: _Ints,
-        seen: _Ints,
-        odd: npt.NDArray[np.bool_],
-    ) -> int:
-        """Scan from the document in `state` on, to the last one or to the one that finds no room for elements."""
-        digest  # noqa: B018 - closed over, so that another digest is another kernel
-        place = Text(address_of(text), address_of(text) + text.size - WIDTH)
-        tree = Tree(address_of(nodes), address_of(slots), len(slots) - 1, address_of(keys), address_of(seen))
-        columns = Columns(address_of(kind), address_of(number), address_of(start), address_of(length))
-        room = Room(
-            Columns(
-                address_of(element_kind),
-                address_of(element_number),
-                address_of(element_start),
-                address_of(element_length),
-            ),
-            element_kind.size,
-            address_of(state) + 8,
-        )
-        for document in range(state[0], starts.size):
-            state[0] = document
-            first, end = starts[document], ends[document]
-            cell = rows[document] * fields
-            if not (0 <= first <= end <= text.size and 0 <= cell <= kind.size - fields):
-                return _BROKEN
-            cells = cell_of(columns, cell)
-            used = state[1]
+@kernel
+def _scan_all(
+    text: _Bytes,
+    starts: _Ints,
+    ends: _Ints,
+    rows: _Ints,
+    nodes: _Ints,
+    slots: _Ints,
+    keys: _Bytes,
+    fields: int,
+    kind: _Bytes,
+    number: _Ints,
+    start: _Ints,
+    length: _Shorts,
+    element_kind: _Bytes,
+    element_number: _Ints,
+    element_start: _Ints,
+    element_length: _Shorts,
+    state: _Ints,
+    seen: _Ints,
+    odd: npt.NDArray[np.bool_],
+) -> int:
+    """Scan from the document in `state` on, to the last one or to the one that finds no room for elements."""
+    place = Text(address_of(text), address_of(text) + text.size - WIDTH)
+    tree = Tree(address_of(nodes), address_of(slots), len(slots) - 1, address_of(keys), address_of(seen))
+    columns = Columns(address_of(kind), address_of(number), address_of(start), address_of(length))
+    room = Room(
+        Columns(
+            address_of(element_kind),
+            address_of(element_number),
+            address_of(element_start),
+            address_of(element_length),
+        ),
+        element_kind.size,
+        address_of(state) + 8,
+    )
+    for document in range(state[0], starts.size):
+        state[0] = document
+        first, end = starts[document], ends[document]
+        cell = rows[document] * fields
+        if not (0 <= first <= end <= text.size and 0 <= cell <= kind.size - fields):
+            return _BROKEN
+        cells = cell_of(columns, cell)
+        used = state[1]
+        forget(tree.nodes, len(nodes), cells.kind)
+        verdict = walk(place.base + first, place.base + end, document, place, tree, cells, room)
+        if verdict < 0:
+            state[1] = used
             forget(tree.nodes, len(nodes), cells.kind)
-            verdict = walk(place.base + first, place.base + end, document, place, tree, cells, room)
-            if verdict < 0:
-                state[1] = used
-                forget(tree.nodes, len(nodes), cells.kind)
-                if verdict == FULL:
-                    seen[:] = -1
-                    return FULL
-                odd[document] = True
-        return 0
-
-    return scan_all
-
-
-_scan_all = _made_of(_digest())
+            if verdict == FULL:
+                seen[:] = -1
+                return FULL
+            odd[document] = True
+    return 0
