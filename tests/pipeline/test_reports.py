@@ -114,7 +114,7 @@ def test_routing_does_not_wait_for_a_locked_database(deployment, route):
 
 def test_what_could_not_be_written_comes_with_the_next(deployment, caplog):
     dear, other = deployment.subscribe().id, deployment.subscribe().id
-    opened = []
+    opened: list[int] = []
 
     def open_store():
         opened.append(len(opened))
@@ -134,7 +134,10 @@ def test_what_waits_is_written_once_per_subscription():
     first, going_on = threading.Event(), threading.Event()
     reports = []
 
-    class Slow:
+    class Slow(Store):
+        def __init__(self):
+            pass
+
         def report_overruns(self, overruns):
             reports.append(dict(overruns))
             first.set()

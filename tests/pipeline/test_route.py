@@ -55,7 +55,7 @@ def _wait_for_coverage(deployment, end: int) -> None:
 def _check_a_filter_that_costs_too_much(deployment) -> int:
     """It gets nothing, and its owner sees why."""
     dear = deployment.subscribe({"cel": "data.all(a, data.all(b, data.all(c, a == b && b == c)))"})
-    position = deployment.append_data([1] * 60)
+    position: int = deployment.append_data([1] * 60)
     _wait_for_coverage(deployment, deployment.writer.end)
     deadline = time.monotonic() + 60
     while not deployment.store.overruns():

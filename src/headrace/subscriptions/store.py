@@ -228,9 +228,8 @@ def _report(connection: Connection, subscription_id: str, status: FilterStatus) 
     if known.rowcount:
         return
     values = {"times": status.overruns, **last}
-    row = select(SUBSCRIPTIONS.c.id, *map(literal, values.values())).where(
-        SUBSCRIPTIONS.c.id == subscription_id
-    )
+    columns = [literal(value, OVERRUNS.c[name].type) for name, value in values.items()]
+    row = select(SUBSCRIPTIONS.c.id, *columns).where(SUBSCRIPTIONS.c.id == subscription_id)
     connection.execute(insert(OVERRUNS).from_select(["subscription", *values], row))
 
 
