@@ -7,6 +7,7 @@ from tests.api.door import V1
 
 from headrace.api.channels import KnownChannels
 from headrace.subscriptions.channel import ChannelName
+from headrace.subscriptions.status import FilterStatus
 
 WISH = {"sink": "http://127.0.0.1:9/", "protocol": "HTTP"}
 
@@ -59,6 +60,28 @@ async def test_a_subscription_begins_and_ends_where_the_log_is_at_that_moment(do
 async def test_an_id_that_is_sent_along_is_not_taken(door):
     created = await door.send_json("POST", "/subscriptions", WISH | {"id": "mine"})
     assert uuid.UUID(created.json["id"])
+
+
+async def test_a_filter_that_cost_too_much_is_shown(door):
+    dear, cheap = [(await door.send_json("POST", "/subscriptions", WISH)).json for _ in range(2)]
+    status = FilterStatus(3, "it costs more than the budget", 17, "2026-01-01T00:00:00.000Z")
+    door.store.report_overruns({dear["id"]: status})
+    shown = dear | {
+        "status": {
+            "filter": {
+                "overruns": 3,
+                "reason": "it costs more than the budget",
+                "position": 17,
+                "time": "2026-01-01T00:00:00.000Z",
+            }
+        }
+    }
+    assert (await door.call("GET", f"/subscriptions/{dear['id']}")).json == shown
+    assert (await door.call("GET", f"/subscriptions/{cheap['id']}")).json == cheap
+    assert (await door.call("GET", "/subscriptions")).json == [shown, cheap]
+    again = await door.send_json("POST", "/subscriptions", shown)
+    assert (again.status, again.json) == (201, dear | {"id": again.json["id"]}), "nobody sets it from outside"
+    assert (await door.call("GET", again.headers["location"])).json == again.json
 
 
 async def test_every_fault_of_a_subscription_is_listed_with_its_path(door):

@@ -1,7 +1,12 @@
 """subscribe, get and delete, against the real service."""
 
+from contextlib import closing
+
 import msgspec
 import pytest
+
+from headrace.subscriptions.status import FilterStatus
+from headrace.subscriptions.store import Store
 
 SINK = "http://127.0.0.1:9000/"
 
@@ -73,6 +78,25 @@ def test_a_list_for_people_is_whole_in_a_pipe(run, service, subscribed):
     (line,) = [line for line in lines if made["id"] in line]
     assert line.split() == [made["id"], "default/default", sink, '[{"exact":{"type":"a"}}]']
     assert any(plain["id"] in line and "all events" in line for line in lines)
+
+
+def test_a_filter_that_cost_too_much_is_told_of(run, service, subscribed):
+    dear, cheap = subscribed("--sink", SINK, "--exact", "type=a"), subscribed("--sink", SINK)
+    with closing(Store(f"sqlite:///{service.data}/store.db")) as store:
+        store.report_overruns(
+            {dear["id"]: FilterStatus(3, "it costs [more]", 17, "2026-01-01T00:00:00.000Z")}
+        )
+    lines = run("get", "subscriptions", "--url", service.url).stdout.splitlines()
+    assert lines[0].split() == ["id", "channel", "sink", "filters", "status"]
+    (line,) = [line for line in lines if dear["id"] in line]
+    assert line.rstrip().endswith("filter cost too much 3 times, last at position 17: it costs [more]")
+    (line,) = [line for line in lines if cheap["id"] in line]
+    assert line.rstrip().endswith("all events")
+    shown = msgspec.json.decode(run("get", "subscriptions", dear["id"], "--url", service.url).stdout)
+    assert shown["status"]["filter"]["overruns"] == 3
+    run("delete", dear["id"], "--url", service.url)
+    lines = run("get", "subscriptions", "--url", service.url).stdout.splitlines()
+    assert "status" not in lines[0]
 
 
 def test_a_list_for_programs(run, service, subscribed):

@@ -56,3 +56,13 @@ def test_there_is_room_for_so_many(monkeypatch):
     overruns.note("abc", "why", 1)
     assert [each.subscription for each in overruns.take()] == ["a", "b"]
     assert overruns.dropped == 1
+
+
+def test_who_does_not_see_the_event_is_not_told_of():
+    matcher = Matcher()
+    matcher.add("later", LOOPS, scope=Scope("n", "c", created=100))
+    matcher.add("gone", LOOPS, scope=Scope("n", "c"))
+    matcher.add("here", LOOPS, scope=Scope("n", "c"))
+    matcher.remove("gone")
+    matcher.match_batch(to_batch([Arrival(event(60), "n", "c")], 7, 0))
+    assert [each.subscription for each in matcher.take_overruns()] == ["here"]

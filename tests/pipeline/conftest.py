@@ -1,5 +1,6 @@
 """A log, an outbox and a store on a temporary folder."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,16 @@ class Deployment:
             for n, type_ in enumerate(types)
         ]
         return self.writer.append([Arrival(event, *channel) for event in events])
+
+    def append_data(self, *data: object) -> int:
+        """Append one event with each of these as its JSON data, as one commit."""
+        events = [
+            Event(
+                {"specversion": "1.0", "id": f"{n}", "source": "/s", "type": "t"}, json.dumps(each).encode()
+            )
+            for n, each in enumerate(data)
+        ]
+        return self.writer.append([Arrival(event, *DEFAULT_CHANNEL) for event in events])
 
     def subscribe(self, *filters: object, channel: str = "default/default") -> Subscription:
         document = {

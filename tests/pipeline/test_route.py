@@ -52,6 +52,22 @@ def _wait_for_coverage(deployment, end: int) -> None:
         time.sleep(0.02)
 
 
+def _check_a_filter_that_costs_too_much(deployment) -> int:
+    """It gets nothing, and its owner sees why."""
+    dear = deployment.subscribe({"cel": "data.all(a, data.all(b, data.all(c, a == b && b == c)))"})
+    position: int = deployment.append_data([1] * 60)
+    _wait_for_coverage(deployment, deployment.writer.end)
+    deadline = time.monotonic() + 60
+    while not deployment.store.overruns():
+        assert time.monotonic() < deadline, "no overrun was reported"
+        time.sleep(0.02)
+    status = deployment.store.overruns()[dear.id]
+    assert (status.overruns, status.position) == (1, position)
+    assert "budget" in status.reason
+    deployment.store.delete(dear.id, lambda: deployment.writer.end)
+    return position
+
+
 def test_events_are_routed_as_subscriptions_come_and_go(deployment, monkeypatch):
     """One Spark for the whole story: starting it is most of the time."""
     deployment.append("order", "old")  # before any subscription
@@ -72,6 +88,9 @@ def test_events_are_routed_as_subscriptions_come_and_go(deployment, monkeypatch)
         expected |= {(third, everything.id), (third + 1, everything.id)}
         _wait_for_coverage(deployment, deployment.writer.end)
 
+        fourth = _check_a_filter_that_costs_too_much(deployment)
+        expected.add((fourth, everything.id))
+
         # A batch that fails is repeated from where the outbox ends, by a new query.
         failures: list[object] = []
         write = deployment.outbox.write
@@ -83,16 +102,16 @@ def test_events_are_routed_as_subscriptions_come_and_go(deployment, monkeypatch)
             return write(*arguments)
 
         monkeypatch.setattr(deployment.outbox, "write", fail_once)
-        fourth = deployment.append("y")
-        expected.add((fourth, everything.id))
+        fifth = deployment.append("y")
+        expected.add((fifth, everything.id))
         _wait_for_coverage(deployment, deployment.writer.end)
         assert failures
     pairs = deployment.pairs()
     assert len(pairs) == len(set(pairs))
     assert set(pairs) == expected
 
-    fifth = deployment.append("after the stop")
+    sixth = deployment.append("after the stop")
     with _Running(deployment):
         _wait_for_coverage(deployment, deployment.writer.end)
-    assert deployment.pairs()[-1] == (fifth, everything.id)
+    assert deployment.pairs()[-1] == (sixth, everything.id)
     assert len(deployment.pairs()) == len(pairs) + 1

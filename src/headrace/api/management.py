@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from headrace.api.channels import KnownChannels
+    from headrace.subscriptions.status import FilterStatus
     from headrace.subscriptions.store import Store
     from headrace.subscriptions.subscription import Subscription
 
@@ -74,12 +75,14 @@ class Management:
     async def subscriptions(self, _: Request) -> Response:
         """List all subscriptions."""
         found = await asyncio.to_thread(self._store.subscriptions)
-        return _json([subscription.document() for subscription in found])
+        overruns = await asyncio.to_thread(self._store.overruns)
+        return _json([each.document() | _status(overruns.get(each.id)) for each in found])
 
     async def subscription(self, request: Request) -> Response:
         """Show one subscription."""
         found = await asyncio.to_thread(self._store.get, request.path_params["id"])
-        return _json(_with_notes(found))
+        overruns = await asyncio.to_thread(self._store.overruns, found.id)
+        return _json(_with_notes(found) | _status(overruns.get(found.id)))
 
     async def unsubscribe(self, request: Request) -> Response:
         """End a subscription and show what it was."""
@@ -174,6 +177,11 @@ def _with_notes(subscription: Subscription) -> dict[str, Any]:
     """Show a subscription, and what its author should know about the way its filters are written."""
     notes = compile_filter(subscription.filters).notes
     return subscription.document() | ({"notes": list(notes)} if notes else {})
+
+
+def _status(filter_: FilterStatus | None) -> dict[str, Any]:
+    """Show what there is to tell of a subscription; mostly that is nothing."""
+    return {} if filter_ is None else {"status": {"filter": filter_}}
 
 
 def _channel_of(request: Request) -> ChannelName:

@@ -36,8 +36,7 @@ def get(kind: str, subscription_id: str | None, url: str, as_json: bool) -> None
             ["namespace", "name", "url"], [[each["namespace"], each["name"], each["url"]] for each in found]
         )
     else:
-        rows = [[each["id"], each["config"]["channel"], each["sink"], _filters(each)] for each in found]
-        print_table(["id", "channel", "sink", "filters"], rows)
+        _print_subscriptions(found)
 
 
 async def _fetch(kind: str, subscription_id: str | None, url: str) -> Any:
@@ -45,6 +44,23 @@ async def _fetch(kind: str, subscription_id: str | None, url: str) -> Any:
         if subscription_id is not None:
             return await client.subscription(subscription_id)
         return await (client.channels() if kind == "channels" else client.subscriptions())
+
+
+def _print_subscriptions(found: list[dict[str, Any]]) -> None:
+    """Print them; the last column is there only when there is something to tell."""
+    rows = [
+        [each["id"], each["config"]["channel"], each["sink"], _filters(each), _status(each)] for each in found
+    ]
+    headings = ["id", "channel", "sink", "filters", "status"]
+    width = len(headings) if any(row[-1] for row in rows) else len(headings) - 1
+    print_table(headings[:width], [row[:width] for row in rows])
+
+
+def _status(subscription: dict[str, Any]) -> str:
+    status = subscription.get("status", {}).get("filter")
+    if not status:
+        return ""
+    return f"filter cost too much {status['overruns']} times, last at position {status['position']}: {status['reason']}"
 
 
 def _filters(subscription: dict[str, Any]) -> str:

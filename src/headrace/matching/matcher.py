@@ -248,7 +248,9 @@ class Matcher:
             self._watch_bloom(book, level, group, found.counts)
             pairs.append(found.matches)
             if len(found.candidates):
-                pairs[-1] = np.union1d(found.matches, self._settled(book, run, level, found.candidates))
+                pairs[-1] = np.union1d(
+                    found.matches, self._settled(book, run, level, found.candidates, layers[-1].last)
+                )
         # One walk goes from row to row.
         joined = pairs[0] if len(pairs) == 1 else np.sort(np.concatenate(pairs))
         rows, members = joined >> 32, joined & _MEMBER
@@ -262,7 +264,7 @@ class Matcher:
         if self._watch.note(level.legend.channels[group], counts, removed):
             book.renew(level, self._watch.rebuilt)
 
-    def _settled(self, book: Book, run: Run, level: Level, candidates: Numbers) -> Numbers:
+    def _settled(self, book: Book, run: Run, level: Level, candidates: Numbers, known: int) -> Numbers:
         """Return the matches among candidates, as pairs of row and member, each once."""
         rows, alternatives = candidates >> 32, candidates & _MEMBER
         timeout = self._cel.evaluation_timeout
@@ -270,8 +272,10 @@ class Matcher:
         self._accounts.evaluated(settled.evaluations, settled.errors, settled.slow, settled.seconds)
         for place, reason in settled.overruns.items():
             members = level.members_of(level.forms_of(alternatives[place : place + 1]))
+            seen = book.members.seeing(members, run.positions, np.full(len(members), rows[place]), known)
+            seeing = members if seen is None else members[seen]
             position = int(run.positions[rows[place]])
-            self._overruns.note([book.members.ids[each] for each in members.tolist()], reason, position)
+            self._overruns.note([book.members.ids[each] for each in seeing.tolist()], reason, position)
         holds = settled.holds
         found = np.unique((rows[holds] << 32) | level.forms_of(alternatives[holds]))
         forms = found & _MEMBER

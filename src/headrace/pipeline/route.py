@@ -17,10 +17,12 @@ import pyarrow.compute as pc
 
 from headrace.errors import OutboxGap
 from headrace.matching.settings import MatchingSettings
+from headrace.pipeline.reports import Reporter, overruns_in
 from headrace.pipeline.session import Session
 from headrace.pipeline.source import WARM_UP_TICKS, LogSource
 from headrace.pipeline.worker import PLAN, match_pointers
-from headrace.telemetry.metrics import BATCH_SECONDS, MATCHED, ROUTED
+from headrace.subscriptions.store import Store
+from headrace.telemetry.metrics import BATCH_SECONDS, MATCHED, OVERRUNS, ROUTED
 
 if TYPE_CHECKING:
     import threading
@@ -60,6 +62,7 @@ class Route:
         self._outbox = outbox
         self._settings = settings
         self._matching = matching or MatchingSettings()
+        self._reporter = Reporter(lambda: Store(paths.store))
         self._batches = 0
 
     def run(self, stop: threading.Event, on_ready: Callable[[], None]) -> None:
@@ -70,8 +73,9 @@ class Route:
         )
         try:
             session.spark.dataSource.register(LogSource)
-            while not stop.is_set():
-                self._run_query(session.spark, stop, on_ready)
+            with self._reporter:
+                while not stop.is_set():
+                    self._run_query(session.spark, stop, on_ready)
         finally:
             session.stop()
 
@@ -119,11 +123,18 @@ class Route:
         plan = frame.toArrow()
         start, end = _range_of(plan)
         if end > start:
-            pairs = plan.filter(pc.is_valid(plan["subscription"])).select(["position", "subscription"])
-            MATCHED.inc(self._outbox.write(start, end, pairs))
+            MATCHED.inc(self._outbox.write(start, end, _deliveries_in(plan)))
             ROUTED.inc(end - start)
+            overruns = overruns_in(plan)
+            OVERRUNS.inc(sum(each.overruns for each in overruns.values()))
+            self._reporter.note(overruns)
             BATCH_SECONDS.observe(time.monotonic() - began)
         self._batches += 1
+
+
+def _deliveries_in(plan: pa.Table) -> pa.Table:
+    is_delivery = pc.and_(pc.is_valid(plan["subscription"]), pc.is_null(plan["overrun"]))
+    return plan.filter(is_delivery).select(["position", "subscription"])
 
 
 def _range_of(plan: pa.Table) -> tuple[int, int]:

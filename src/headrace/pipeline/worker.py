@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -20,11 +20,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from headrace.matching import Matcher
+    from headrace.matching.overruns import Overrun
 
-PLAN = "position long, subscription string, until long"
-"""A planned delivery (until is null), or a note that positions [position, until) were matched in full."""
+PLAN = "position long, subscription string, until long, overrun struct<reason: string, times: long>"
+"""One of three: a note that positions [position, until) were matched in full (it alone has `until`); the overruns of
+a subscription's filter, the last one at `position` (they alone have `overrun`); or else a planned delivery."""
 
-_SCHEMA = pa.schema([("position", pa.int64()), ("subscription", pa.string()), ("until", pa.int64())])
+_OVERRUN = pa.struct([("reason", pa.string()), ("times", pa.int64())])
+_SCHEMA = pa.schema(
+    [("position", pa.int64()), ("subscription", pa.string()), ("until", pa.int64()), ("overrun", _OVERRUN)]
+)
 
 
 @lru_cache(maxsize=1)
@@ -60,8 +65,14 @@ def _match(log: str, roster: str, start: int, end: int) -> Iterator[pa.RecordBat
         matcher.publish()
         if pairs.num_rows:
             ids = pairs["subscription"].dictionary_decode()
-            nothing = pa.nulls(pairs.num_rows, pa.int64())
-            yield pa.RecordBatch.from_arrays([pairs["position"], ids, nothing], schema=_SCHEMA)
-    yield pa.RecordBatch.from_pydict(
-        {"position": [start], "subscription": [None], "until": [end]}, schema=_SCHEMA
-    )
+            nothing = [pa.nulls(pairs.num_rows, pa.int64()), pa.nulls(pairs.num_rows, _OVERRUN)]
+            yield pa.RecordBatch.from_arrays([pairs["position"], ids, *nothing], schema=_SCHEMA)
+        overruns = matcher.take_overruns()
+        if overruns:
+            yield pa.RecordBatch.from_pylist([_row(each) for each in overruns], schema=_SCHEMA)
+    yield pa.RecordBatch.from_pylist([{"position": start, "until": end}], schema=_SCHEMA)
+
+
+def _row(overrun: Overrun) -> dict[str, Any]:
+    told = {"reason": overrun.reason, "times": overrun.times}
+    return {"position": overrun.position, "subscription": overrun.subscription, "overrun": told}

@@ -16,19 +16,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, insert, literal, select, update
 from sqlalchemy.exc import IntegrityError
 
 from headrace.errors import Conflict, NotFound
 from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName
 from headrace.subscriptions.database import open_database
+from headrace.subscriptions.status import FilterStatus
 from headrace.subscriptions.subscription import Subscription
-from headrace.subscriptions.tables import CHANNELS, METADATA, REVISION, SUBSCRIPTIONS
+from headrace.subscriptions.tables import CHANNELS, METADATA, OVERRUNS, REVISION, SUBSCRIPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from sqlalchemy import Connection, Row
+
+_MAX_REASON = 500
 
 
 class Store:
@@ -131,6 +134,28 @@ class Store:
         self._settle("deleted", subscription_id, end_of_log())
         return subscription
 
+    # How they fare
+
+    def report_overruns(self, overruns: Mapping[str, FilterStatus]) -> None:
+        """Add to what is known, by subscription; who is not there any more is left out.
+
+        The revision stays: workers follow it, and nothing changes for them.
+        """
+        with self._engine.begin() as connection:
+            for subscription_id in sorted(
+                overruns
+            ):  # always in one order, so that two reports can't lock each other
+                _report(connection, subscription_id, overruns[subscription_id])
+
+    def overruns(self, subscription_id: str | None = None) -> dict[str, FilterStatus]:
+        """Return what was reported, by subscription: of all, or of one."""
+        query = select(OVERRUNS)
+        if subscription_id is not None:
+            query = query.where(OVERRUNS.c.subscription == subscription_id)
+        with self._engine.connect() as connection:
+            rows = connection.execute(query).all()
+        return {row.subscription: FilterStatus(row.times, row.reason, row.position, row.time) for row in rows}
+
     # What the pipeline and the dispatcher follow
 
     def revision(self) -> int:
@@ -191,6 +216,21 @@ def _next_revision(connection: Connection) -> int:
             update(REVISION).values(value=REVISION.c.value + 1).returning(REVISION.c.value)
         ).scalar_one()
     )
+
+
+def _report(connection: Connection, subscription_id: str, status: FilterStatus) -> None:
+    last = {"reason": status.reason[:_MAX_REASON], "position": status.position, "time": status.time}
+    known = connection.execute(
+        update(OVERRUNS)
+        .where(OVERRUNS.c.subscription == subscription_id)
+        .values(times=OVERRUNS.c.times + status.overruns, **last)
+    )
+    if known.rowcount:
+        return
+    values = {"times": status.overruns, **last}
+    columns = [literal(value, OVERRUNS.c[name].type) for name, value in values.items()]
+    row = select(SUBSCRIPTIONS.c.id, *columns).where(SUBSCRIPTIONS.c.id == subscription_id)
+    connection.execute(insert(OVERRUNS).from_select(["subscription", *values], row))
 
 
 def _on_channel(channel: ChannelName) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PROPERTIES = ("id", "source", "types", "config", "filters", "filter", "sink", "protocol", "protocolsettings")
+_OURS = ("notes", "status")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +56,15 @@ class Subscription:
 def parse_subscription(document: object) -> Subscription:
     """Check a proposed subscription and give it an id; InvalidSubscription lists every fault with its path.
 
-    An `id` in the proposal is ignored, as the specification says, and so are `notes`, which are the service's own.
+    An `id` in the proposal is ignored, as the specification says, and so are `notes` and `status`, which are the
+    service's own.
     """
     if not isinstance(document, dict):
         raise InvalidSubscription([("", "a subscription is a JSON object")])
     faults: Faults = [
         (str(key), f"unknown property; a subscription has: {', '.join(PROPERTIES)}")
         for key in document
-        if key not in (*PROPERTIES, "notes")
+        if key not in (*PROPERTIES, *_OURS)
     ]
     protocol = document.get("protocol", "HTTP")
     settings = document.get("protocolsettings", {})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, String, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Integer, MetaData, String, Table, Text
 
 METADATA = MetaData()
 
@@ -25,6 +25,22 @@ SUBSCRIPTIONS = Table(
     Column("deleting", Boolean, nullable=False, default=False),
     Column("revision", BigInteger, nullable=False, index=True),
 )
+
+OVERRUNS = Table(
+    "overruns",
+    METADATA,
+    Column(
+        "subscription",
+        String(64),
+        ForeignKey(SUBSCRIPTIONS.c.id, ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("times", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("time", String(24), nullable=False),
+)
+"""Filters that cost more than they may, one row per subscription; it goes with the subscription."""
 
 REVISION = Table(
     "revision",

@@ -25,6 +25,7 @@ LOG_SYNCS = Counter("headrace_log_syncs", "Commits of the event log, each one sy
 LOG_BYTES = Counter("headrace_log_bytes", "Bytes written to the event log.")
 ROUTED = Counter("headrace_events_routed", "Events matched against all subscriptions.")
 MATCHED = Counter("headrace_deliveries_planned", "Pairs of event and subscription in the outbox.")
+OVERRUNS = Counter("headrace_filter_overruns", "Times a filter cost more than it may on an event.")
 BATCH_SECONDS = Histogram(
     "headrace_batch_seconds", "Matching and planning of one micro-batch.", buckets=_SECONDS
 )
