@@ -55,7 +55,7 @@ from headrace.matching.scan.machine import (
 )
 
 # Places in the array of counts. `ASKED`: look-ups; `PASSED`: those that the Bloom filter let pass; `FOUND`: those that
-# the table has a key for. `MASK`, `ROOM`, `CANDIDATE_ROOM`, `ROWS` and `WIDTH` are told by the caller.
+# the table has a key for. `MASK`, `ROOM`, `CANDIDATE_ROOM`, `ROWS`, `WIDTH` and `LOOKUP_ROOM` are told by the caller.
 (
     MATCHES,
     CANDIDATES,
@@ -70,8 +70,9 @@ from headrace.matching.scan.machine import (
     CANDIDATE_ROOM,
     ROWS,
     WIDTH,
+    LOOKUP_ROOM,
     COUNTS,
-) = range(14)
+) = range(15)
 
 # Places of the arrays among the addresses of cells, and of those of the room.
 (
@@ -90,6 +91,8 @@ from headrace.matching.scan.machine import (
 ) = range(12)
 PAIRS, CANDIDATE_PAIRS, FORM_SEEN, GRAM_SEEN, KEYS, LOOKUPS = range(6)
 LOOKUP_WORDS = 6
+LOOKUP_BYTES = 48
+UNDER_WAY = 3
 
 _SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
 _LOWER = np.int64(0xFFFFFFFF)
@@ -547,11 +550,11 @@ def _visit_slot(t: Any, c: Any, o: Any, group: Any, local: Any, row: Any, n: Any
 
 @compiled
 def _note(
-    t: Any, o: Any, group: Any, slot: Any, space: Any, value: Any, tag: Any, local: Any, count: Any
+    t: Any, lookups: Any, group: Any, slot: Any, space: Any, value: Any, tag: Any, local: Any, count: Any
 ) -> Any:
     """Note a look-up, and ask for the memory that it will need first. Many are under way at a time."""
     hash_ = _hash(value, tag, _seed(t, slot, space))
-    at = address(o, LOOKUPS) + 48 * count
+    at = lookups + LOOKUP_BYTES * count
     put_word(at, np.int64(hash_))
     put_word(at + 8, slot * T.SPACES + space)
     put_word(at + 16, tag)
@@ -563,28 +566,29 @@ def _note(
 
 
 @compiled
-def _note_ends(t: Any, o: Any, group: Any, slot: Any, text: Any, length: Any, count: Any) -> Any:
+def _note_ends(t: Any, lookups: Any, group: Any, slot: Any, text: Any, length: Any, count: Any) -> Any:
     """Note the beginnings and endings of a text, in every length in use."""
     for each in range(short(t, T.SLOT_START_AT, slot), short(t, T.SLOT_START_AT, slot + 1)):
         size = short(t, T.START_LENGTH, each)
         if size > length:
             break
-        count = _note(t, o, group, slot, T.START_SPACE, text, size, np.int64(-1), count)
+        count = _note(t, lookups, group, slot, T.START_SPACE, text, size, np.int64(-1), count)
     for each in range(short(t, T.SLOT_END_AT, slot), short(t, T.SLOT_END_AT, slot + 1)):
         size = short(t, T.END_LENGTH, each)
         if size > length:
             break
-        count = _note(t, o, group, slot, T.END_SPACE, text + length - size, size, np.int64(-1), count)
+        count = _note(t, lookups, group, slot, T.END_SPACE, text + length - size, size, np.int64(-1), count)
     return count
 
 
 @compiled
-def _note_all(t: Any, c: Any, o: Any, group: Any, slots: Any, row: Any, n: Any) -> Any:
-    """Note every look-up that a row needs, and return how many these are."""
+def _note_all(t: Any, c: Any, lookups: Any, group: Any, slots: Any, row: Any, n: Any) -> Any:
+    """Note every look-up that a row needs, if there is such a row, and return how many these are."""
+    if row >= word_at(n + 8 * ROWS):
+        return np.int64(0)
     first = short(t, T.GROUP_AT, group)
     count = np.int64(0)
     for local in range(slots):
-        put_long(o, KEYS, local, np.int64(-1))
         cell = row * word_at(n + 8 * WIDTH) + long(c, COLUMNS, local)
         kind = byte(c, KIND, cell)
         if kind < NULL or kind > STRING:
@@ -593,44 +597,46 @@ def _note_all(t: Any, c: Any, o: Any, group: Any, slots: Any, row: Any, n: Any) 
         text, length = address(c, TEXT) + long(c, START, cell), short(c, LENGTH, cell)
         if byte(t, T.SLOT_HAS_KEYS, slot):
             value = _value(kind, long(c, NUMBER, cell), text)
-            count = _note(t, o, group, slot, T.EQUAL_SPACE, value, _tag(kind, length), local, count)
+            count = _note(t, lookups, group, slot, T.EQUAL_SPACE, value, _tag(kind, length), local, count)
         if kind == STRING:
-            count = _note_ends(t, o, group, slot, text, length, count)
+            count = _note_ends(t, lookups, group, slot, text, length, count)
     return count
 
 
 @compiled
-def _sieve(t: Any, o: Any, group: Any, count: Any, n: Any) -> Any:
+def _sieve(t: Any, lookups: Any, group: Any, count: Any, n: Any) -> Any:
     """Keep the look-ups that pass the Bloom filter, in their order, and ask for the cells of these alone."""
     cells, mask = address(t, T.CELLS), word_at(n + 8 * MASK)
     words, bits = address(t, T.BLOOM), short(t, T.BLOOM_BITS, 0)
     first, last = long(t, T.BLOOM_AT, group), long(t, T.BLOOM_AT, group + 1)
-    at = to = address(o, LOOKUPS)
-    end = at + 48 * count
+    at = to = lookups
+    end = at + LOOKUP_BYTES * count
     while at < end:
         hash_ = word_at(at)
         if may_contain(words, first, last, np.uint64(hash_), bits):
             prefetch(cells + 8 * (hash_ & mask))
             for word in range(0, 40, 8):
                 put_word(to + word, word_at(at + word))
-            to += 48
-        at += 48
-    kept = (to - address(o, LOOKUPS)) // 48
+            to += LOOKUP_BYTES
+        at += LOOKUP_BYTES
+    kept = (to - lookups) // LOOKUP_BYTES
     add(n, ASKED, count)
     add(n, PASSED, kept)
     return kept
 
 
 @compiled
-def _resolve(t: Any, o: Any, count: Any, n: Any) -> Any:
+def _resolve(t: Any, o: Any, lookups: Any, slots: Any, count: Any, n: Any) -> Any:
     """Turn look-ups into keys; each equality's key is noted for its slot."""
+    for local in range(slots):
+        put_long(o, KEYS, local, np.int64(-1))
     keys, posts, cells = address(t, T.KEYS), address(t, T.POSTS), address(t, T.CELLS)
     mask = word_at(n + 8 * MASK)
     for each in range(count):
-        hash_ = word_at(address(o, LOOKUPS) + 48 * each)
+        hash_ = word_at(lookups + LOOKUP_BYTES * each)
         prefetch(keys + 32 * (word_at(cells + 8 * (hash_ & mask)) & _LOWER))
     for each in range(count):
-        at = address(o, LOOKUPS) + 48 * each
+        at = lookups + LOOKUP_BYTES * each
         key = find(t, mask, word_at(at + 8), word_at(at + 16), np.uint64(word_at(at)), word_at(at + 24))
         if key >= 0:
             add(n, FOUND, 1)
@@ -642,14 +648,15 @@ def _resolve(t: Any, o: Any, count: Any, n: Any) -> Any:
 
 
 @compiled
-def _match_row(t: Any, c: Any, o: Any, group: Any, slots: Any, row: Any, n: Any) -> Any:
-    count = _note_all(t, c, o, group, slots, row, n)
-    count = _sieve(t, o, group, count, n)
-    _resolve(t, o, count, n)
+def _match_row(
+    t: Any, c: Any, o: Any, lookups: Any, group: Any, slots: Any, count: Any, row: Any, n: Any
+) -> Any:
+    """Take a row through the index; its look-ups have passed the Bloom filter."""
+    _resolve(t, o, lookups, slots, count, n)
     if not _visit(t, c, o, group, short(t, T.GROUP_LIST, group), row, n):
         return False
     for each in range(count):
-        key = word_at(address(o, LOOKUPS) + 48 * each + 40)
+        key = word_at(lookups + LOOKUP_BYTES * each + 40)
         if key >= 0 and not _visit_key(t, c, o, group, key, row, n):
             return False
     for local in range(slots):
@@ -663,15 +670,28 @@ def _match_row(t: Any, c: Any, o: Any, group: Any, slots: Any, row: Any, n: Any)
 
 @kernel
 def match_rows(t: Any, c: Any, o: Any, group: Any, n: Any) -> Any:
-    """Match rows from `NEXT_ROW` on, and stop before the first for which there is no room."""
+    """Match rows from `NEXT_ROW` on, and stop before the first for which there is no room.
+
+    Three rows are under way at a time, each with look-ups of its own: what one will need of memory is asked for while
+    another is matched.
+    """
     slots = short(t, T.GROUP_AT, group + 1) - short(t, T.GROUP_AT, group)
     row = word_at(n + 8 * NEXT_ROW)
+    now = address(o, LOOKUPS)
+    soon = now + word_at(n + 8 * LOOKUP_ROOM)
+    later = soon + word_at(n + 8 * LOOKUP_ROOM)
+    count = _sieve(t, now, group, _note_all(t, c, now, group, slots, row, n), n)
+    noted = _note_all(t, c, soon, group, slots, row + 1, n)
     while row < word_at(n + 8 * ROWS):
+        next_noted = _note_all(t, c, later, group, slots, row + 2, n)
+        next_count = _sieve(t, soon, group, noted, n)
         matches, candidates = word_at(n + 8 * MATCHES), word_at(n + 8 * CANDIDATES)
         add(n, EPOCH, 1)
-        if not _match_row(t, c, o, group, slots, row, n):
+        if not _match_row(t, c, o, now, group, slots, count, row, n):
             put_word(n + 8 * MATCHES, matches)
             put_word(n + 8 * CANDIDATES, candidates)
             break
         row += 1
+        now, soon, later = soon, later, now
+        count, noted = next_count, next_noted
     put_word(n + 8 * NEXT_ROW, row)

@@ -14,12 +14,14 @@ from headrace.matching.index.kernel import (
     CANDIDATES,
     COUNTS,
     EPOCH,
+    LOOKUP_ROOM,
     LOOKUP_WORDS,
     MASK,
     MATCHES,
     NEXT_ROW,
     ROOM,
     ROWS,
+    UNDER_WAY,
     WIDTH,
     match_rows,
 )
@@ -145,6 +147,7 @@ class Level:
         counts[EPOCH] = room.epoch
         counts[MASK] = len(self.tables.cells) - 1
         counts[ROWS], counts[WIDTH] = extract.cells.kind.shape
+        counts[LOOKUP_ROOM] = room.seen[-1].nbytes // UNDER_WAY
         while True:
             counts[ROOM], counts[CANDIDATE_ROOM] = len(room.pairs[0]), len(room.pairs[1])
             there = [addresses(each) for each in (arrays, [*room.pairs, *room.seen])]
@@ -164,7 +167,7 @@ class Level:
         grams = int(self.tables.gram_mark.max(initial=-1)) + 1
         slots = int(np.diff(self.tables.group_at).max(initial=0))
         lookups = len(self.tables.slot_seed) + len(self.tables.start_length) + len(self.tables.end_length)
-        sizes = marks, grams, slots, lookups * LOOKUP_WORDS
+        sizes = marks, grams, slots, lookups * LOOKUP_WORDS * UNDER_WAY
         return _Room(
             [np.empty(_ROOM, np.int64) for _ in range(2)], [np.zeros(size, np.int64) for size in sizes]
         )
