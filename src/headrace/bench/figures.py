@@ -47,6 +47,12 @@ def counter(exposition: str, name: str) -> float:
     )
 
 
+def observed(exposition: str, name: str) -> float:
+    """Return the sum of all that a histogram observed, from Prometheus' text format."""
+    found = re.findall(rf"^{name}_sum(?:{{[^}}]*}})? (\S+)$", exposition, re.MULTILINE)
+    return sum(map(float, found))
+
+
 def show(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print measurements as a table, one column per figure."""
     table = Table(title=title, title_justify="left", header_style="bold")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import uvloop
 
 from headrace.bench.events import bench_events
-from headrace.bench.figures import counter, cpu_seconds, quantiles
+from headrace.bench.figures import counter, cpu_seconds, observed, quantiles
 from headrace.bench.load import encode_request, pace
 from headrace.bench.quick_sink import QuickSink
 from headrace.client import Client
@@ -87,8 +87,29 @@ async def _run(plan: PipelinePlan, folder: Path, say: Callable[[str], None]) -> 
         "repeated": repeated,
         "POST to 202 ms": quantiles(accepted),
         "POST to sink ms": quantiles(list(measured.values())),
+        **_shares(before, after),
         "service CPU %": round(100 * cpu_used / drained),
         "idle CPU %": round(idle, 1),
+    }
+
+
+def _shares(before: str, after: str) -> dict[str, float | None]:
+    """Return what an event costs in the route: matching itself, and what Spark and the outbox add to it."""
+    routed, matched = (
+        counter(after, name) - counter(before, name)
+        for name in ("headrace_events_routed", "headrace_match_events")
+    )
+    batches, matching = (
+        observed(after, name) - observed(before, name)
+        for name in ("headrace_batch_seconds", "headrace_match_seconds")
+    )
+    if not routed or not matched:
+        return {"route µs/event": None, "of it matching": None, "of it Spark": None}
+    route, engine = 1e6 * batches / routed, 1e6 * matching / matched
+    return {
+        "route µs/event": round(route, 1),
+        "of it matching": round(engine, 1),
+        "of it Spark": round(route - engine, 1),
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 
 from headrace.errors import OutboxGap
 from headrace.matching.settings import MatchingSettings
+from headrace.matching.warming import warm_up
 from headrace.pipeline.reports import Reporter, overruns_in
 from headrace.pipeline.session import Session
 from headrace.pipeline.source import WARM_UP_TICKS, LogSource
@@ -25,7 +27,6 @@ from headrace.subscriptions.store import Store
 from headrace.telemetry.metrics import BATCH_SECONDS, MATCHED, OVERRUNS, ROUTED
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable
     from pathlib import Path
 
@@ -67,7 +68,11 @@ class Route:
 
     def run(self, stop: threading.Event, on_ready: Callable[[], None]) -> None:
         """Route until `stop` is set; `on_ready` is called once the workers are warm."""
+        # The kernels are compiled while the JVM starts; workers then find them on disk.
+        warming = threading.Thread(target=warm_up, name="headrace-warm-up", daemon=True)
+        warming.start()
         session = Session(self._settings, self._paths.work)
+        warming.join()
         _log.info(
             "Spark %s on Java %s (%s)", session.spark.version, session.java.version, session.java.origin
         )

@@ -14,6 +14,7 @@ import pyarrow as pa
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.events.batch import coalesce
 from headrace.heap import spare_heap
+from headrace.matching.warming import warm_up
 from headrace.pipeline.roster import RosterReader
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def match_pointers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 def _match(log: str, roster: str, start: int, end: int) -> Iterator[pa.RecordBatch]:
+    warm_up()
     reader, matcher = _log(log), _matcher(roster)
     for events in coalesce(reader.read(start, end)):
         pairs = matcher.match_pairs(events)

@@ -1,0 +1,20 @@
+"""After warming up, matching compiles nothing any more."""
+
+import subprocess
+import sys
+
+PROGRAM = """
+from headrace.matching.warming import warm_up
+warm_up()
+from numba.core.dispatcher import Dispatcher
+from headrace.matching import Matcher
+from headrace.matching.index import bloom, grams, hashing, kernel, keys, trees
+from headrace.matching.scan import extensions, scanner
+wanted = [grams.choose_grams, hashing._hash_at, kernel.match_rows, keys.fill, trees.cover, extensions._read, scanner._scan_all]
+print(all(isinstance(each, Dispatcher) and each.signatures for each in wanted))
+"""
+
+
+def test_every_kernel_of_matching_is_up():
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
