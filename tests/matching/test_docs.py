@@ -12,7 +12,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "matching.md").read_text()
 
 def test_the_python_runs():
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     exec("\n".join(blocks), {})
 
 

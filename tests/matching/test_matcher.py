@@ -1,8 +1,12 @@
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
+from tests.filters.every_dialect import every_event, every_filter
 from tests.filters.strategies import events, filters
 
 from headrace.errors import NotFound
@@ -144,8 +148,9 @@ arrivals = st.lists(
 
 def wants(filter_, scope, position, arrival):
     """The rules of a scope, written a second time."""
+    recorded = Recorded(position, 0, arrival)
     if scope is None:
-        return filter_.matches(arrival.event)
+        return filter_.matches(recorded)
     return all(
         [
             scope.namespace == arrival.namespace,
@@ -153,7 +158,7 @@ def wants(filter_, scope, position, arrival):
             position in range(scope.created, 1000 if scope.deleted is None else scope.deleted),
             scope.source in (None, arrival.event.source),
             arrival.event.type in (scope.types or [arrival.event.type]),
-            filter_.matches(arrival.event),
+            filter_.matches(recorded),
         ]
     )
 
@@ -183,6 +188,22 @@ class MatcherEqualsEvaluatingOneByOne(RuleBasedStateMachine):
         self.model.pop(subscription, None)
         self.model[subscription] = (filter_, scope)
 
+    @rule(target=subscriptions, subscription=st.sampled_from("abcdef"), spec=every_filter, scope=scopes)
+    def add_in_any_dialect(self, subscription, spec, scope):
+        self._add(subscription, compile_filter(spec), scope)
+        return subscription
+
+    @rule(count=st.integers(1, 80), spec=filters)
+    def add_so_many_that_levels_are_joined(self, count, spec):
+        for number in range(count):
+            self._add(f"many-{number}", compile_filter(spec), None)
+
+    @rule()
+    def go_on_with_a_snapshot(self):
+        with TemporaryDirectory() as folder:
+            self.matcher.save(Path(folder) / "index")
+            self.matcher = Matcher.open(Path(folder) / "index")
+
     @rule(subscription=consumes(subscriptions))
     def remove(self, subscription):
         if subscription in self.model:
@@ -209,6 +230,19 @@ class MatcherEqualsEvaluatingOneByOne(RuleBasedStateMachine):
             for subscription in subscriptions
         )
 
+    @rule(events=st.lists(every_event(), min_size=1, max_size=3))
+    def match_any_events(self, events):
+        recorded = [event for event in events if isinstance(event, Recorded)]
+        expected = [
+            [
+                subscription
+                for subscription, (filter_, scope) in self.model.items()
+                if scope is None and filter_.matches(event)
+            ]
+            for event in recorded
+        ]
+        assert self.matcher.match_batch(recorded) == expected
+
     @rule(event=events())
     def match_bare(self, event):
         expected = [
@@ -224,7 +258,7 @@ class MatcherEqualsEvaluatingOneByOne(RuleBasedStateMachine):
 
 
 MatcherEqualsEvaluatingOneByOne.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None
+    max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestMatcherEqualsEvaluatingOneByOne = MatcherEqualsEvaluatingOneByOne.TestCase
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,8 @@ _TIP = 64
 
 _GROWTH = 4
 """A level is joined with the one before it, unless that has more than so many times its members."""
+
+_KEPT_FIELDS = 256
 
 _WASTE = 10_000
 """As long as fewer were removed, their traces aren't worth a rebuild."""
@@ -199,4 +202,10 @@ def _plan(channel: Channel | None, layers: tuple[Layer, ...]) -> Plan:
         (level, group, np.array([columns[each] for each in level.operands_of(group)], np.int64))
         for level, group in groups
     )
-    return Plan(layers, Fields.of(columns, with_elements), steps)
+    return Plan(layers, _fields(tuple(columns), with_elements), steps)
+
+
+@lru_cache(_KEPT_FIELDS)
+def _fields(operands: tuple[Operand, ...], with_elements: frozenset[Operand]) -> Fields:
+    """Arrange fields once for all levels that ask for the same."""
+    return Fields.of(operands, with_elements)
