@@ -1,0 +1,157 @@
+"""How lists and the checks that remain lie in memory: what is read together lies together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.matching.checks import (
+    BETWEEN,
+    EQUAL,
+    INCLUDES,
+    INCLUDES_NOT,
+    NONE_OF,
+    ONE_OF,
+    UNEQUAL,
+    WITHIN,
+)
+from headrace.matching.index.draft import HIGH, LOW, LOW_DOUBLE
+from headrace.matching.index.ragged import ends_of, picked, places
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from headrace.matching.index.draft import Draft
+    from headrace.matching.index.filing import Filing
+    from headrace.matching.index.questions import Questions
+
+    Numbers = npt.NDArray[Any]
+
+
+def lay_out(draft: Draft, questions: Questions, filing: Filing) -> dict[str, Numbers]:
+    """Lay out the lists, with the first equality of each alternative inlined, and the checks that remain."""
+    access, by_presence, lists = filing.access.pair, filing.access.by_presence, filing.lists
+    marks = _marks(draft, filing.codes)
+    count = questions.alternatives
+    done = np.zeros(len(questions.pair_question), np.bool_)
+    done[access[(access >= 0) & ~by_presence]] = True
+    equal = ~done & (questions.code[questions.pair_question] == EQUAL)
+    inline = np.full(count, -1, np.int64)
+    pairs = np.flatnonzero(equal)[::-1]
+    inline[questions.pair_alternative[pairs]] = pairs
+    done[inline[inline >= 0]] = True
+    first_slot = np.searchsorted(questions.slot_group, np.arange(len(questions.groups)))
+    inlined = picked(questions.pair_question, inline, -1)
+    slot = picked(questions.slot, inlined, -1)
+    slot = np.where(slot >= 0, slot - first_slot[questions.alternative_group], -1)
+    key = picked(questions.key, inlined, -1)
+    key = np.where((inlined >= 0) & (key < 0), -2, key)  # equal to nothing: no key ever fits
+
+    remaining = np.flatnonzero(~done)
+    alternative_at = ends_of(questions.pair_alternative[remaining], count)
+
+    form = np.repeat(np.arange(len(draft.form_lengths)), draft.form_lengths)
+    members = np.bincount(draft.member_form, minlength=len(draft.form_channel))
+    alone = (
+        (draft.form_lengths[form] == 1)
+        & (members[form] == 1)
+        & (draft.alternative_rest < 0)
+        & (np.diff(alternative_at) == 0)
+        & ~_by_elements(questions, access)
+    )
+    the_member = np.zeros(len(draft.form_channel), np.int64)
+    the_member[draft.member_form] = draft.members
+    member = np.where(alone, the_member[form], -1)
+
+    numbers = np.concatenate(lists.numbers)
+    alternatives = np.concatenate(lists.alternatives)
+    order = np.lexsort((key[alternatives], slot[alternatives], numbers))
+    alternatives = alternatives[order]
+    columns = slot[alternatives], key[alternatives], alternatives, member[alternatives]
+    return {
+        "list_at": ends_of(numbers, lists.count),
+        "posts": np.stack([each.astype(np.int32) for each in columns], axis=1),
+        "alternatives": _alternatives(draft, alternative_at, form, members, marks),
+        **_check_columns(draft, questions, questions.pair_question[remaining], first_slot),
+    }
+
+
+def _alternatives(
+    draft: Draft, check_at: Numbers, form: Numbers, members: Numbers, marks: Numbers
+) -> Numbers:
+    member_at = np.concatenate(([0], np.cumsum(members)))
+    columns = (
+        check_at[:-1],
+        check_at[1:],
+        draft.alternative_rest,
+        marks[form],
+        member_at[form],
+        member_at[form + 1],
+        form,
+        np.zeros_like(form),
+    )
+    return np.stack([each.astype(np.int32) for each in columns], axis=1)
+
+
+def _by_elements(questions: Questions, access: Numbers) -> Numbers:
+    by_elements: Numbers = (
+        picked(questions.code[questions.pair_question].astype(np.int64), access, -1) == INCLUDES
+    )
+    return by_elements
+
+
+_NO_CHECKS: Mapping[str, Numbers] = {
+    "checks": np.empty((0, 4), np.int32),
+    "set_at": np.zeros(1, np.int64),
+    "set_key": np.empty(0, np.int32),
+    "interval": np.empty((0, 4), np.int64),
+    "span": np.empty((0, 3), np.int64),
+}
+
+
+def _check_columns(
+    draft: Draft, questions: Questions, asked: Numbers, first_slot: Numbers
+) -> dict[str, Numbers]:
+    if len(asked) == 0:
+        return dict(_NO_CHECKS)
+    code = questions.code[asked]
+    check = questions.check[asked]
+    value = draft.values[check, LOW]
+    keyed = (code == EQUAL) | (code == INCLUDES)
+    value = np.where(keyed, questions.key[asked], value)
+    opposite = (code == UNEQUAL) | (code == INCLUDES_NOT)
+    value = np.where(opposite, picked(questions.key, questions.opposite[asked], -1), value)
+    sets = np.where(code == ONE_OF, asked, np.where(code == NONE_OF, questions.opposite[asked], -1))
+    used_sets, set_number = np.unique(sets, return_inverse=True)
+    value = np.where(sets >= 0, set_number - (1 if len(used_sets) and used_sets[0] < 0 else 0), value)
+    used_sets = used_sets[used_sets >= 0]
+    starts, ends = questions.set_at[used_sets], questions.set_at[used_sets + 1]
+    set_key = questions.key[questions.set_element[places(starts, ends)]]
+    set_owner = np.repeat(np.arange(len(used_sets)), ends - starts)
+    order = np.lexsort((set_key, set_owner))
+    intervals = np.flatnonzero(code == WITHIN)
+    value[intervals] = np.arange(len(intervals))
+    spans = np.flatnonzero(code == BETWEEN)
+    value[spans] = np.arange(len(spans))
+    of_text = questions.text_about[asked]
+    length = np.where(of_text, questions.text_length[asked], 0)
+    value = np.where(of_text, picked(draft.text_at, np.where(of_text, value, -1), 0), value)
+    columns = code, questions.slot[asked] - first_slot[questions.group[asked]], value, length
+    return {
+        "checks": np.stack([each.astype(np.int32) for each in columns], axis=1),
+        "set_at": ends_of(set_owner, len(used_sets)),
+        "set_key": set_key[order].astype(np.int32),
+        "interval": draft.values[check[intervals]],
+        "span": np.ascontiguousarray(draft.values[check[spans]][:, [LOW, HIGH, LOW_DOUBLE]]),
+    }
+
+
+def _marks(draft: Draft, codes: Numbers) -> Numbers:
+    """Number the forms that one event may find twice: with several alternatives, or by elements of a list."""
+    by_elements = np.zeros(len(draft.form_channel), np.bool_)
+    by_elements[np.repeat(np.arange(len(draft.form_lengths)), draft.form_lengths)[codes == INCLUDES]] = True
+    twice = (draft.form_lengths > 1) | by_elements
+    return np.where(twice, np.cumsum(twice) - 1, -1).astype(np.int32)
