@@ -56,13 +56,13 @@ def test_all_cases_at_once():
     assert_equal_to_reference(filters, [event for case in CASES for event, _ in case.events()])
 
 
-@settings(max_examples=400, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=150, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.lists(every_filter, min_size=1, max_size=8), st.lists(every_event(), min_size=1, max_size=4))
 def test_every_dialect(specs, events):
     assert_equal_to_reference([compile_filter(spec) for spec in specs], events)
 
 
-@settings(max_examples=400, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=150, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.lists(expressions, min_size=1, max_size=8), st.lists(odd_events, min_size=1, max_size=4))
 def test_trees(trees, events):
     assert_equal_to_reference([Filter(tree) for tree in trees], events)
@@ -76,7 +76,7 @@ def is_cel(text):
     return True
 
 
-@settings(max_examples=400, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=150, suppress_health_check=list(HealthCheck), deadline=None)
 @given(
     st.lists(cel_texts.filter(is_cel), min_size=1, max_size=8), st.lists(data_events, min_size=1, max_size=4)
 )
@@ -184,7 +184,7 @@ def test_checks_joined_at_random():
         parts = tuple(tree(depth - 1) for _ in range(random_.randint(2, 3)))
         return random_.choice([And, And, Or])(parts)
 
-    assert_equal_to_reference([Filter(tree(random_.randint(1, 2))) for _ in range(3000)], EVENTS)
+    assert_equal_to_reference([Filter(tree(random_.randint(1, 2))) for _ in range(1200)], EVENTS)
 
 
 def test_recorded_events_know_their_channel():
