@@ -12,7 +12,7 @@ from headrace.events.event import Event
 from headrace.filters import compile_filter
 from headrace.matching import Matcher
 from headrace.matching.accounting import Accounts, Statistics
-from headrace.matching.index.kernel import ASKED, CANDIDATES, COUNTS, FOUND, PASSED, VISITED
+from headrace.matching.index.arguments import ASKED, CANDIDATES, COUNTS, FOUND, PASSED, VISITED
 from headrace.matching.settings import CelSettings
 
 

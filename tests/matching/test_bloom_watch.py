@@ -9,7 +9,7 @@ from headrace.events.event import Event
 from headrace.filters import compile_filter
 from headrace.matching import Matcher
 from headrace.matching.bloom_watch import BloomWatch
-from headrace.matching.index.kernel import ASKED, COUNTS, FOUND, PASSED
+from headrace.matching.index.arguments import ASKED, COUNTS, FOUND, PASSED
 from headrace.matching.settings import BloomSettings
 
 HERE = ("default", "orders")

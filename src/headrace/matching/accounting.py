@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from operator import attrgetter, sub
 from typing import TYPE_CHECKING, Any
 
-from headrace.matching.index.kernel import ASKED, CANDIDATES, FOUND, PASSED, VISITED
+from headrace.matching.index.arguments import ASKED, CANDIDATES, FOUND, PASSED, VISITED
 from headrace.telemetry import metrics
 
 if TYPE_CHECKING:

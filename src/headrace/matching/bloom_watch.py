@@ -11,8 +11,8 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from headrace.matching.index.arguments import ASKED, FOUND, PASSED
 from headrace.matching.index.bloom import OFF
-from headrace.matching.index.kernel import ASKED, FOUND, PASSED
 
 if TYPE_CHECKING:
     from collections.abc import Callable

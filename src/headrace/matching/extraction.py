@@ -17,6 +17,7 @@ from headrace.events.batch import Recorded, from_batch
 from headrace.events.event import DataKind
 from headrace.events.json_data import bytes_meant
 from headrace.events.media_types import is_json
+from headrace.filters.backends.arrow_table import event_milliseconds
 from headrace.filters.values.conversions import to_string
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.kinds import Kind, kind_of
@@ -129,7 +130,7 @@ class Extract:
             self.cells.number[:, column] = batch["publish_time"].cast(pa.int64()).to_numpy() // 1000
             return
         encoded = batch["time"].dictionary_encode()
-        moments = [_event_time(text) for text in encoded.dictionary.to_pylist()]
+        moments = [event_milliseconds(text) for text in encoded.dictionary.to_pylist()]
         known = np.array([moment is not None for moment in [*moments, None]])
         numbers = np.array([moment or 0 for moment in [*moments, None]], np.int64)
         indices = pc.fill_null(encoded.indices, len(moments)).to_numpy(zero_copy_only=False)
@@ -309,16 +310,6 @@ def _document(event: Event | Recorded) -> bytes | None:
         return None
     meant = bytes_meant(bare)
     return bare.data if meant is None else meant
-
-
-def _event_time(text: str) -> int | None:
-    from headrace.events.event import Event
-
-    try:
-        moment: int = follow(("eventTime",), variables_of(Event({"time": text})))
-    except Fault:
-        return None
-    return moment
 
 
 def _is_absent(steps: tuple[str, ...], variables: Variables) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.events.batch import SCHEMA
+from headrace.filters.backends.arrow_table import OFFICIAL
 from headrace.filters.ir.operands import Path, Text
 from headrace.matching.scan.trie import PathTrie
 
@@ -14,11 +14,6 @@ if TYPE_CHECKING:
 
     from headrace.filters.ir.operands import Operand
 
-_OFFICIAL = frozenset(
-    name
-    for name in SCHEMA.names[SCHEMA.get_field_index("specversion") :]
-    if SCHEMA.field(name).type == "string"
-)
 CONTEXT = {"tenant": "namespace", "collection": "channel"}
 
 
@@ -64,14 +59,12 @@ class Fields:
             operands=tuple(columns),
             trie=PathTrie.of(wanted) if wanted else None,
             data=tuple(data),
-            strings=tuple(
-                (column, path.steps[1]) for column, path in attributes if path.steps[1] in _OFFICIAL
-            )
+            strings=tuple((column, path.steps[1]) for column, path in attributes if path.steps[1] in OFFICIAL)
             + tuple(
                 (column, CONTEXT[path.steps[0]]) for column, path in paths if path.steps in _CONTEXT_PATHS
             ),
             extensions=tuple(
-                (column, path.steps[1]) for column, path in attributes if path.steps[1] not in _OFFICIAL
+                (column, path.steps[1]) for column, path in attributes if path.steps[1] not in OFFICIAL
             ),
             below=tuple(
                 (column, path) for column, path in paths if path.steps[0] == "ce" and len(path.steps) > 2

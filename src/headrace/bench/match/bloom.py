@@ -22,8 +22,8 @@ from headrace.matching.bloom_watch import BloomState
 from headrace.matching.catalogue import Catalogue
 from headrace.matching.extraction import Extract
 from headrace.matching.fields import Fields
+from headrace.matching.index.arguments import ASKED, FOUND, PASSED
 from headrace.matching.index.bloom import OFF
-from headrace.matching.index.kernel import ASKED, FOUND, PASSED
 from headrace.matching.levels import level_of
 from headrace.matching.settings import BloomSettings
 

@@ -174,11 +174,12 @@ def _may_be_base64(batch: pa.RecordBatch) -> Mask:
 
 def _event_time(table: EventTable) -> PathColumn:
     encoded = table._taken("time").dictionary_encode()  # noqa: SLF001 -- of this module
-    moments = pa.array([_milliseconds(each) for each in encoded.dictionary.to_pylist()], pa.int64())
+    moments = pa.array([event_milliseconds(each) for each in encoded.dictionary.to_pylist()], pa.int64())
     return PathColumn(table.num_rows, (moments.take(encoded.indices),))
 
 
-def _milliseconds(time: str) -> int | None:
+def event_milliseconds(time: str) -> int | None:
+    """Return `eventTime` of an event with this time."""
     return variables_of(Event({"time": time})).get("eventTime")  # type: ignore[return-value]
 
 

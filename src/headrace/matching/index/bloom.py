@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.matching.index.hashing import mix
-from headrace.matching.scan.machine import compiled, kernel, put_word, word_at
+from headrace.matching.machine import compiled, kernel, put_word, word_at
 
 if TYPE_CHECKING:
     import numpy.typing as npt

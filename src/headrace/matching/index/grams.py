@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.matching.index.draft import LOW
 from headrace.matching.index.ragged import ends_of
-from headrace.matching.scan.machine import compiled, kernel
+from headrace.matching.machine import compiled, kernel
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.matching.scan.machine import byte_at, compiled, high_product, kernel, word_at
+from headrace.matching.machine import byte_at, compiled, high_product, kernel, word_at
 
 _M = np.uint64(0x9E3779B97F4A7C15)
 _EIGHT = np.uint64(8)

@@ -16,7 +16,7 @@ from headrace.matching.index.bloom import insert
 from headrace.matching.index.hashing import hash_text, hash_word, mix
 from headrace.matching.index.memory import address, is_same, long, put_long, short
 from headrace.matching.index.tables import BLOOM, BLOOM_AT, BLOOM_BITS, CELLS, KEYS, SLOT_SEED, SPACES, TEXT
-from headrace.matching.scan.machine import compiled, kernel, word_at
+from headrace.matching.machine import compiled, kernel, word_at
 
 INLINE = 16
 _UPPER = np.uint64(0xFFFFFFFF00000000)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.matching.cells import STRING
-from headrace.matching.index.kernel import (
+from headrace.matching.index.arguments import (
     CANDIDATE_ROOM,
     CANDIDATES,
     COUNTS,
@@ -23,8 +23,8 @@ from headrace.matching.index.kernel import (
     ROWS,
     UNDER_WAY,
     WIDTH,
-    match_rows,
 )
+from headrace.matching.index.kernel import match_rows
 from headrace.matching.index.patterns import PatternSet
 from headrace.matching.index.ragged import places
 from headrace.matching.index.tables import addresses

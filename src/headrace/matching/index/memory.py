@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.matching.scan.machine import byte_at, compiled, half_at, put_half, put_word, word_at
+from headrace.matching.machine import byte_at, compiled, half_at, put_half, put_word, word_at
 
 
 @compiled

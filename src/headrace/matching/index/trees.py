@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.matching.scan.machine import kernel
+from headrace.matching.machine import kernel
 
 
 @kernel

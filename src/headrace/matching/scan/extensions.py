@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.matching.cells import ABSENT, STRING
-from headrace.matching.scan.machine import kernel
+from headrace.matching.machine import kernel
 
 if TYPE_CHECKING:
     import numpy.typing as npt

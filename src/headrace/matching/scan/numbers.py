@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.matching.cells import DOUBLE, INT
-from headrace.matching.scan.machine import byte_at, compiled, high_product, leading_zeros, put_byte, put_word
+from headrace.matching.machine import byte_at, compiled, high_product, leading_zeros, put_byte, put_word
 from headrace.matching.scan.strings import FAULT
 
 _LEAST, _MOST = -342, 308  # powers of ten that a normal double of 19 digits can have

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.matching.cells import NOWHERE
-from headrace.matching.scan.machine import compiled, put_byte, word_at
+from headrace.matching.machine import compiled, put_byte, word_at
 from headrace.matching.scan.trie import FIELD, WORDS
 
 FULL = -2

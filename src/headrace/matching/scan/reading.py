@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.matching.cells import FALSE, LIST, MAP, NULL, STRING, TRUE
-from headrace.matching.scan.machine import byte_at, compiled, put_byte, put_half, put_word, word_at
+from headrace.matching.machine import byte_at, compiled, put_byte, put_half, put_word, word_at
 from headrace.matching.scan.numbers import read_number
 from headrace.matching.scan.places import FULL, Columns, Room, Text, cell_of
 from headrace.matching.scan.skipping import after_colon, after_space, literal_end, skip_value

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from headrace.matching.scan.machine import WIDTH, kernel
+from headrace.matching.machine import WIDTH, kernel
 from headrace.matching.scan.places import FULL, Columns, Room, Text, Tree, address_of, cell_of, forget
 from headrace.matching.scan.walking import walk
 

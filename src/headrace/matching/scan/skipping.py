@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.matching.scan.machine import byte_at, compiled
+from headrace.matching.machine import byte_at, compiled
 from headrace.matching.scan.numbers import skip_number
 from headrace.matching.scan.strings import FAULT, string_end
 

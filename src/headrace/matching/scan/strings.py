@@ -6,7 +6,7 @@ from which a whole block may be loaded. `FAULT` says that the text isn't certain
 
 from __future__ import annotations
 
-from headrace.matching.scan.machine import WIDTH, byte_at, compiled, striking, trailing_zeros, word_at
+from headrace.matching.machine import WIDTH, byte_at, compiled, striking, trailing_zeros, word_at
 
 FAULT = -1
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.matching.cells import ABSENT, MAP
-from headrace.matching.scan.machine import byte_at, compiled, put_byte, put_word, word_at
+from headrace.matching.machine import byte_at, compiled, put_byte, put_word, word_at
 from headrace.matching.scan.places import Columns, Room, Text, Tree, cell_of, entry
 from headrace.matching.scan.reading import read_keys, read_value
 from headrace.matching.scan.skipping import after_colon, after_space, skip_value

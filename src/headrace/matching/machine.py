@@ -52,7 +52,7 @@ def _cache_folder() -> Path:
 
     Numba looks at a kernel's own file alone, and would go on with one that calls what was changed elsewhere.
     """
-    sources = sorted(Path(__file__).parents[1].rglob("*.py"))
+    sources = sorted(Path(__file__).parent.rglob("*.py"))
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
     caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return caches / "headrace" / "kernels" / digest[:16]

@@ -1,6 +1,6 @@
 from typing import Any
 
-from headrace.matching.scan.machine import kernel
+from headrace.matching.machine import kernel
 
 
 def test_a_kernel_works_where_nothing_can_be_kept_on_disk():
