@@ -8,7 +8,8 @@
     ├── FilterError               a filter that can't be compiled; carries where and why
     ├── InvalidSubscription       a subscription object with faults; carries the property's path
     ├── InvalidChannel            a channel object with faults
-    ├── NotFound                  no such subscription or channel
+    ├── InvalidRequest            a request for time travel with faults; carries the property's path
+    ├── NotFound                  no such subscription, channel or job
     ├── Conflict                  the request contradicts what exists
     ├── LogError
     │   ├── LogUnavailable        can't append now, may work later (disk full, queue full)
@@ -17,6 +18,7 @@
     │   └── LogLocked             another process writes this log
     ├── SnapshotRefused           a file of the index that is broken, or of another version
     ├── UnreadableExport          bytes that were exported once, damaged or of another version
+    ├── JobLost                   the job was cancelled, or somebody else has taken it over
     ├── OutboxGap                 a range was skipped: writing it would lose deliveries
     ├── JavaNotFound              Spark needs a Java runtime
     ├── ServiceUnreachable        no Headrace answers at the address
@@ -136,6 +138,16 @@ class InvalidChannel(HeadraceError):
     code = "invalid-channel"
 
 
+class InvalidRequest(HeadraceError):
+    """A request for time travel that can't be met. `faults` maps a property's path to what is wrong with it."""
+
+    code = "invalid-request"
+
+    def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
+        super().__init__("; ".join(f"{path}: {problem}" if path else problem for path, problem in faults))
+        self.faults = tuple(faults)
+
+
 class NotFound(HeadraceError):
     """There is no such thing."""
 
@@ -225,6 +237,15 @@ class UnreadableExport(HeadraceError):
         super().__init__(f"this is not {what} that can be read here: {reason}")
         self.what = what
         self.reason = reason
+
+
+class JobLost(HeadraceError):
+    """Who works on a job has to stop: it was cancelled, or somebody else works on it now."""
+
+    code = "job-lost"
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"job {job_id} was cancelled, or another process has taken it over")
 
 
 class OutboxGap(HeadraceError):
