@@ -17,7 +17,7 @@ up: $(VENV)/.runtime  ## Start the service on port 8080 and stay
 	@$(BIN)/headrace up
 
 test: $(VENV)/.dev  ## Run every test
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses=auto --dist=loadscope --no-loadscope-reorder
 
 lint: $(VENV)/.dev  ## Style, types, layers
 	$(BIN)/ruff check .
