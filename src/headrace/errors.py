@@ -14,6 +14,8 @@
     ├── LogError
     │   ├── LogUnavailable        can't append now, may work later (disk full, queue full)
     │   ├── LogBehind             routing lags too far behind to take more events
+    │   ├── DeliveryBehind        delivery lags too far behind to take more events
+    │   ├── DiskNearlyFull        the room that is left is for what was accepted already
     │   ├── LogDamaged            bytes that were once durable can't be read any more
     │   └── LogLocked             another process writes this log
     ├── SnapshotRefused           a file of the index that is broken, or of another version
@@ -186,11 +188,41 @@ class LogBehind(LogError):
 
     code = "log-behind"
 
-    def __init__(self, backlog: int, limit: int, retry_after: int = 1) -> None:
+    def __init__(self, backlog: int, limit: int, retry_after: int = 1, *, unit: str = "events") -> None:
         super().__init__(
-            f"{backlog} events wait to be routed and the limit is {limit}; try again in {retry_after} s"
+            f"{backlog} {unit} wait to be routed and the limit is {limit}; try again in {retry_after} s"
         )
         self.backlog = backlog
+        self.limit = limit
+        self.retry_after = retry_after
+
+
+class DeliveryBehind(LogError):
+    """Planned deliveries wait to be read, more than the limit allows; try again after `retry_after` seconds."""
+
+    code = "delivery-behind"
+
+    def __init__(self, backlog: int, limit: int, retry_after: int = 1) -> None:
+        super().__init__(
+            f"{backlog} bytes of planned deliveries wait for the dispatcher and the limit is {limit}; "
+            f"try again in {retry_after} s"
+        )
+        self.backlog = backlog
+        self.limit = limit
+        self.retry_after = retry_after
+
+
+class DiskNearlyFull(LogError):
+    """Nothing was appended: what room is left is for what was accepted before. Try again after `retry_after` s."""
+
+    code = "disk-nearly-full"
+
+    def __init__(self, folder: Path, free: int, limit: int, retry_after: int = 10) -> None:
+        super().__init__(
+            f"{free} bytes are free for {folder} and {limit} have to stay free; nothing was stored. "
+            f"Make room there, then try again; it is looked at all the time"
+        )
+        self.free = free
         self.limit = limit
         self.retry_after = retry_after
 

@@ -15,6 +15,7 @@ from headrace.api.app import build_app
 from headrace.api.channels import KnownChannels
 from headrace.api.ingress import Ingress
 from headrace.api.management import Management
+from headrace.api.pressure import Gauges, Pressure
 from headrace.config import load_config
 from headrace.eventlog.local.committer import GroupCommitter
 from headrace.eventlog.local.reader import SegmentReader
@@ -48,7 +49,7 @@ class Door:
 
     def __init__(self, folder: Path, *, metrics: bool = True, **settings: int) -> None:
         self.folder = folder
-        self.backlog = 0
+        self.backlog = self.backlog_bytes = self.outbox_bytes = 0
         self.roles = {"http": "ready", "pipeline": "ready", "dispatcher": "ready"}
         self.writer = SegmentWriter(folder / "log", 1 << 20)
         self.log = GroupCommitter(self.writer, 64 << 20)
@@ -56,7 +57,9 @@ class Door:
         self.channels = KnownChannels(self.store)
         overrides = {f"api.{key}": value for key, value in settings.items()}
         settings_ = load_config(None, overrides, {}).api
-        self.ingress = Ingress(self.log, self.channels, lambda: self.backlog, settings_)
+        gauges = Gauges(lambda: self.backlog, lambda: self.backlog_bytes, lambda: self.outbox_bytes, [folder])
+        self.pressure = Pressure(gauges, settings_)
+        self.ingress = Ingress(self.log, self.channels, self.pressure, settings_)
         management = Management(
             self.store, self.channels, lambda: self.writer.end, lambda: self.roles, metrics=metrics
         )

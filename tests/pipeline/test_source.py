@@ -17,6 +17,7 @@ def reader(deployment):
         "rosters": str(deployment.folder / "rosters"),
         "begin": "2",
         "max_events": "10",
+        "max_bytes": "20000",
         "min_per_task": "3",
         "tasks": "2",
         "poll": "0.001",
@@ -48,6 +49,19 @@ def test_a_batch_ends_at_the_end_of_the_log_or_at_its_limit(reader, deployment):
     assert reader.latestOffset(_warm(2), None)["position"] == 6
     deployment.append(*"abcdefghijkl")
     assert reader.latestOffset(_warm(2), None)["position"] == 12
+
+
+def test_a_batch_ends_at_its_limit_of_bytes_between_two_commits(reader, deployment):
+    small = [deployment.append_data("x") for _ in range(3)]
+    for _ in range(3):
+        deployment.append_data("x" * 12_000)
+    ends = [small[2] + 1]  # from 2 on: one small one, then large ones, of which 20,000 bytes hold one
+    while ends[-1] < deployment.writer.end:
+        ends.append(reader.latestOffset(_warm(ends[-1]), None)["position"])
+    assert ends == [3, 4, 5, 6]
+    assert reader.latestOffset(_warm(1), None)["position"] == 4
+    deployment.append_data("x" * 100_000)
+    assert reader.latestOffset(_warm(6), None)["position"] == 7, "one commit at least"
 
 
 @pytest.mark.parametrize(

@@ -5,26 +5,12 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
+
+from tests.service.processes import role_processes
 
 from headrace.client import Client, Sink
 from headrace.events.event import Event
 from headrace.service.role import EXIT_REFUSED
-
-
-def _processes(session: int, role: str) -> list[int]:
-    """The processes of a session that run this role."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                stat = (entry / "stat").read_text().rpartition(")")[2].split()
-                command = (entry / "cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if int(stat[3]) == session and b"headrace.service.role" in command and role.encode() in command:
-                found.append(int(entry.name))
-    return found
 
 
 async def _arrives(client: Client, arrived: list[Event], id_: str, seconds: float = 90) -> None:
@@ -44,10 +30,10 @@ async def test_roles_that_die_come_back_and_nothing_is_lost(make_service):
         await client.subscribe({"sink": sink.url, "protocol": "HTTP"})
         await _arrives(client, arrived, "first")
         for role in ("dispatcher", "pipeline"):
-            [process] = _processes(service.pid, role)
+            [process] = role_processes(service.pid, role)
             os.kill(process, signal.SIGKILL)
             await _arrives(client, arrived, f"after {role} died")
-        [process] = _processes(service.pid, "http")
+        [process] = role_processes(service.pid, "http")
         os.kill(process, signal.SIGKILL)
         await asyncio.sleep(0.2)
         await service.wait_until_ready()
@@ -55,7 +41,7 @@ async def test_roles_that_die_come_back_and_nothing_is_lost(make_service):
         await _refuses_a_second_service(service)
         assert (await client.readiness())["ready"]
     assert service.stop() == 0
-    assert _processes(service.pid, "http") == _processes(service.pid, "pipeline") == []
+    assert role_processes(service.pid, "http") == role_processes(service.pid, "pipeline") == []
 
 
 async def _refuses_a_second_service(service) -> None:
@@ -89,7 +75,7 @@ async def test_roles_stop_when_their_supervisor_is_gone(make_service):
     await service.wait_until_ready()
     os.kill(service.pid, signal.SIGKILL)
     async with asyncio.timeout(20):
-        while _processes(service.pid, "http") or _processes(service.pid, "dispatcher"):
+        while role_processes(service.pid, "http") or role_processes(service.pid, "dispatcher"):
             await asyncio.sleep(0.05)
 
 

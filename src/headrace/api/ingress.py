@@ -13,7 +13,6 @@ from headrace.api.problems import MEDIA_TYPE, body_of, headers_of, problem, stat
 from headrace.errors import (
     HeadraceError,
     InvalidEvent,
-    LogBehind,
     LogUnavailable,
     NotFound,
     PayloadTooLarge,
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from headrace.api.channels import KnownChannels
+    from headrace.api.pressure import Pressure
     from headrace.api.settings import ApiSettings
     from headrace.eventlog.log import LogWriter
 
@@ -49,11 +49,11 @@ class Ingress:
     """Takes events for all channels. For one event loop."""
 
     def __init__(
-        self, log: LogWriter, channels: KnownChannels, backlog: Callable[[], int], settings: ApiSettings
+        self, log: LogWriter, channels: KnownChannels, pressure: Pressure, settings: ApiSettings
     ) -> None:
         self._log = log
         self._channels = channels
-        self._backlog = backlog
+        self._pressure = pressure
         self._settings = settings
         self._held_bytes = 0
 
@@ -97,7 +97,7 @@ class Ingress:
     async def _accept(self, channel: ChannelName, headers: Headers, receive: Receive) -> None:
         if channel not in self._channels:
             raise NotFound("channel", str(channel))
-        self._check_backlog()
+        self._pressure.check()
         limit = self._limit(headers)
         chunks: list[bytes] = []
         size = 0
@@ -130,11 +130,6 @@ class Ingress:
             await self._log.append(arrivals, len(body) + _EVENT_OVERHEAD * len(arrivals))
         ACCEPT_SECONDS.observe(time.perf_counter() - began)
         ACCEPTED.labels(*channel).inc(len(arrivals))
-
-    def _check_backlog(self) -> None:
-        backlog = self._backlog()
-        if backlog > self._settings.max_backlog_events:
-            raise LogBehind(backlog, self._settings.max_backlog_events)
 
     def _limit(self, headers: Headers) -> int:
         """Return how many bytes the request may have, after a look at those headers that can refuse it."""

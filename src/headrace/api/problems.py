@@ -8,6 +8,8 @@ import msgspec
 
 from headrace.errors import (
     Conflict,
+    DeliveryBehind,
+    DiskNearlyFull,
     FilterError,
     HeadraceError,
     InvalidChannel,
@@ -31,6 +33,8 @@ _STATUS: dict[type[HeadraceError], int] = {
     PayloadTooLarge: 413,
     UnsupportedFormat: 415,
     LogBehind: 429,
+    DeliveryBehind: 429,
+    DiskNearlyFull: 507,
     LogUnavailable: 503,
 }
 _TITLES = {
@@ -43,6 +47,7 @@ _TITLES = {
     429: "Too many events",
     500: "Internal error",
     503: "Unavailable",
+    507: "Insufficient storage",
 }
 
 
@@ -53,7 +58,7 @@ def status_of(error: HeadraceError) -> int:
 
 def headers_of(error: HeadraceError) -> dict[str, str]:
     """Return the headers that go with it: when to try again."""
-    if isinstance(error, LogBehind | LogUnavailable):
+    if isinstance(error, LogBehind | DeliveryBehind | DiskNearlyFull | LogUnavailable):
         return {"retry-after": str(error.retry_after)}
     return {}
 

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 _Port = Annotated[int, Meta(ge=0, le=65535)]
 _Bytes = Annotated[int, Meta(ge=1)]
-_Events = Annotated[int, Meta(ge=0)]
+_Kept = Annotated[int, Meta(ge=0)]
 _Seconds = Annotated[int, Meta(ge=0)]
 
 
@@ -22,6 +22,9 @@ class ApiSettings:
     max_event_bytes: _Bytes
     max_batch_bytes: _Bytes
     max_inflight_bytes: _Bytes
-    max_backlog_events: _Events
+    max_backlog_events: _Kept
+    max_backlog_bytes: _Bytes
+    max_outbox_bytes: _Bytes
+    min_free_bytes: _Kept
     shutdown_seconds: _Seconds
     metrics: bool

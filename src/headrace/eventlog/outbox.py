@@ -43,6 +43,10 @@ class OutboxReader(Protocol):
         """
         ...
 
+    def size(self, start: int) -> int:
+        """Return how many bytes are planned from position `start` on."""
+        ...
+
     def drop(self, before: int) -> int:
         """Forget pairs of positions below `before`; return how many bytes that freed."""
         ...

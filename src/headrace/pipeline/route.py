@@ -116,6 +116,7 @@ class Route:
             "matching": msgspec.json.encode(self._matching).decode(),
             "begin": str(self._outbox.covered()),
             "max_events": str(self._settings.max_events_per_batch),
+            "max_bytes": str(self._settings.max_bytes_per_batch),
             "min_per_task": str(self._settings.min_events_per_task),
             "tasks": str(spark.sparkContext.defaultParallelism),
             "poll": str(self._settings.poll_seconds),

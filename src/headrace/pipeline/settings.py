@@ -18,6 +18,7 @@ class PipelineSettings:
     master: str
     driver_memory: str
     max_events_per_batch: _AtLeastOne
+    max_bytes_per_batch: _AtLeastOne
     min_events_per_task: _AtLeastOne
     poll_seconds: _Interval
     tick_seconds: _Interval

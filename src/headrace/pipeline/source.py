@@ -117,6 +117,7 @@ class _Planner:
             Path(options["rosters"]), Store(options["store"]), self._log.end, matching
         )
         self._max_events = int(options["max_events"])
+        self._max_bytes = int(options["max_bytes"])
         self._min_per_task = int(options["min_per_task"])
         self._tasks = int(options["tasks"])
         self._poll = float(options["poll"])
@@ -128,7 +129,7 @@ class _Planner:
         while True:
             end = self._log.end()
             if end > start["position"]:
-                return {"position": min(end, start["position"] + self._max_events), "tick": start["tick"]}
+                return {"position": self._end_of_batch(start["position"], end), "tick": start["tick"]}
             now = time.monotonic()
             if start["tick"] < WARM_UP_TICKS or now - self._last_batch > self._tick:
                 return {"position": start["position"], "tick": start["tick"] + 1}
@@ -136,6 +137,9 @@ class _Planner:
                 return start
             is_idle = now - self._last_batch > _IDLE_AFTER
             time.sleep(self._poll * 2 if is_idle else self._poll)
+
+    def _end_of_batch(self, start: int, end: int) -> int:
+        return self._log.reach(start, min(end, start + self._max_events), self._max_bytes)
 
     def pointers(self, start: int, end: int) -> list[Pointer]:
         self._last_batch = time.monotonic()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from prometheus_client import REGISTRY as OWN_PROCESS
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, multiprocess
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 _CHANNEL = ("namespace", "channel")
@@ -23,6 +23,22 @@ ACCEPT_SECONDS = Histogram(
 )
 LOG_SYNCS = Counter("headrace_log_syncs", "Commits of the event log, each one sync of the disk.")
 LOG_BYTES = Counter("headrace_log_bytes", "Bytes written to the event log.")
+BACKLOG_EVENTS = Gauge(
+    "headrace_backlog_events", "Accepted events that wait to be routed.", multiprocess_mode="mostrecent"
+)
+BACKLOG_BYTES = Gauge(
+    "headrace_backlog_bytes", "Bytes of the log that wait to be routed.", multiprocess_mode="mostrecent"
+)
+OUTBOX_BYTES = Gauge(
+    "headrace_outbox_bytes",
+    "Bytes of planned deliveries that the dispatcher has not read.",
+    multiprocess_mode="mostrecent",
+)
+DISK_FREE_BYTES = Gauge(
+    "headrace_disk_free_bytes",
+    "Room on that disk of the data folder that has least.",
+    multiprocess_mode="mostrecent",
+)
 ROUTED = Counter("headrace_events_routed", "Events matched against all subscriptions.")
 MATCHED = Counter("headrace_deliveries_planned", "Pairs of event and subscription in the outbox.")
 OVERRUNS = Counter("headrace_filter_overruns", "Times a filter cost more than it may on an event.")

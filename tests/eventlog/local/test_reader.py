@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from tests.eventlog.arrivals import HUGE, arrival, arrivals, build, ids, logs, memory_folder, python, read
 
 from headrace.errors import LogDamaged, LogError
+from headrace.eventlog.local.damage import Damage
+from headrace.eventlog.local.frames import FRAME_HEADER
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.segments import list_segments
 from headrace.eventlog.local.writer import SegmentWriter
@@ -157,6 +160,8 @@ def test_batches_outlive_their_reader_and_their_file(tmp_path):
 FOLLOW = """
 import sys
 from pathlib import Path
+from headrace.eventlog.local.damage import Damage
+from headrace.eventlog.local.frames import FRAME_HEADER
 from headrace.eventlog.local.reader import SegmentReader
 reader = SegmentReader(Path(sys.argv[1]))
 print("ready", flush=True)
@@ -189,6 +194,9 @@ TAKEN_BACK = """
 import os, sys
 from pathlib import Path
 from headrace.errors import LogUnavailable
+from headrace.eventlog.local.damage import Damage
+from headrace.eventlog.local.frames import FRAME_HEADER
+from headrace.eventlog.local.damage import Damage
 from headrace.eventlog.local.frames import FRAME_HEADER
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
@@ -238,3 +246,78 @@ def test_closing_is_the_writers_business(tmp_path):
     with closing(SegmentWriter(tmp_path, HUGE)) as writer:
         writer.append(arrivals("a"))
     assert ids(tmp_path) == ["a"]
+
+
+def _around(folder, start=0, end=None):
+    """What a reader finds that goes around damage: the ids, and the ranges that it was told of."""
+    told: list[Damage] = []
+    reader = SegmentReader(folder)
+    batches = reader.read(start, reader.end() if end is None else end, told.append)
+    found = [recorded for batch in batches for recorded in from_batch(batch)]
+    assert all(damage.problem and damage.path.parent == folder for damage in told)
+    return {recorded.position: recorded.event.id for recorded in found}, [each[:2] for each in told]
+
+
+def _spoil(path, at):
+    content = bytearray(path.read_bytes())
+    content[at] ^= 0x10
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("what", ["header", "body"])
+def test_a_damaged_frame_is_gone_around(tmp_path, what):
+    build(tmp_path, ["ab", "cde", "f"])
+    reader = SegmentReader(tmp_path)
+    path = list_segments(tmp_path)[0].path
+    places = [match.start() for match in re.finditer(rb"HRF\x01", path.read_bytes())]
+    _spoil(path, places[1] + (4 if what == "header" else FRAME_HEADER + 100))
+    assert _around(tmp_path) == ({0: "a", 1: "b", 5: "f"}, [(2, 5)])
+    assert _around(tmp_path, 3, 4) == ({}, [(3, 4)])
+    assert _around(tmp_path, 4) == ({5: "f"}, [(4, 5)])
+    assert reader.reach(0, 6, 1) == 2
+    assert reader.reach(2, 6, 1) == 5
+    assert reader.size(0, 6) <= path.stat().st_size
+    with pytest.raises(LogDamaged):
+        list(reader.read(0, 6))
+
+
+def test_a_segment_without_its_header_and_a_missing_one_are_gone_around(tmp_path):
+    build(tmp_path, ["ab", "c", "def", "g"], segment_bytes=1)
+    first, second, third, _ = list_segments(tmp_path)
+    _spoil(first.path, 3)
+    third.path.unlink()
+    assert _around(tmp_path) == ({2: "c", 6: "g"}, [(0, 2), (3, 6)])
+    assert second.path.exists()
+    assert SegmentReader(tmp_path).reach(0, 7, 1 << 20) == 7
+
+
+def test_a_damaged_end_is_gone_around_while_the_log_grows(tmp_path, open_log):
+    writer = open_log(tmp_path)
+    writer.append(arrivals("ab"))
+    whole = list_segments(tmp_path)[0].path.stat().st_size
+    writer.append(arrivals("cd"))
+    _spoil(list_segments(tmp_path)[0].path, whole + 4)
+    told: list[Damage] = []
+    reader = SegmentReader(tmp_path)
+    assert sum(batch.num_rows for batch in reader.read(0, 4, told.append)) == 2
+    writer.append(arrivals("e"))
+    assert [batch["id"].to_pylist() for batch in reader.read(0, 5, told.append)] == [["a", "b"], ["e"]]
+    assert [each[:2] for each in told] == [(2, 4), (2, 4)]
+
+
+@pytest.mark.parametrize("segment_bytes", [1, 3000, HUGE])
+def test_a_range_of_so_many_bytes_ends_between_commits(tmp_path, segment_bytes):
+    build(tmp_path, ["abc", "d", "ef", "g"], segment_bytes)
+    reader = SegmentReader(tmp_path)
+    one = reader.size(3, 4)
+    assert reader.reach(0, 7, 1) == 3
+    assert reader.reach(1, 7, 1) == 3
+    assert reader.reach(3, 7, 2 * one) in (4, 6)
+    assert reader.reach(0, 7, HUGE) == 7
+    assert reader.reach(0, 5, HUGE) == 5
+    assert reader.reach(0, 2, 1) == 2
+    assert reader.size(0, 7) >= reader.size(0, 6) >= 3 * one
+    ends = [0]
+    while ends[-1] < 7:
+        ends.append(reader.reach(ends[-1], 7, one))
+    assert ends == [0, 3, 4, 6, 7]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -52,6 +52,15 @@ class OutboxFiles:
         for span in _list_ranges(self._folder):
             if start < span.end <= covered:
                 yield span.end, _since(_load(span.path), start)
+
+    def size(self, start: int) -> int:
+        """Return how many bytes the files take that hold positions from `start` on."""
+        total = 0
+        for span in _list_ranges(self._folder):
+            if span.end > start:
+                with suppress(FileNotFoundError):  # it was drained meanwhile
+                    total += span.path.stat().st_size
+        return total
 
     def drop(self, before: int) -> int:
         """Remove files whose positions all lie below `before`; the newest stays, it says what is covered."""

@@ -1,13 +1,18 @@
-"""Reading the embedded log from any process: segments are mapped, batches are views of the mapped bytes."""
+"""Reading the embedded log from any process: segments are mapped, batches are views of the mapped bytes.
+
+Damage has positions like everything else: a frame that can't be read is a hole of as many positions as it held, and
+what follows is found again. Who reads decides whether a hole is an error or is gone around.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from headrace.errors import LogDamaged, LogError
+from headrace.errors import LogError
+from headrace.eventlog.local.damage import Damage, find_frame, refuse
 from headrace.eventlog.local.frames import (
     FRAME_HEADER,
     SEGMENT_HEADER,
@@ -22,8 +27,10 @@ from headrace.eventlog.local.writer import END_MARK
 from headrace.events.batch import SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+_ANY_SIZE = 1 << 62
 
 
 class SegmentReader:
@@ -49,22 +56,66 @@ class SegmentReader:
         """Return the position the next event will get."""
         return self._mark.get() or 0
 
-    def read(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
-        """Yield the events of positions [start, end) in order, one slice per commit, without copying them."""
+    def read(
+        self, start: int, end: int, on_damage: Callable[[Damage], None] = refuse
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the events of positions [start, end) in order, one slice per commit, without copying them.
+
+        Positions that can't be read any more are told to `on_damage`, which may raise, and are left out.
+        """
+        self._reach_out(end)
+        try:
+            while start < end:
+                segment, segment_end = self._segment_of(start)
+                stop = min(end, segment_end)
+                for found in segment.read(start, stop):
+                    if isinstance(found, Damage):
+                        on_damage(found)
+                    else:
+                        yield found
+                start = stop
+        except FileNotFoundError:
+            raise self._gone(start) from None
+
+    def reach(self, start: int, end: int, most_bytes: int) -> int:
+        """Return where a range ends that begins at `start` and holds so many bytes: `end` at the latest.
+
+        It holds one commit at least, since a commit isn't cut.
+        """
+        self._reach_out(end)
+        try:
+            left = most_bytes
+            while start < end:
+                segment, segment_end = self._segment_of(start)
+                stop = min(end, segment_end)
+                reached, taken = segment.reach(start, stop, left, is_first=left == most_bytes)
+                if reached < stop:
+                    return reached
+                left, start = left - taken, stop
+        except FileNotFoundError:
+            raise self._gone(start) from None
+        return end
+
+    def size(self, start: int, end: int) -> int:
+        """Return roughly how many bytes the log takes for positions [start, end)."""
+        self._reach_out(end)
+        total = 0
+        while start < end:
+            segment, segment_end = self._segment_of(start)
+            stop = min(end, segment_end)
+            total += segment.reach(start, stop, _ANY_SIZE, is_first=True)[1]
+            start = stop
+        return total
+
+    def _reach_out(self, end: int) -> None:
         if end > self.end():
             raise LogError(f"positions up to {end} were asked for, and the log ends at {self.end()}")
         if end > self._listed_to:
             self._list()
-        try:
-            while start < end:
-                segment, segment_end = self._segment_of(start)
-                for batch in segment.read(start, min(end, segment_end)):
-                    yield batch
-                    start += batch.num_rows
-        except FileNotFoundError:
-            self._list()
-            problem = f"position {start} is no longer kept; the log begins at {self.start()}"
-            raise LogError(problem) from None
+
+    def _gone(self, position: int) -> LogError:
+        self._list()
+        return LogError(f"position {position} is no longer kept; the log begins at {self.start()}")
 
     def _list(self) -> None:
         """List the segments anew: these hold every position below the end, which is therefore read first."""
@@ -87,59 +138,94 @@ class SegmentReader:
         return self._mapped[segment.first]
 
 
+class _Place(NamedTuple):
+    """Where some positions are: a frame's body, or a hole with the problem that made it."""
+
+    offset: int
+    frame: Frame
+    problem: str | None = None
+
+
 class _MappedSegment:
     """One mapped segment and the offsets of its frames, found as far as anybody asked."""
 
     def __init__(self, segment: Segment) -> None:
         self._path = segment.path
         self._firsts: list[int] = []
-        self._frames: list[tuple[int, Frame]] = []
+        self._places: list[_Place] = []
         self._map = pa.memory_map(str(segment.path))
         head = unpack_segment_head(self._map.read(SEGMENT_HEADER))
-        if isinstance(head, str):
-            raise LogDamaged(segment.path, 0, head)
-        if head.first != segment.first:
-            raise LogDamaged(segment.path, 0, f"its header says that it begins at position {head.first}")
-        self._salt = head.salt
-        self._followed, self._end = SEGMENT_HEADER, head.first
+        if not isinstance(head, str) and head.first != segment.first:
+            head = f"its header says that it begins at position {head.first}"
+        self._unreadable = head if isinstance(head, str) else None
+        self._salt = 0 if isinstance(head, str) else head.salt
+        self._followed, self._end = 0 if self._unreadable else SEGMENT_HEADER, segment.first
 
-    def read(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
-        """Yield the events of positions [start, end), which are durable and in this segment."""
+    def read(self, start: int, end: int) -> Iterator[pa.RecordBatch | Damage]:
+        """Yield what is at positions [start, end), which are durable and in this segment."""
         while start < end:
-            self._follow(start)
-            offset, frame = self._frames[bisect_right(self._firsts, start) - 1]
-            skip, stop = start - frame.first, min(end - frame.first, frame.rows)
-            yield self._batch(offset, frame).slice(skip, stop - skip)
-            start = frame.first + stop
+            place = self._place_of(start, end)
+            skip, stop = start - place.frame.first, min(end - place.frame.first, place.frame.rows)
+            batch = self._batch(place) if place.problem is None else place.problem
+            start, begun = place.frame.first + stop, start
+            if isinstance(batch, str):
+                yield Damage(begun, start, self._path, place.offset, batch)
+            else:
+                yield batch.slice(skip, stop - skip)
 
-    def _follow(self, position: int) -> None:
-        """Follow the frames until one holds the position. Be careful: only one that is durable may be asked for."""
+    def reach(self, start: int, end: int, most_bytes: int, *, is_first: bool) -> tuple[int, int]:
+        """Return where so many bytes from `start` on end, and how many they are; one frame at least if it is first."""
+        self._place_of(end - 1, end)
+        index = begin = bisect_right(self._firsts, start) - 1
+        last = bisect_right(self._firsts, end - 1) - 1
+        beginning = self._places[begin].offset
+        while index < last and self._places[index + 1].offset - beginning <= most_bytes:
+            index += 1
+        place = self._places[index]
+        taken = place.offset + place.frame.length - beginning
+        if taken > most_bytes and not (is_first and index == begin):
+            return max(place.frame.first, start), place.offset - beginning
+        return min(place.frame.first + place.frame.rows, end), taken
+
+    def _place_of(self, position: int, limit: int) -> _Place:
+        """Follow the frames until one holds the position. Be careful: only a durable one may be asked for."""
         while self._end <= position:
-            frame = self._next_frame()
-            if frame is None:  # the file has grown since it was mapped
+            place = self._next_place()
+            if place is None:  # the file has grown since it was mapped
                 self._map = pa.memory_map(str(self._path))
-                frame = self._next_frame()
-            if frame is None:
-                problem = f"the frame with position {position} can't be read"
-                raise LogDamaged(self._path, self._followed, problem)
-            self._firsts.append(frame.first)
-            self._frames.append((self._followed + FRAME_HEADER, frame))
-            self._followed += FRAME_HEADER + frame.length
-            self._end = frame.first + frame.rows
+                place = self._next_place() or self._hole(limit)
+            self._firsts.append(place.frame.first)
+            self._places.append(place)
+            self._end = place.frame.first + place.frame.rows
+        return self._places[bisect_right(self._firsts, position) - 1]
 
-    def _next_frame(self) -> Frame | None:
-        """Return the header of the frame that follows, if it stands there and all of it is mapped."""
+    def _next_place(self) -> _Place | None:
+        """Return the frame that follows, if its header stands there and all of it is mapped."""
         room = self._map.size() - self._followed - FRAME_HEADER
-        if room < 0:
+        if room < 0 or self._unreadable is not None:
             return None
         self._map.seek(self._followed)
         frame = unpack_frame(self._map.read(FRAME_HEADER), self._salt)
-        follows = frame is not None and frame.first == self._end and frame.length <= room
-        return frame if follows else None
+        if frame is None or frame.first != self._end or frame.length > room:
+            return None
+        place = _Place(self._followed + FRAME_HEADER, frame)
+        self._followed = place.offset + frame.length
+        return place
 
-    def _batch(self, offset: int, frame: Frame) -> pa.RecordBatch:
-        self._map.seek(offset)
-        body = self._map.read_buffer(frame.length)
-        if not body_is_whole(memoryview(body), frame):
-            raise LogDamaged(self._path, offset, "the frame's checksum is wrong")
+    def _hole(self, limit: int) -> _Place:
+        """Return what can't be read: up to the next whole frame, or else all there is."""
+        problem = self._unreadable or f"the frame with position {self._end} can't be read"
+        at, following = self._followed, limit
+        if self._unreadable is None:
+            self._map.seek(0)
+            found = find_frame(memoryview(self._map.read_buffer()), at, self._salt, self._end)
+            if found is not None and found[1].first < limit:
+                self._followed, following = found[0], found[1].first
+        return _Place(at, Frame(0, self._end, following - self._end, 0), problem)
+
+    def _batch(self, place: _Place) -> pa.RecordBatch | str:
+        self._map.seek(place.offset)
+        body = self._map.read_buffer(place.frame.length)
+        if not body_is_whole(memoryview(body), place.frame):
+            return "the frame's checksum is wrong"
         return pa.ipc.read_record_batch(body, SCHEMA)

@@ -11,10 +11,10 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.errors import LogDamaged
+from headrace.eventlog.local.damage import find_frame
 from headrace.eventlog.local.files import sync_folder
 from headrace.eventlog.local.frames import (
     FRAME_HEADER,
-    FRAME_MAGIC,
     SEGMENT_HEADER,
     SegmentHead,
     body_is_whole,
@@ -101,15 +101,5 @@ def _damage(
         return "and this isn't the last segment"
     if durable_end is not None and end < durable_end:
         return f"but events up to position {durable_end} were accepted"
-    at = mapped.find(FRAME_MAGIC, offset)
-    while at != -1:
-        frame = unpack_frame(mapped[at : at + FRAME_HEADER], head.salt)
-        # An event may carry a copy of a frame, of an earlier one: none that follows existed when it was sent.
-        if (
-            frame
-            and frame.first >= end
-            and body_is_whole(mapped[at + FRAME_HEADER : at + FRAME_HEADER + frame.length], frame)
-        ):
-            return f"but a whole one follows at byte {at}"
-        at = mapped.find(FRAME_MAGIC, at + 1)
-    return None
+    following = find_frame(mapped, offset, head.salt, end)
+    return None if following is None else f"but a whole one follows at byte {following[0]}"

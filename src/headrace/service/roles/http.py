@@ -16,9 +16,12 @@ from headrace.api.app import build_app
 from headrace.api.channels import KnownChannels
 from headrace.api.ingress import Ingress
 from headrace.api.management import Management
+from headrace.api.pressure import Gauges, Pressure
+from headrace.delivery.ledger import Ledger
 from headrace.errors import ConfigError
 from headrace.eventlog.local.committer import GroupCommitter
 from headrace.eventlog.local.outbox import OutboxFiles
+from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.service.layout import Layout
 from headrace.service.states import READY, announce, read_states
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
 ROLE = "http"
 _FOLLOW_SECONDS = 1.0
+_LOOK_SECONDS = 0.5
 # Longer than producers' pools keep a connection, so that they never write into one that is just being closed.
 _KEEP_ALIVE_SECONDS = 75
 _log = logging.getLogger(__name__)
@@ -50,7 +54,15 @@ async def _serve(config: Config, listener: socket.socket) -> None:
     store = Store(config.store.url)
     log = GroupCommitter(writer, config.log.max_pending_bytes)
     channels = KnownChannels(store)
-    ingress = Ingress(log, channels, lambda: writer.end - outbox.covered(), config.api)
+    reader, ledger = SegmentReader(layout.log), Ledger(config.delivery.url)
+    gauges = Gauges(
+        backlog_events=lambda: writer.end - outbox.covered(),
+        backlog_bytes=lambda: _bytes_behind(reader, outbox),
+        outbox_bytes=lambda: outbox.size(ledger.cursor()),
+        folders=[layout.log, layout.outbox, layout.data],
+    )
+    pressure = Pressure(gauges, config.api)
+    ingress = Ingress(log, channels, pressure, config.api)
     management = Management(
         store,
         channels,
@@ -72,13 +84,23 @@ async def _serve(config: Config, listener: socket.socket) -> None:
     )
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, server.stop)
-    following = asyncio.create_task(channels.follow(_FOLLOW_SECONDS))
+    following = [
+        asyncio.create_task(channels.follow(_FOLLOW_SECONDS)),
+        asyncio.create_task(pressure.follow(_LOOK_SECONDS)),
+    ]
     announce(layout.run, ROLE, READY)
     _log.info("listening on http://%s:%d", *listener.getsockname()[:2])
     await server.serve([listener])
-    following.cancel()
+    for task in following:
+        task.cancel()
     await log.close()
+    ledger.close()
     store.close()
+
+
+def _bytes_behind(reader: SegmentReader, outbox: OutboxFiles) -> int:
+    covered, end = outbox.covered(), reader.end()
+    return reader.size(max(covered, reader.start()), end) if covered < end else 0
 
 
 class _Server(uvicorn.Server):

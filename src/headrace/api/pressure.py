@@ -1,0 +1,82 @@
+"""What makes the ingress refuse events: nothing behind it may grow without limit.
+
+A limit on events is looked at with every request. The others take system calls or a query: they are looked at twice
+a second, and what comes in meanwhile may pass them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.errors import DeliveryBehind, DiskNearlyFull, LogBehind
+from headrace.telemetry.metrics import BACKLOG_BYTES, BACKLOG_EVENTS, DISK_FREE_BYTES, OUTBOX_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from headrace.api.settings import ApiSettings
+    from headrace.errors import HeadraceError
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Gauges:
+    """How full everything is. Only the first is called from the event loop; the others may block."""
+
+    backlog_events: Callable[[], int]
+    """Accepted events that wait to be routed."""
+    backlog_bytes: Callable[[], int]
+    """The bytes that they take in the log."""
+    outbox_bytes: Callable[[], int]
+    """Planned deliveries that the dispatcher has not read."""
+    folders: Sequence[Path]
+    """Folders that may be on different disks."""
+
+
+class Pressure:
+    """Asked by the ingress with every request. For one event loop."""
+
+    def __init__(self, gauges: Gauges, settings: ApiSettings) -> None:
+        self._gauges = gauges
+        self._settings = settings
+        self._refusal: HeadraceError | None = None
+
+    def check(self) -> None:
+        """Raise what refuses events now, if anything does."""
+        backlog = self._gauges.backlog_events()
+        if backlog > self._settings.max_backlog_events:
+            raise LogBehind(backlog, self._settings.max_backlog_events)
+        if self._refusal is not None:
+            raise self._refusal.with_traceback(None)
+
+    async def follow(self, seconds: float) -> None:
+        """Look every so many seconds, for ever."""
+        while True:
+            try:
+                self._refusal = await asyncio.to_thread(self.look)
+            except Exception:  # noqa: BLE001 -- logged with its trace
+                _log.exception("how full everything is can't be told; the last look counts until the next")
+            await asyncio.sleep(seconds)
+
+    def look(self) -> HeadraceError | None:
+        """Return what refuses events from now on, and publish how full everything is."""
+        settings = self._settings
+        BACKLOG_EVENTS.set(self._gauges.backlog_events())
+        free, folder = min((shutil.disk_usage(each).free, each) for each in self._gauges.folders)
+        DISK_FREE_BYTES.set(free)
+        backlog, outbox = self._gauges.backlog_bytes(), self._gauges.outbox_bytes()
+        BACKLOG_BYTES.set(backlog)
+        OUTBOX_BYTES.set(outbox)
+        if free < settings.min_free_bytes:
+            return DiskNearlyFull(folder, free, settings.min_free_bytes)
+        if backlog > settings.max_backlog_bytes:
+            return LogBehind(backlog, settings.max_backlog_bytes, unit="bytes")
+        if outbox > settings.max_outbox_bytes:
+            return DeliveryBehind(outbox, settings.max_outbox_bytes)
+        return None

@@ -1,0 +1,72 @@
+"""What refuses events before something grows without limit."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+from tests.api.door import CHANNEL, V1
+
+from headrace.telemetry.metrics import exposition
+
+
+@pytest.mark.parametrize(
+    ("setting", "gauge", "status", "code"),
+    [
+        ("max_backlog_bytes", "backlog_bytes", 429, "log-behind"),
+        ("max_outbox_bytes", "outbox_bytes", 429, "delivery-behind"),
+    ],
+)
+async def test_what_is_too_full_turns_events_away_until_it_is_not(open_door, setting, gauge, status, code):
+    door = open_door(**{setting: 1000})
+    following = asyncio.create_task(door.pressure.follow(0.01))
+    setattr(door, gauge, 1000)
+    await asyncio.sleep(0.1)
+    assert (await door.call("POST", CHANNEL, V1)).status == 202
+    setattr(door, gauge, 1001)
+    await asyncio.sleep(0.1)
+    answer = await door.call("POST", CHANNEL, V1)
+    assert (answer.status, answer.json["code"]) == (status, code)
+    assert "1001 bytes" in answer.json["detail"]
+    assert "limit is 1000" in answer.json["detail"]
+    assert answer.headers["retry-after"] == "1"
+    assert f"headrace_{gauge} 1001.0" in exposition().decode()
+    setattr(door, gauge, 0)
+    await asyncio.sleep(0.1)
+    assert (await door.call("POST", CHANNEL, V1)).status == 202
+    following.cancel()
+    assert len(door.ids()) == 2
+
+
+async def test_a_disk_with_too_little_room_turns_events_away_before_the_log_is_hurt(open_door, monkeypatch):
+    door = open_door(min_free_bytes=5000)
+    room = 4999
+    # How much room a real disk has can't be chosen here; a full one is used in the tests of the service.
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=room))
+    following = asyncio.create_task(door.pressure.follow(0.01))
+    await asyncio.sleep(0.1)
+    answer = await door.call("POST", CHANNEL, V1)
+    assert (answer.status, answer.json["code"]) == (507, "disk-nearly-full")
+    assert "4999 bytes are free" in answer.json["detail"]
+    assert answer.headers["retry-after"] == "10"
+    assert door.ids() == []
+    room = 5000
+    await asyncio.sleep(0.1)
+    assert (await door.call("POST", CHANNEL, V1)).status == 202
+    following.cancel()
+
+
+async def test_a_look_that_fails_leaves_what_the_last_one_found(open_door, monkeypatch, caplog):
+    door = open_door(max_outbox_bytes=1000)
+    door.outbox_bytes = 2000
+    following = asyncio.create_task(door.pressure.follow(0.01))
+    await asyncio.sleep(0.1)
+
+    def fail(_):
+        raise OSError("the disk is away")
+
+    monkeypatch.setattr("shutil.disk_usage", fail)
+    await asyncio.sleep(0.1)
+    assert (await door.call("POST", CHANNEL, V1)).status == 429
+    assert "can't be told" in caplog.text
+    assert not following.done()
+    following.cancel()

@@ -1,0 +1,27 @@
+"""The processes of a running service."""
+
+from pathlib import Path
+
+
+def session_processes(session: int) -> dict[int, list[bytes]]:
+    """The processes of a session, which is all that one service started, with their command lines."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text().rpartition(")")[2].split()
+                command = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if int(stat[3]) == session:
+                found[int(entry.name)] = command
+    return found
+
+
+def role_processes(session: int, role: str) -> list[int]:
+    """The processes of a session that run this role."""
+    return [
+        process
+        for process, command in session_processes(session).items()
+        if b"headrace.service.role" in command and role.encode() in command
+    ]
