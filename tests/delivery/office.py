@@ -20,6 +20,8 @@ from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events import Event
 from headrace.events.batch import Arrival
+from headrace.jobs.jobs import Jobs
+from headrace.jobs.replays import Replays
 from headrace.subscriptions.store import Store
 from headrace.subscriptions.subscription import parse_subscription
 
@@ -58,6 +60,8 @@ class Office:
         self.outbox = OutboxFileWriter(folder / "outbox")
         self.store = Store(f"sqlite:///{folder}/store.db")
         self.ledger = self.open_ledger()
+        self.jobs = Jobs(f"sqlite:///{folder}/store.db")
+        self.replays = Replays(self.jobs)
 
     def open_ledger(self) -> Ledger:
         return Ledger(f"sqlite:///{self.folder}/delivery.db")
@@ -66,6 +70,7 @@ class Office:
         self.log.close()
         self.outbox.close()
         self.store.close()
+        self.jobs.close()
         self.ledger.close()
 
     def subscribe(self, sink: str, **settings: Any) -> str:
@@ -95,7 +100,7 @@ class Office:
 
     def dispatcher(self, ledger: Ledger, sender: Sender, settings: DeliverySettings) -> Dispatcher:
         outbox, log = OutboxFiles(self.folder / "outbox"), SegmentReader(self.folder / "log")
-        return Dispatcher(outbox, log, self.store, ledger, {"HTTP": sender}, settings)
+        return Dispatcher(outbox, log, self.store, ledger, self.replays, {"HTTP": sender}, settings)
 
     @asynccontextmanager
     async def delivering(self, **changes: Any) -> AsyncIterator[Dispatcher]:

@@ -49,7 +49,9 @@ def test_what_is_due_comes_oldest_first_and_bounded(ledger):
     commit(ledger, waits=[wait(position=p, due=100.0 + p) for p in (5, 3, 9, 1)] + [wait("b", 0, due=1.0)])
     assert [each.key.position for each in ledger.due("a", 105.0, 10)] == [1, 3, 5]
     assert [each.key.position for each in ledger.due("a", 105.0, 2)] == [1, 3]
-    assert [each.key.position for each in ledger.due("a", 105.0, 2, without=(1, 3))] == [5]
+    assert [each.key.position for each in ledger.due("a", 105.0, 2, without=[Key("a", 1), Key("a", 3)])] == [
+        5
+    ]
     assert ledger.due("a", 100.9, 10) == []
     assert ledger.due("a", 101.0, 1) == [wait(position=1, due=101.0)]
 
@@ -80,7 +82,7 @@ def test_the_dead_keep_their_event_and_wait_no_more(ledger):
     assert ledger.count() == (0, 1)
     with ledger._engine.connect() as connection:
         (row,) = connection.execute(select(DEAD))
-    assert row == ("a", 1, 9, 50.0, "status 400", b'{"id": "1"}')
+    assert row == ("a", "", 1, 9, 50.0, "status 400", b'{"id": "1"}')
 
 
 def test_kept_are_the_waiting_and_the_dead_from_a_position_on(ledger):
@@ -112,3 +114,24 @@ def test_two_ledgers_of_one_database_see_the_same(ledger, tmp_path):
     commit(ledger, waits=[wait()], cursor=4)
     assert (other.cursor(), other.count()) == (4, (1, 0))
     other.close()
+
+
+def test_a_replay_has_a_cursor_waits_and_dead_of_its_own(ledger):
+    replayed = Key("a", 1, "r")
+    ledger.commit(
+        Changes(
+            [wait("a", 1), Wait(replayed, 1, 100.0, "status 500")],
+            [Burial(Key("a", 2, "r"), 1, 50.0, "status 400", b"{}")],
+            [],
+            None,
+            {"r": 3, "q": 1},
+        )
+    )
+    assert (ledger.replay_cursor("r"), ledger.replay_cursor("q"), ledger.replay_cursor("p")) == (3, 1, 0)
+    assert (ledger.replay_waits("r"), ledger.replay_dead("r")) == ({1}, {2})
+    assert [each.key for each in ledger.due("a", 200.0, 9, without=[replayed])] == [Key("a", 1)]
+    assert ledger.kept_from(0) == {Key("a", 1)}
+    commit(ledger, finished=[Key("a", 1)])
+    assert ledger.oldest_waiting() is None
+    assert ledger.forget_replay("r") == 1
+    assert (ledger.replay_cursor("r"), ledger.replay_waits("r")) == (0, set())

@@ -1,4 +1,4 @@
-"""The dispatcher: drains the outbox into lanes, one per subscription, and keeps account of every delivery.
+"""The dispatcher: drains the outbox and the replays into lanes, one per subscription, and keeps account of it all.
 
 A delivery is in one of three places: in the outbox at or above the cursor, in the ledger waiting, or settled.
 What a full lane can't take goes to the ledger, so that a slow sink never holds up the reading for the others.
@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headrace.delivery.backoff import wait_before
@@ -21,20 +22,23 @@ from headrace.delivery.ledger import Burial, Key, Wait
 from headrace.delivery.outcome import Outcome, Verdict
 from headrace.delivery.parcel import read_parcels
 from headrace.delivery.progress import Progress
+from headrace.delivery.replaying import Replaying
 from headrace.delivery.subscribers import Subscribers
 from headrace.events.bindings.http import encode_structured
-from headrace.telemetry.metrics import BURIED, DELIVERED, DELIVERY_SECONDS, DISCARDED, RETRIED
+from headrace.telemetry.metrics import BURIED, DELIVERED, DELIVERY_SECONDS, DISCARDED, REPLAYED, RETRIED
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     import pyarrow as pa
 
     from headrace.delivery.ledger import Ledger
     from headrace.delivery.outcome import Sender
+    from headrace.delivery.parcel import Parcel
     from headrace.delivery.settings import DeliverySettings
     from headrace.eventlog.log import LogReader
     from headrace.eventlog.outbox import OutboxReader
+    from headrace.jobs.replays import Replay, Replays
     from headrace.subscriptions.store import Store
 
 _log = logging.getLogger(__name__)
@@ -53,6 +57,7 @@ class Dispatcher:
         log: LogReader,
         store: Store,
         ledger: Ledger,
+        replays: Replays,
         senders: Mapping[str, Sender],
         settings: DeliverySettings,
     ) -> None:
@@ -64,11 +69,14 @@ class Dispatcher:
         self._subscribers = Subscribers(store)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ledger")
         self._progress = Progress(ledger.cursor())
-        self._journal = Journal(ledger, self._progress.settled, self._in_thread)
+        self._replaying = Replaying(
+            replays, ledger, self._in_thread, self._put_replayed, self._is_known, self._end_replay
+        )
+        self._journal = Journal(ledger, self._progress.settled, self._in_thread, self._replaying.settled)
         self._lanes: dict[str, Lane] = {}
         self._queued = 0
-        # Positions that wait in the ledger and are under way here, by subscription.
-        self._taken_up: defaultdict[str, set[int]] = defaultdict(set)
+        # What waits in the ledger and is under way here, by subscription.
+        self._taken_up: defaultdict[str, set[Key]] = defaultdict(set)
         # What the ledger holds of positions that the outbox is read from again: not to be begun a second time.
         self._kept = ledger.kept_from(self._progress.settled())
         self._next_due = ledger.next_due()
@@ -86,12 +94,14 @@ class Dispatcher:
         An error in one loop ends them all at once, like a crash: the next start repeats what was not settled.
         """
         await self._in_thread(self._subscribers.refresh)
+        await self._replaying.refresh()  # before anything of them is taken up
         flush_seconds = self._settings.flush_seconds
         async with asyncio.TaskGroup() as loops:
             loops.create_task(self._feed(self._progress.settled(), stop))
             loops.create_task(_repeat(self._journal.flush, flush_seconds, stop))
             loops.create_task(_repeat(self._take_up_due, flush_seconds, stop))
             loops.create_task(_repeat(self._refresh, _REFRESH_SECONDS, stop))
+            loops.create_task(self._replaying.run(stop))
         await self._finish()
 
     # Reading the outbox
@@ -135,7 +145,7 @@ class Dispatcher:
         lane = self._lane(delivery.key.subscription)
         if lane is None:
             DISCARDED.inc()
-            self._progress.settle(delivery.key.position)
+            self._settled(delivery.key)
         elif lane.room <= self._settings.queue_length // 2 or (lane.queued and self._is_full()):
             # Half of a queue is for what waits in the ledger, or it would wait as long as new events come.
             self._set_aside(delivery, 0.0, "the subscription's queue was full")
@@ -168,12 +178,55 @@ class Dispatcher:
             return
         under_way = self._taken_up[subscription]
         waits = await self._in_thread(self._ledger.due, subscription, now, lane.room, tuple(under_way))
+        parcels = await self._parcels(wait.key for wait in waits)
         if self._lanes.get(subscription) is not lane:
             return  # it ended meanwhile, and what waits for it is forgotten at the next look
-        parcels = read_parcels(self._log, [wait.key.position for wait in waits])
+        under_way.update(wait.key for wait in waits)
         for wait in waits:
-            under_way.add(wait.key.position)
-            self._put(lane, Delivery(wait.key, parcels[wait.key.position], wait.attempts, waited=True))
+            if parcel := parcels.get(wait.key):
+                self._put(lane, Delivery(wait.key, parcel, wait.attempts, waited=True))
+            else:  # it waited for a replay that is over
+                DISCARDED.inc()
+                self._journal.finish(wait.key, partial(under_way.discard, wait.key))
+
+    async def _parcels(self, keys: Iterable[Key]) -> dict[Key, Parcel]:
+        """Read what waits: from the log, or from the replay it belongs to."""
+        by_source = defaultdict(list)
+        for key in keys:
+            by_source[key.replay].append(key)
+        found: dict[Key, Parcel] = {}
+        for replay, wanted in by_source.items():
+            positions = [key.position for key in wanted]
+            if not replay:
+                parcels = read_parcels(self._log, positions)
+            elif feed := self._replaying.feed(replay):
+                parcels = await asyncio.to_thread(feed.parcels, positions)
+            else:
+                continue
+            found |= {key: parcels[key.position] for key in wanted}
+        return found
+
+    # Replays
+
+    async def _put_replayed(self, delivery: Delivery) -> None:
+        """Wait for room: live events have most of the queue, and replays nothing that the ledger must keep for them."""
+        share = max(1, self._settings.queue_length // 4)
+        while True:
+            lane = self._lane(delivery.key.subscription)
+            if lane is not None and lane.queued < share and not (lane.queued and self._is_full()):
+                self._put(lane, delivery)
+                return
+            await asyncio.sleep(self._settings.poll_seconds)
+
+    async def _is_known(self, subscription: str) -> bool:
+        if self._subscribers.get(subscription) is None:
+            await self._refresh()
+        return self._subscribers.get(subscription) is not None
+
+    async def _end_replay(self, replay: Replay) -> None:
+        """Take back what was not begun of a replay that is over."""
+        if lane := self._lanes.get(replay.subscription):
+            self._discard(lane.drain(lambda delivery: delivery.key.replay == replay.job))
 
     # Settling
 
@@ -183,7 +236,10 @@ class Dispatcher:
         attempts = delivery.attempts + 1
         if outcome.verdict is Verdict.DONE:
             DELIVERED.inc()
-            DELIVERY_SECONDS.observe(time.time() - delivery.parcel.recorded.publish_time / 1e6)
+            if delivery.key.replay:
+                REPLAYED.inc()
+            else:
+                DELIVERY_SECONDS.observe(time.time() - delivery.parcel.recorded.publish_time / 1e6)
             self._done(delivery)
         elif outcome.verdict is Verdict.AGAIN and attempts <= self._settings.retries:
             RETRIED.inc()
@@ -196,7 +252,13 @@ class Dispatcher:
         if delivery.waited:
             self._journal.finish(delivery.key, self._after(delivery))
         else:
-            self._progress.settle(delivery.key.position)
+            self._settled(delivery.key)
+
+    def _settled(self, key: Key) -> None:
+        if key.replay:
+            self._replaying.settle(key)
+        else:
+            self._progress.settle(key.position)
 
     def _set_aside(self, delivery: Delivery, seconds: float, reason: str) -> None:
         due = time.time() + seconds
@@ -217,9 +279,9 @@ class Dispatcher:
 
         def settle() -> None:
             if delivery.waited:
-                self._taken_up[delivery.key.subscription].discard(delivery.key.position)
+                self._taken_up[delivery.key.subscription].discard(delivery.key)
             else:
-                self._progress.settle(delivery.key.position)
+                self._settled(delivery.key)
             if due is not None:
                 self._next_due = due if self._next_due is None else min(self._next_due, due)
 
@@ -246,10 +308,13 @@ class Dispatcher:
         for ended in await self._in_thread(self._subscribers.refresh):
             lane = self._lanes.pop(ended, None)
             self._taken_up.pop(ended, None)
-            for delivery in lane.drain() if lane else ():
-                self._queued -= 1
-                DISCARDED.inc()
-                self._done(delivery)
+            self._discard(lane.drain() if lane else [])
+
+    def _discard(self, drained: list[Delivery]) -> None:
+        for delivery in drained:
+            self._queued -= 1
+            DISCARDED.inc()
+            self._done(delivery)
 
     async def _finish(self) -> None:
         lanes = list(self._lanes.values())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from headrace.delivery.ledger import Burial, Changes, Key, Wait
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from headrace.delivery.ledger import Ledger
 
@@ -19,16 +19,22 @@ class Journal:
     """Write-behind for one event loop. A callback given with a change runs once the change is durable."""
 
     def __init__(
-        self, ledger: Ledger, settled: Callable[[], int], in_thread: Callable[..., Awaitable[None]]
+        self,
+        ledger: Ledger,
+        settled: Callable[[], int],
+        in_thread: Callable[..., Awaitable[None]],
+        replays_settled: Callable[[], Mapping[str, int]] = dict,
     ) -> None:
         self._ledger = ledger
         self._settled = settled
+        self._replays_settled = replays_settled
         self._in_thread = in_thread
         self._waits: list[Wait] = []
         self._burials: list[Burial] = []
         self._finished: list[Key] = []
         self._callbacks: list[Callable[[], None]] = []
         self._cursor = ledger.cursor()
+        self._replay_cursors: Mapping[str, int] = {}
         self._room = asyncio.Event()
         self._room.set()
 
@@ -52,15 +58,16 @@ class Journal:
         await self._room.wait()
 
     async def flush(self) -> None:
-        """Commit what was collected and how far the outbox is settled."""
-        cursor = self._settled()
-        if not self._callbacks and cursor == self._cursor:
+        """Commit what was collected and how far the outbox and the replays are settled."""
+        cursor, replays = self._settled(), self._replays_settled()
+        moved = {each: number for each, number in replays.items() if self._replay_cursors.get(each) != number}
+        if not self._callbacks and cursor == self._cursor and not moved:
             return
-        changes = Changes(self._waits, self._burials, self._finished, cursor)
+        changes = Changes(self._waits, self._burials, self._finished, cursor, moved)
         callbacks, self._callbacks = self._callbacks, []
         self._waits, self._burials, self._finished = [], [], []
         await self._in_thread(self._ledger.commit, changes)
-        self._cursor = cursor
+        self._cursor, self._replay_cursors = cursor, replays
         self._room.set()
         for callback in callbacks:
             callback()

@@ -66,10 +66,10 @@ class Lane:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    def drain(self) -> list[Delivery]:
-        """Take back what was not begun."""
-        drained = list(self._queue)
-        self._queue.clear()
+    def drain(self, which: Callable[[Delivery], bool] = lambda _: True) -> list[Delivery]:
+        """Take back what was not begun: all, or those that are asked for."""
+        drained = [each for each in self._queue if which(each)]
+        self._queue = deque(each for each in self._queue if not which(each))
         return drained
 
     async def finish(self) -> None:

@@ -6,25 +6,26 @@ dead. Changes are collected and committed together, the cursor last, so that a c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import bindparam, delete, func, insert, select
+from sqlalchemy import bindparam, delete, func, insert, select, tuple_
 
-from headrace.delivery.tables import CURSOR, DEAD, METADATA, WAITING
+from headrace.delivery.tables import CURSOR, DEAD, METADATA, REPLAY_CURSORS, WAITING
 from headrace.subscriptions.database import open_database
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy import Connection, Table
 
 
 class Key(NamedTuple):
-    """One planned delivery."""
+    """One planned delivery. What a replay delivers has its name, so that it never meets what is delivered live."""
 
     subscription: str
     position: int
+    replay: str = ""
 
 
 class Wait(NamedTuple):
@@ -54,6 +55,7 @@ class Changes:
     burials: Sequence[Burial]
     finished: Sequence[Key]
     cursor: int | None
+    replay_cursors: Mapping[str, int] = field(default_factory=dict)
 
 
 class Ledger:
@@ -82,6 +84,9 @@ class Ledger:
             if changes.cursor is not None:
                 connection.execute(delete(CURSOR))
                 connection.execute(insert(CURSOR).values(only=1, position=changes.cursor))
+            for replay, number in changes.replay_cursors.items():
+                connection.execute(delete(REPLAY_CURSORS).where(REPLAY_CURSORS.c.replay == replay))
+                connection.execute(insert(REPLAY_CURSORS).values(replay=replay, number=number))
 
     def next_due(self) -> float | None:
         """Return when the earliest waiting delivery is due."""
@@ -94,33 +99,41 @@ class Ledger:
             query = select(WAITING.c.subscription).where(WAITING.c.due <= now).distinct()
             return list(connection.execute(query).scalars())
 
-    def due(self, subscription: str, now: float, limit: int, without: Sequence[int] = ()) -> list[Wait]:
+    def due(self, subscription: str, now: float, limit: int, without: Collection[Key] = ()) -> list[Wait]:
         """Return the oldest deliveries of a subscription that are due, except those under way already."""
         query = (
             select(WAITING)
             .where(
                 WAITING.c.subscription == subscription,
                 WAITING.c.due <= now,
-                WAITING.c.position.not_in(without),
+                tuple_(WAITING.c.replay, WAITING.c.position).not_in(
+                    [(key.replay, key.position) for key in without]
+                ),
             )
             .order_by(WAITING.c.position)
             .limit(limit)
         )
         with self._engine.connect() as connection:
             rows = connection.execute(query).all()
-        return [Wait(Key(row.subscription, row.position), row.attempts, row.due, row.reason) for row in rows]
+        return [
+            Wait(Key(row.subscription, row.position, row.replay), row.attempts, row.due, row.reason)
+            for row in rows
+        ]
 
     def oldest_waiting(self) -> int | None:
-        """Return the lowest position that is still needed for another attempt."""
+        """Return the lowest position of the log that is still needed for another attempt."""
         with self._engine.connect() as connection:
-            return connection.execute(select(func.min(WAITING.c.position))).scalar()
+            query = select(func.min(WAITING.c.position)).where(WAITING.c.replay == "")
+            return connection.execute(query).scalar()
 
     def kept_from(self, position: int) -> set[Key]:
         """Return what waits or is dead at or above a position: a crash came before the cursor had passed it."""
         kept: set[Key] = set()
         with self._engine.connect() as connection:
             for table in (WAITING, DEAD):
-                query = select(table.c.subscription, table.c.position).where(table.c.position >= position)
+                query = select(table.c.subscription, table.c.position).where(
+                    table.c.replay == "", table.c.position >= position
+                )
                 kept.update(Key(*row) for row in connection.execute(query))
         return kept
 
@@ -128,6 +141,33 @@ class Ledger:
         """Drop what waits for a subscription that was deleted; return how many that were."""
         with self._engine.begin() as connection:
             return connection.execute(delete(WAITING).where(WAITING.c.subscription == subscription)).rowcount
+
+    # Replays
+
+    def replay_cursor(self, replay: str) -> int:
+        """Return the number of the event from which a replay goes on."""
+        with self._engine.connect() as connection:
+            query = select(REPLAY_CURSORS.c.number).where(REPLAY_CURSORS.c.replay == replay)
+            return int(connection.execute(query).scalar() or 0)
+
+    def replay_waits(self, replay: str) -> set[int]:
+        """Return the positions at which a replay's events wait for another attempt."""
+        return self._positions(WAITING, replay)
+
+    def replay_dead(self, replay: str) -> set[int]:
+        """Return the positions of a replay's events that were given up."""
+        return self._positions(DEAD, replay)
+
+    def forget_replay(self, replay: str) -> int:
+        """Drop a replay's cursor and what waits of it; return how many that were. The dead stay."""
+        with self._engine.begin() as connection:
+            connection.execute(delete(REPLAY_CURSORS).where(REPLAY_CURSORS.c.replay == replay))
+            return connection.execute(delete(WAITING).where(WAITING.c.replay == replay)).rowcount
+
+    def _positions(self, table: Table, replay: str) -> set[int]:
+        with self._engine.connect() as connection:
+            query = select(table.c.position).where(table.c.replay == replay)
+            return set(connection.execute(query).scalars())
 
     def count(self) -> tuple[int, int]:
         """Return how many deliveries wait and how many are dead."""
@@ -140,9 +180,10 @@ class Ledger:
 
 def _remove(connection: Connection, table: Table, keys: Sequence[Key]) -> None:
     if keys:
-        its_key = (table.c.subscription == bindparam("s"), table.c.position == bindparam("p"))
+        its_key = [table.c[name] == bindparam(f"its_{name}") for name in Key._fields]
         connection.execute(
-            delete(table).where(*its_key), [{"s": key.subscription, "p": key.position} for key in keys]
+            delete(table).where(*its_key),
+            [{f"its_{name}": value for name, value in key._asdict().items()} for key in keys],
         )
 
 

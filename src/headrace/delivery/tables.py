@@ -13,16 +13,25 @@ CURSOR = Table(
     Column("position", BigInteger, nullable=False),
 )
 
+REPLAY_CURSORS = Table(
+    "replay_cursors",
+    METADATA,
+    Column("replay", String(64), primary_key=True),
+    Column("number", BigInteger, nullable=False),
+)
+"""Every delivery of a replay's events below this number was acknowledged, waits, or lies with the dead."""
+
 WAITING = Table(
     "waiting",
     METADATA,
     Column("subscription", String(64), primary_key=True),
+    Column("replay", String(64), primary_key=True),
     Column("position", BigInteger, primary_key=True),
     Column("attempts", Integer, nullable=False),
     Column("due", Float, nullable=False),
     Column("reason", Text, nullable=False),
     Index("waiting_due", "due", "subscription"),
-    Index("waiting_position", "position"),
+    Index("waiting_position", "replay", "position"),
     sqlite_with_rowid=False,
 )
 
@@ -30,6 +39,7 @@ DEAD = Table(
     "dead",
     METADATA,
     Column("subscription", String(64), primary_key=True),
+    Column("replay", String(64), primary_key=True),
     Column("position", BigInteger, primary_key=True),
     Column("attempts", Integer, nullable=False),
     Column("time", Float, nullable=False),

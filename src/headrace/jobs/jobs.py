@@ -146,10 +146,10 @@ class Claim:
         return None
 
 
-def cancel_open(connection: Connection, *which: ColumnElement[bool]) -> int:
+def cancel_open(connection: Connection, *which: ColumnElement[bool], reason: str | None = None) -> int:
     """Cancel the jobs that have not ended, of those that the conditions name; return how many."""
     still_open = update(JOBS).where(*which, JOBS.c.state.in_(_OPEN))
-    return connection.execute(still_open.values(_ended(State.CANCELLED))).rowcount
+    return connection.execute(still_open.values(error=reason, **_ended(State.CANCELLED))).rowcount
 
 
 def finish_running(connection: Connection, job_id: str, result: Mapping[str, Any]) -> None:

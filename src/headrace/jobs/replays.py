@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from sqlalchemy import delete, func, insert, select, update
 
 from headrace.jobs.job import State
-from headrace.jobs.jobs import finish_running
+from headrace.jobs.jobs import cancel_open, finish_running
 from headrace.jobs.tables import CHUNKS, JOBS, REPLAYS
 
 if TYPE_CHECKING:
@@ -123,11 +123,13 @@ class Replays:
         with pa.ipc.open_stream(content) as stream:
             return pa.concat_batches(stream)
 
-    def drop(self, job_id: str, chunks: Sequence[Chunk]) -> None:
-        """Forget chunks whose events nobody needs any more."""
-        firsts = [chunk.first for chunk in chunks]
+    def drop(self, job_id: str, chunks: Sequence[Chunk] | None = None) -> None:
+        """Forget chunks whose events nobody needs any more: these, or all."""
+        gone = delete(CHUNKS).where(CHUNKS.c.job == job_id)
+        if chunks is not None:
+            gone = gone.where(CHUNKS.c.first.in_([chunk.first for chunk in chunks]))
         with self._engine.begin() as connection:
-            connection.execute(delete(CHUNKS).where(CHUNKS.c.job == job_id, CHUNKS.c.first.in_(firsts)))
+            connection.execute(gone)
 
     def tell(self, job_id: str, delivered: int, dead: int) -> None:
         """Tell how many were acknowledged, and how many were given up."""
@@ -136,11 +138,15 @@ class Replays:
                 update(REPLAYS).where(REPLAYS.c.job == job_id).values(delivered=delivered, dead=dead)
             )
 
+    def cancel(self, job_id: str, reason: str) -> None:
+        """End the job of a replay that can't go on."""
+        with self._engine.begin() as connection:
+            cancel_open(connection, JOBS.c.id == job_id, reason=reason)
+
     def finish(self, job_id: str, delivered: int, dead: int) -> None:
         """End the job of a complete replay, all of whose events were delivered or given up."""
         result = {"found": delivered + dead, "delivered": delivered, "dead": dead}
         with self._engine.begin() as connection:
-            connection.execute(delete(CHUNKS).where(CHUNKS.c.job == job_id))
             connection.execute(
                 update(REPLAYS).where(REPLAYS.c.job == job_id).values(delivered=delivered, dead=dead)
             )

@@ -46,6 +46,7 @@ BATCH_SECONDS = Histogram(
     "headrace_batch_seconds", "Matching and planning of one micro-batch.", buckets=_SECONDS
 )
 DELIVERED = Counter("headrace_deliveries_succeeded", "Deliveries that a sink acknowledged.")
+REPLAYED = Counter("headrace_deliveries_replayed", "Of these, deliveries of events of the past.")
 RETRIED = Counter("headrace_deliveries_retried", "Attempts that failed and will be repeated.")
 BURIED = Counter("headrace_deliveries_dead", "Deliveries given up and kept as dead letters.")
 DISCARDED = Counter("headrace_deliveries_discarded", "Deliveries to subscriptions deleted meanwhile.")

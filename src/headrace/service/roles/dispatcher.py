@@ -16,6 +16,8 @@ from headrace.delivery.protocols.http import HttpSender
 from headrace.eventlog.local.outbox import OutboxFiles
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.retention import expire_segments
+from headrace.jobs.jobs import Jobs
+from headrace.jobs.replays import Replays
 from headrace.service.layout import Layout
 from headrace.service.states import READY, announce
 from headrace.subscriptions.store import Store
@@ -40,7 +42,10 @@ async def _deliver(config: Config) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     store, ledger, outbox = Store(config.store.url), Ledger(config.delivery.url), OutboxFiles(layout.outbox)
     senders = {"HTTP": HttpSender(config.delivery.timeout_seconds)}
-    dispatcher = Dispatcher(outbox, SegmentReader(layout.log), store, ledger, senders, config.delivery)
+    jobs = Jobs(config.store.url)
+    dispatcher = Dispatcher(
+        outbox, SegmentReader(layout.log), store, ledger, Replays(jobs), senders, config.delivery
+    )
     clearing = asyncio.create_task(_clear(dispatcher, outbox, store, ledger, config))
     announce(layout.run, ROLE, READY)
     try:
@@ -48,6 +53,7 @@ async def _deliver(config: Config) -> None:
     finally:
         clearing.cancel()
         ledger.close()
+        jobs.close()
         store.close()
 
 
