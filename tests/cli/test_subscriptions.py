@@ -82,10 +82,13 @@ def test_a_list_for_people_is_whole_in_a_pipe(run, service, subscribed):
 
 def test_a_filter_that_cost_too_much_is_told_of(run, service, subscribed):
     dear, cheap = subscribed("--sink", SINK, "--exact", "type=a"), subscribed("--sink", SINK)
+    now = "2026-01-01T00:00:00.000Z"
     with closing(Store(f"sqlite:///{service.data}/store.db")) as store:
-        store.report_overruns(
-            {dear["id"]: FilterStatus(3, "it costs [more]", 17, "2026-01-01T00:00:00.000Z")}
-        )
+        store.report_overruns({dear["id"]: FilterStatus(1, "it loops", 5, now)})
+        lines = run("get", "subscriptions", "--url", service.url).stdout.splitlines()
+        (line,) = [line for line in lines if dear["id"] in line]
+        assert line.rstrip().endswith("filter cost too much once, at position 5: it loops")
+        store.report_overruns({dear["id"]: FilterStatus(2, "it costs [more]", 17, now)})
     lines = run("get", "subscriptions", "--url", service.url).stdout.splitlines()
     assert lines[0].split() == ["id", "channel", "sink", "filters", "status"]
     (line,) = [line for line in lines if dear["id"] in line]

@@ -38,6 +38,7 @@ def data(text):
 def matcher_of(*texts, **settings):
     matcher = Matcher(**settings)
     matcher.add_many((str(number), compile_filter({"cel": text})) for number, text in enumerate(texts))
+    matcher.settle_down()
     return matcher
 
 

@@ -77,7 +77,7 @@ MANY = {
     "set": (lambda n: f'data.v in ["value-{n}", "other"]', lambda n: f"value-{n}"),
     "prefix": (lambda n: f'data.v.startsWith("value-{n}/")', lambda n: f"value-{n}/rest"),
     "suffix": (lambda n: f'data.v.endsWith("/value-{n}")', lambda n: f"rest/value-{n}"),
-    "element": (lambda n: f'"value-{n}" in data.v', lambda n: ["a", f"value-{n}", 3]),
+    "element": (lambda n: f'"value-{n}" in data.v', lambda n: [f"a{n}", f"value-{n}", n]),
     "key": (lambda n: f'"value-{n}" in data.v', lambda n: {f"value-{n}": 1}),
     "substring": (lambda n: f'data.v.contains("{scattered(n)}")', lambda n: f"rest {scattered(n)} rest"),
     "with a clause that has no key": (

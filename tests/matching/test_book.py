@@ -3,6 +3,8 @@
 import random
 import threading
 
+import pytest
+
 from headrace.events.event import Event
 from headrace.filters import compile_filter
 from headrace.matching import Matcher, book
@@ -25,7 +27,7 @@ def test_levels_stay_few_while_members_are_added_one_by_one():
             assert str(number) in matcher.match(event(f"t{number % 7}"))
     matcher.settle_down()
     assert matcher.match(event("t3")) == [str(number) for number in range(3000) if number % 7 == 3]
-    sizes = [layer.size for layer in matcher._book.layers]
+    sizes = [layer.size for layer in matcher._book.view.layers]
     assert sum(sizes) == 3000
     assert len(sizes) <= 5
 
@@ -34,17 +36,59 @@ def test_many_at_once_are_one_level():
     matcher = Matcher()
     matcher.add_many((str(number), filter_of("t")) for number in range(2000))
     assert len(matcher.match(event("t"))) == 2000
-    assert [layer.size for layer in matcher._book.layers] == [2000]
+    assert [layer.size for layer in matcher._book.view.layers] == [2000]
 
 
 def test_one_more_is_a_small_level_of_its_own():
     matcher = Matcher()
     matcher.add_many((str(number), filter_of("t")) for number in range(2000))
     matcher.match(event("t"))
-    base = matcher._book.layers[0]
+    base = matcher._book.view.layers[0]
     matcher.add("new", filter_of("u"))
     assert matcher.match(event("u")) == ["new"]
-    assert matcher._book.layers[0] is base
+    assert matcher._book.view.layers[0] is base
+
+
+def test_adding_and_matching_in_turn_builds_few_levels(monkeypatch):
+    """The levels that are built are counted, also while they are joined."""
+    matcher = Matcher()
+    build = Book._layer
+    built: list[int] = []
+
+    def counted(self, first, last):
+        built.append(last - first)
+        return build(self, first, last)
+
+    monkeypatch.setattr(Book, "_layer", counted)
+    for number in range(1000):
+        matcher.add(str(number), filter_of(f"t{number}"))
+        assert matcher.match(event(f"t{number}")) == [str(number)]
+        assert matcher.match(event(f"t{number - 1}")) == [str(number - 1)] * (number > 0)
+    assert 0 < len(built) < 50
+    assert matcher._book.view.known - matcher._book.view.tip.first < 1000
+
+
+def test_what_is_asked_often_gets_a_level_though_nobody_is_added():
+    matcher = Matcher()
+    matcher.add("s", compile_filter({"cel": "data.a > 5"}))
+    for _ in range(1000):
+        matcher.match(event("t"))
+    joiner = matcher._book._joiner
+    assert joiner is not None
+    joiner.join()
+    assert [layer.size for layer in matcher._book.view.layers] == [1]
+
+
+@pytest.mark.parametrize(
+    "text", ["ce.type in ['a', 'b']", "ce.type == 'a' || data.n == 5", "data.n > 4", "data.n == 5.0"]
+)
+def test_who_is_in_no_level_yet_is_found_by_any_check(text):
+    matcher = Matcher()
+    matcher.add("s", compile_filter({"cel": text}))
+    matcher.add("other", compile_filter({"cel": "ce.type == 'nobody'"}))
+    assert matcher.match(Event({**event("a").attributes}, b'{"n": 5}')) == ["s"]
+    assert matcher.match(Event({**event("c").attributes}, b'{"n": 4}')) == []
+    assert matcher._book.view.layers == ()
 
 
 def test_who_was_removed_leaves_the_book_at_last(monkeypatch):
@@ -105,9 +149,9 @@ def test_a_level_that_grew_while_it_was_joined_is_not_lost(monkeypatch):
 
     monkeypatch.setattr(Book, "_layer", slow)
     for part in range(3):
-        matcher.add_many((f"{part}-{number}", filter_of("t")) for number in range(400))
-        assert len(matcher.match(event("t"))) == 400 * (part + 1)
+        matcher.add_many((f"{part}-{number}", filter_of("t")) for number in range(1100))
+        assert len(matcher.match(event("t"))) == 1100 * (part + 1)
     matcher.settle_down()
     assert added
-    assert len(matcher.match(event("t"))) == 1200
+    assert len(matcher.match(event("t"))) == 3300
     assert matcher.match(event("late")) == ["late"]

@@ -32,6 +32,8 @@ def expected(filters, event):
 def assert_equal_to_reference(filters, events):
     matcher = Matcher()
     matcher.add_many((str(number), each) for number, each in enumerate(filters))
+    assert matcher.match(events[0]) == expected(filters, events[0])
+    matcher.settle_down()
     rows = table_of(events)
     recorded = from_batch(rows)
     assert matcher.match_batch(events) == [expected(filters, event) for event in events]
@@ -46,6 +48,8 @@ def test_cases(case):
     for event, wanted in case.events():
         matcher = Matcher()
         matcher.add("a", filter_)
+        assert matcher.match(event) == (["a"] if wanted else [])
+        matcher.settle_down()
         assert matcher.match(event) == (["a"] if wanted else [])
         rows = table_of([event])
         assert matcher.match_batch(rows) == [["a"] if filter_.matches(from_batch(rows)[0]) else []]

@@ -199,6 +199,10 @@ class MatcherEqualsEvaluatingOneByOne(RuleBasedStateMachine):
             self._add(f"many-{number}", compile_filter(spec), None)
 
     @rule()
+    def settle_down(self):
+        self.matcher.settle_down()
+
+    @rule()
     def go_on_with_a_snapshot(self):
         with TemporaryDirectory() as folder:
             self.matcher.save(Path(folder) / "index")

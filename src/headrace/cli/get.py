@@ -60,7 +60,9 @@ def _status(subscription: dict[str, Any]) -> str:
     status = subscription.get("status", {}).get("filter")
     if not status:
         return ""
-    return f"filter cost too much {status['overruns']} times, last at position {status['position']}: {status['reason']}"
+    times = status["overruns"]
+    often = "once," if times == 1 else f"{times} times, last"
+    return f"filter cost too much {often} at position {status['position']}: {status['reason']}"
 
 
 def _filters(subscription: dict[str, Any]) -> str:

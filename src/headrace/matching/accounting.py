@@ -76,9 +76,17 @@ class Accounts:
             walk_seconds=seconds,
         )
 
-    def evaluated(self, evaluations: int, errors: int, slow: int, seconds: float) -> None:
-        """Add evaluations of CEL."""
-        self._add(evaluations=evaluations, errors=errors, slow=slow, residual_seconds=seconds)
+    def evaluated(
+        self, evaluations: int, errors: int, slow: int, seconds: float, candidates: int = 0
+    ) -> None:
+        """Add evaluations of CEL, and the candidates among these that no walk has counted."""
+        self._add(
+            candidates=candidates,
+            evaluations=evaluations,
+            errors=errors,
+            slow=slow,
+            residual_seconds=seconds,
+        )
 
     def matched(self, events: int, matches: int, seconds: float) -> None:
         """Add a whole batch, with what was counted as walked and evaluated before."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from headrace.matching.catalogue import Catalogue
 from headrace.matching.fields import Fields
 from headrace.matching.levels import level_of
 from headrace.matching.members import Members
+from headrace.matching.tip import MOST_MEMBERS, Tip
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[Any]
 
-_TIP = 64
-"""So many members at the end are built anew with each addition: few enough to take a millisecond."""
+_SMALL = 64
+"""A last level of fewer members is built anew with those who are added."""
 
 _GROWTH = 4
 """A level is joined with the one before it, unless that has more than so many times its members."""
@@ -55,6 +57,21 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
+class View:
+    """What a reader sees: levels over the first members, without a gap, and the tip with all others before known."""
+
+    layers: tuple[Layer, ...]
+    tip: Tip
+    known: int
+
+    @classmethod
+    def of(cls, layers: tuple[Layer, ...]) -> View:
+        """See the members of these levels and nobody else."""
+        last = layers[-1].last if layers else 0
+        return cls(layers, Tip.after(last), last)
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """How the events of a channel are asked about: the fields, and for each level's groups their columns."""
 
@@ -67,15 +84,15 @@ class Plan:
 class Book:
     """One thread writes at a time (the matcher's lock sees to it), any number read.
 
-    Levels cover the members from the first on, without a gap. New ones get a small level at once; levels are joined
-    by a thread in the background, and the joined one takes their place in one step.
+    New members stand in the tip until a level is built over them. That and the joining of levels is done by a thread
+    in the background, unless too much is asked of the tip at once; a view takes the place of the last in one step.
     """
 
     seed: int
     bloom: BloomSettings
     catalogue: Catalogue = field(default_factory=Catalogue)
     members: Members = field(default_factory=Members)
-    layers: tuple[Layer, ...] = ()
+    view: View = field(default_factory=lambda: View.of(()))
     _plans: dict[Channel | None, Plan] = field(default_factory=dict)
     _swapping: threading.Lock = field(default_factory=threading.Lock)
     _joiner: threading.Thread | None = None
@@ -96,16 +113,16 @@ class Book:
         """Whether most of it is about members that were removed."""
         return self.members.removed > max(_WASTE, 2 * len(self.members.numbers))
 
-    def current(self, writing: threading.Lock) -> tuple[Layer, ...]:
-        """Return levels over all members, building one now where some are new."""
-        layers = self.layers
-        if (layers[-1].last if layers else 0) == len(self.members):
-            return layers
-        with writing, self._swapping:
-            self.flush()
-            self.layers = self._with_new(self.layers, len(self.members))
+    def current(self, writing: threading.Lock, rows: int) -> View:
+        """Return a view of all members, for so many rows."""
+        view = self.view
+        if view.tip.first == view.known == len(self.members):
+            return view
+        if view.known < len(self.members) or view.tip.is_too_dear(rows):
+            with writing, self._swapping:
+                view = self.view = self._grown(rows)
         self._join_later()
-        return self.layers
+        return view
 
     def plan(self, channel: Channel | None, layers: tuple[Layer, ...]) -> Plan:
         """Return how a channel's events are asked about."""
@@ -120,19 +137,32 @@ class Book:
         One that is mapped from a file can't be: the next file will have a new one.
         """
         with self._swapping:
-            layers = [each for each in self.layers if each.level is level and not each.is_mapped]
+            layers = [each for each in self.view.layers if each.level is level and not each.is_mapped]
             self._renewals.extend((layer, done) for layer in layers)
         self._join_later()
 
-    def settle_down(self) -> None:
-        """Wait until no levels are being joined."""
+    def settle_down(self, writing: threading.Lock) -> None:
+        """Wait until levels have all members and none are being joined."""
+        with writing, self._swapping:
+            self.view = self._grown(sys.maxsize)
+        self._join_later()
         joiner = self._joiner
         if joiner is not None:
             joiner.join()
 
+    def _grown(self, rows: int) -> View:
+        """Return a view of all members; the tip becomes a level where it has too many, or too many rows to serve."""
+        self.flush()
+        view, count = self.view, len(self.members)
+        if count - view.tip.first <= MOST_MEMBERS:
+            view.tip.file(self.catalogue, count)
+            if not view.tip.is_too_dear(rows):
+                return replace(view, known=count)
+        return View.of(self._with_new(view.layers, count))
+
     def _with_new(self, layers: tuple[Layer, ...], count: int) -> tuple[Layer, ...]:
         last = layers[-1] if layers else None
-        if last is not None and not last.is_mapped and count - last.first <= _TIP:
+        if last is not None and not last.is_mapped and count - last.first <= _SMALL:
             layers = layers[:-1]
         first = layers[-1].last if layers else 0
         return (*layers, self._layer(first, count))
@@ -142,38 +172,54 @@ class Book:
         return Layer(level_of(self.catalogue, members, self.seed, self.bloom), first, last)
 
     def _join_later(self) -> None:
+        if not self._has_work:
+            return
         with self._swapping:
-            is_idle = self._joiner is None or not self._joiner.is_alive()
-            if not is_idle or (_to_join(self.layers) is None and not self._renewals):
-                return
-            self._joiner = threading.Thread(target=self._join, name="headrace-join", daemon=True)
-            self._joiner.start()
+            if self._joiner is None or not self._joiner.is_alive():
+                self._joiner = threading.Thread(target=self._join, name="headrace-join", daemon=True)
+                self._joiner.start()
+
+    @property
+    def _has_work(self) -> bool:
+        view = self.view
+        return view.tip.is_worn or bool(self._renewals) or _to_join(view.layers) is not None
 
     def _join(self) -> None:
-        """Join and renew levels for as long as some should be, each time beside the ones in use."""
-        while True:
+        """Build, join and renew levels for as long as some should be, each time beside the ones in use."""
+        while self._has_work:
             renewals, self._renewals = self._renewals, []
             for layer, done in renewals:
                 if self._swap((layer,), self._layer(layer.first, layer.last)):
                     for channel in layer.level.groups:
                         done(channel)
-            layers = self.layers
-            place = _to_join(layers)
+            view = self.view
+            if view.tip.is_worn:
+                self._push(view.tip, self._layer(view.tip.first, view.known))
+            place = _to_join(view.layers)
             if place is not None:
-                pair = layers[place : place + 2]
+                pair = view.layers[place : place + 2]
                 self._swap(pair, self._layer(pair[0].first, pair[1].last))
-            elif not self._renewals:
-                return
+
+    def _push(self, tip: Tip, layer: Layer) -> None:
+        """Put a layer in the place of a tip, unless that is in use no more. Who came later is in the next tip."""
+        with self._swapping:
+            view = self.view
+            if view.tip is tip:
+                rest = Tip.after(layer.last)
+                rest.file(self.catalogue, view.known)
+                self.view = View((*view.layers, layer), rest, view.known)
 
     def _swap(self, old: tuple[Layer, ...], new: Layer) -> bool:
-        """Put a layer in the place of others, unless these are in use no more: the last may grow at any time."""
+        """Put a layer in the place of others, unless these are in use no more."""
         with self._swapping:
-            if old[0] not in self.layers:
+            view = self.view
+            if old[0] not in view.layers:
                 return False
-            place = self.layers.index(old[0])
-            if self.layers[place : place + len(old)] != old:
+            place = view.layers.index(old[0])
+            if view.layers[place : place + len(old)] != old:
                 return False
-            self.layers = (*self.layers[:place], new, *self.layers[place + len(old) :])
+            layers = (*view.layers[:place], new, *view.layers[place + len(old) :])
+            self.view = replace(view, layers=layers)
             return True
 
 
@@ -181,7 +227,7 @@ def _to_join(layers: tuple[Layer, ...]) -> int | None:
     """Return the place of two neighbours that should be one level, if there are such."""
     for place in reversed(range(len(layers) - 1)):
         one, other = layers[place], layers[place + 1]
-        if not one.is_mapped and other.size >= _TIP // 2 and one.size <= _GROWTH * other.size:
+        if not one.is_mapped and other.size >= _SMALL // 2 and one.size <= _GROWTH * other.size:
             return place
     return None
 

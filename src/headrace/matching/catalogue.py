@@ -6,7 +6,8 @@ Grows at its end only, so that levels can be built from what is there while more
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -27,15 +28,20 @@ from headrace.matching.checks import (
     Interval,
     Pattern,
     Span,
+    constant_of_value,
 )
 from headrace.matching.forms import alternatives_of
 from headrace.matching.growing import Growing
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from headrace.filters.filter import Filter
     from headrace.filters.ir.expression import Expression
     from headrace.filters.ir.operands import Operand
     from headrace.matching.scope import Channel, Scope
+
+    Numbers = npt.NDArray[Any]
 
 _Value = TypeVar("_Value")
 _OPPOSITES = {UNEQUAL: EQUAL, INCLUDES_NOT: INCLUDES, NONE_OF: ONE_OF}
@@ -104,11 +110,10 @@ class Catalogue:
         """Add a member and return its number."""
         channel = None if scope is None else scope.address
         number = _number(channel, self._channels, self.channels)
-        source, types = (None, None) if scope is None else (scope.source, scope.types or None)
-        key = number, filter_.expression, source, types
+        key = number, filter_.expression, *_narrowing(scope)
         form = self._forms.get(key)
         if form is None:
-            form = self._forms[key] = self._add_form(number, _narrowed(filter_.expression, source, types))
+            form = self._forms[key] = self._add_form(number, narrowed(filter_, scope))
         self.member_form.append(form)
         return len(self.member_form) - 1
 
@@ -117,6 +122,32 @@ class Catalogue:
         for each in (*vars(self).values(), *(getattr(self.checks, name) for name in CheckTable.__slots__)):
             if isinstance(each, Growing):
                 each.flush()
+
+    def channel_of(self, form: int) -> Channel | None:
+        """Return the channel of a form."""
+        return self.channels[int(self.form_channel.view()[form])]
+
+    def checks_of(self, form: int) -> list[Numbers]:
+        """Return the numbers of the checks of each of a form's alternatives."""
+        first, last = self.form_ends.view()[form : form + 2].tolist()
+        ends = self.alternative_ends.view()[first : last + 1].tolist()
+        checks = self.alternative_checks.view()
+        return [checks[start:end] for start, end in pairwise(ends)]
+
+    def operand_of(self, check: int) -> Operand:
+        """Return the field that a check is about."""
+        return self.operands[int(self.checks.operand.view()[check])]
+
+    def elements_of(self, set_: int) -> list[int]:
+        """Return the checks of equality with each constant of a set."""
+        first, last = self.checks.low.view()[set_], self.checks.high.view()[set_]
+        elements: list[int] = self.sets.view()[first:last].tolist()
+        return elements
+
+    def equality(self, operand: Operand, value: object) -> int:
+        """Return the number of the check that a field is equal to a value, or -1 where nobody asks for that."""
+        constant = constant_of_value(value)
+        return -1 if constant is None else self._checks.get(Check(EQUAL, operand, constant), -1)
 
     def _add_form(self, channel: int, expression: Expression) -> int:
         alternatives = alternatives_of(expression)
@@ -185,8 +216,10 @@ def _number(value: _Value, numbers: dict[_Value, int], values: list[_Value]) -> 
     return number
 
 
-def _narrowed(expression: Expression, source: str | None, types: tuple[str, ...] | None) -> Expression:
+def narrowed(filter_: Filter, scope: Scope | None) -> Expression:
     """Join what the scope says about the event's own attributes to the filter."""
+    source, types = _narrowing(scope)
+    expression = filter_.expression
     parts: list[Expression] = []
     if source is not None:
         parts.append(Comparison(attribute("source"), Operator.EQUAL, Literal(source)))
@@ -195,3 +228,7 @@ def _narrowed(expression: Expression, source: str | None, types: tuple[str, ...]
     if not parts:
         return expression
     return And((*parts, *(expression.parts if isinstance(expression, And) else (expression,))))
+
+
+def _narrowing(scope: Scope | None) -> tuple[str | None, tuple[str, ...] | None]:
+    return (None, None) if scope is None else (scope.source, scope.types or None)

@@ -23,6 +23,7 @@ from headrace.filters.ir.atoms import (
     StartsWith,
 )
 from headrace.filters.ir.expression import Not
+from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import CE
 from headrace.filters.values.budget import longest_matched
 from headrace.filters.values.kinds import INT64
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.filters.ir.expression import Expression
-    from headrace.filters.ir.literals import Literal
     from headrace.filters.ir.operands import Operand
 
 # Plain integers: the kernels freeze them.
@@ -236,6 +236,20 @@ def constant_of(literal: Literal) -> Constant | None:  # noqa: PLR0911 -- one pe
             return Constant(NO_KEY)
         case _:
             return Constant(NUMBER_KEY, number=double_bits(float(value)))
+
+
+def constant_of_value(value: object) -> Constant | None:
+    """Return the constant that an event's value is looked up by; nothing where it is equal to none."""
+    match value:
+        case int() if not isinstance(value, bool):
+            return Constant(NUMBER_KEY, number=double_bits(float(value)))
+        case None | bool() | str() | float():
+            try:
+                return constant_of(Literal(value))
+            except UnicodeEncodeError:  # a lone surrogate, which no constant has
+                return None
+        case _:
+            return None
 
 
 def _range(operand: Operand, operator: Operator, literal: Literal) -> Check | None:

@@ -18,8 +18,8 @@ from headrace.matching.explaining import explain_subscription
 from headrace.matching.levels import catalogue_of, level_of
 from headrace.matching.nearest import MOST_FILTERS, why_not
 from headrace.matching.overruns import Overrun, Overruns
-from headrace.matching.residual import settle
 from headrace.matching.runs import runs_of_batch, runs_of_events
+from headrace.matching.search import NOBODY, Search
 from headrace.matching.settings import BloomSettings, CelSettings
 from headrace.matching.snapshot import open_snapshot, write_snapshot
 
@@ -35,10 +35,8 @@ if TYPE_CHECKING:
     from headrace.filters.filter import Filter
     from headrace.matching.accounting import Statistics
     from headrace.matching.bloom_watch import BloomState
-    from headrace.matching.book import Layer
     from headrace.matching.index.level import Level
     from headrace.matching.nearest import WhyNot
-    from headrace.matching.runs import Run
     from headrace.matching.scope import Channel, Scope
 
     Numbers = npt.NDArray[Any]
@@ -52,9 +50,6 @@ PAIRS = pa.schema(
     ]
 )
 """One row per match: the log position of the event and the id of the subscription that wants it."""
-
-_MEMBER = 0xFFFFFFFF
-_NOBODY = np.empty(0, np.int64)
 
 
 class Matcher:
@@ -74,6 +69,7 @@ class Matcher:
         self._book = Book(secrets.randbits(64), bloom or BloomSettings())
         self._overruns = Overruns()
         self._watch = BloomWatch(self._book.bloom)
+        self._search = Search(self._accounts, self._watch, self._overruns, self._cel)
 
     @classmethod
     def open(cls, path: Path, bloom: BloomSettings | None = None, cel: CelSettings | None = None) -> Matcher:
@@ -126,7 +122,7 @@ class Matcher:
 
     def match_batch(self, events: Sequence[Event | Recorded] | pa.RecordBatch) -> list[list[str]]:
         """Return for each event what `match` would."""
-        count = events.num_rows if isinstance(events, pa.RecordBatch) else len(events)
+        count = _count(events)
         book = self._book
         rows, members = self._pairs(book, events)
         order = np.lexsort((members, rows))
@@ -198,8 +194,7 @@ class Matcher:
 
     def settle_down(self) -> None:
         """Wait until the index is merged: for measurements, and before a long rest."""
-        self._book.current(self._writing)
-        self._book.settle_down()
+        self._book.settle_down(self._writing)
 
     def _tidy(self) -> None:
         """Begin a new book where the old one is mostly about the removed. Whoever reads in the old one goes on."""
@@ -217,66 +212,23 @@ class Matcher:
         """Return rows and members that match, ordered by row."""
         began = time.perf_counter()
         rows, members = self._joined(book, events)
-        count = events.num_rows if isinstance(events, pa.RecordBatch) else len(events)
-        self._accounts.matched(count, len(rows), time.perf_counter() - began)
+        self._accounts.matched(_count(events), len(rows), time.perf_counter() - began)
         return rows, members
 
     def _joined(
         self, book: Book, events: Sequence[Event | Recorded] | pa.RecordBatch
     ) -> tuple[Numbers, Numbers]:
         of_batch = isinstance(events, pa.RecordBatch)
-        layers = book.current(self._writing)
+        view = book.current(self._writing, _count(events))
         runs = runs_of_batch(events) if of_batch else runs_of_events(events)
-        found = [self._found(book, run, layers) for run in runs]
+        found = [self._search.found(book, view, run) for run in runs]
         if len(found) == 1:
             return found[0]
-        rows = np.concatenate([_NOBODY, *(each[0] for each in found)])
-        members = np.concatenate([_NOBODY, *(each[1] for each in found)])
+        rows = np.concatenate([NOBODY, *(each[0] for each in found)])
+        members = np.concatenate([NOBODY, *(each[1] for each in found)])
         order = np.argsort(rows, kind="stable")
         return rows[order], members[order]
 
-    def _found(self, book: Book, run: Run, layers: tuple[Layer, ...]) -> tuple[Numbers, Numbers]:
-        plan = book.plan(run.channel, layers)
-        if not plan.steps:
-            return _NOBODY, _NOBODY
-        extract = run.extract(plan.fields)
-        pairs = []
-        for level, group, columns in plan.steps:
-            began = time.perf_counter()
-            found = level.walk(extract, group, columns)
-            self._accounts.walked(found.counts, time.perf_counter() - began)
-            self._watch_bloom(book, level, group, found.counts)
-            pairs.append(found.matches)
-            if len(found.candidates):
-                pairs[-1] = np.union1d(
-                    found.matches, self._settled(book, run, level, found.candidates, layers[-1].last)
-                )
-        # One walk goes from row to row.
-        joined = pairs[0] if len(pairs) == 1 else np.sort(np.concatenate(pairs))
-        rows, members = joined >> 32, joined & _MEMBER
-        seen = book.members.seeing(members, run.positions, rows, layers[-1].last)
-        if seen is not None:
-            rows, members = rows[seen], members[seen]
-        return run.rows[rows], members
 
-    def _watch_bloom(self, book: Book, level: Level, group: int, counts: Numbers) -> None:
-        removed = book.members.removed / len(book.members)
-        if self._watch.note(level.legend.channels[group], counts, removed):
-            book.renew(level, self._watch.rebuilt)
-
-    def _settled(self, book: Book, run: Run, level: Level, candidates: Numbers, known: int) -> Numbers:
-        """Return the matches among candidates, as pairs of row and member, each once."""
-        rows, alternatives = candidates >> 32, candidates & _MEMBER
-        timeout = self._cel.evaluation_timeout
-        settled = settle(run, rows, level.rests_of(alternatives), level.rests, timeout)
-        self._accounts.evaluated(settled.evaluations, settled.errors, settled.slow, settled.seconds)
-        for place, reason in settled.overruns.items():
-            members = level.members_of(level.forms_of(alternatives[place : place + 1]))
-            seen = book.members.seeing(members, run.positions, np.full(len(members), rows[place]), known)
-            seeing = members if seen is None else members[seen]
-            position = int(run.positions[rows[place]])
-            self._overruns.note([book.members.ids[each] for each in seeing.tolist()], reason, position)
-        holds = settled.holds
-        found = np.unique((rows[holds] << 32) | level.forms_of(alternatives[holds]))
-        forms = found & _MEMBER
-        return np.repeat(found & ~_MEMBER, level.sizes_of(forms)) | level.members_of(forms)
+def _count(events: Sequence[Event | Recorded] | pa.RecordBatch) -> int:
+    return events.num_rows if isinstance(events, pa.RecordBatch) else len(events)

@@ -12,12 +12,12 @@ from headrace.filters.backends.reference import evaluate
 from headrace.filters.truth import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import numpy.typing as npt
 
     from headrace.filters.ir.expression import Expression
-    from headrace.matching.runs import Run
+    from headrace.filters.variables import Variables
 
     Numbers = npt.NDArray[Any]
 
@@ -35,7 +35,11 @@ class Settled:
 
 
 def settle(
-    run: Run, rows: Numbers, rests: Numbers, expressions: Sequence[Expression], timeout: float
+    variables_of: Callable[[Numbers], Iterable[Variables]],
+    rows: Numbers,
+    rests: Numbers,
+    expressions: Sequence[Expression],
+    timeout: float,
 ) -> Settled:
     """Evaluate pairs of row and rest.
 
@@ -50,7 +54,7 @@ def settle(
     errors = slow = 0
     ends = [*first[1:].tolist(), len(pairs)]
     numbers = (pairs & 0xFFFFFFFF).tolist()
-    for variables, start, end in zip(run.variables(asked), first.tolist(), ends, strict=True):
+    for variables, start, end in zip(variables_of(asked), first.tolist(), ends, strict=True):
         for place in range(start, end):
             overruns: list[str] = []
             started = time.perf_counter()

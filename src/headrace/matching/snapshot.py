@@ -21,7 +21,7 @@ import numpy as np
 
 from headrace.errors import SnapshotRefused
 from headrace.filters.filter import Filter
-from headrace.matching.book import Book, Layer
+from headrace.matching.book import Book, Layer, View
 from headrace.matching.catalogue import Catalogue
 from headrace.matching.checks import Pattern
 from headrace.matching.growing import Growing
@@ -68,7 +68,7 @@ def write_snapshot(path: Path, book: Book) -> None:
     numbers = book.members.alive(0, len(book.members)).tolist()
     entries = [book.members.entry(number) for number in numbers]
     catalogue, order = book.catalogue, numbers
-    if any(layer.is_mapped for layer in book.layers):
+    if any(layer.is_mapped for layer in book.view.layers):
         catalogue, order = catalogue_of(entries), list(range(len(numbers)))
     level = level_of(catalogue, order, book.seed, book.bloom, np.arange(len(numbers)))
     ids = [book.members.ids[number].encode() for number in numbers]
@@ -157,7 +157,8 @@ def open_snapshot(path: Path, bloom: BloomSettings) -> Book:
     catalogue = Catalogue()
     catalogue.member_form.extend([-1] * len(created))
     catalogue.flush()
-    return Book(seed, bloom, catalogue, members, (Layer(level, 0, len(created), is_mapped=True),))
+    layer = Layer(level, 0, len(created), is_mapped=True)
+    return Book(seed, bloom, catalogue, members, View.of((layer,)))
 
 
 def _map(path: Path) -> tuple[int, dict[str, Numbers]]:

@@ -75,7 +75,7 @@ def _built_and_run(
     say("building")
     began, cpu = time.perf_counter(), time.process_time()
     matcher.add_many(filters)
-    matcher.match_pairs(stage[0].slice(0, 1))  # an index that waits for the first question is built now
+    matcher.settle_down()
     build = time.process_time() - cpu, time.perf_counter() - began
     spare_heap()
     say("matching")
@@ -100,6 +100,7 @@ def _memory(task: Task, say: Say) -> dict[str, Any]:
     say("building, for memory")
     matcher, before = Matcher(), resident()
     matcher.add_many((_name(number), filter_of(rule)) for number, rule in enumerate(_rules(task)))
+    matcher.settle_down()
     matcher.match_pairs(batch)
     grown = max(0, resident() - before)
     return {"bytes": grown, "bytes_per_subscription": grown / len(matcher)}
@@ -129,6 +130,7 @@ def _warm_up(task: Task, batch: pa.RecordBatch) -> None:
     matcher = Matcher()
     rules = WORKLOADS[task.workload].rules(min(task.rules, _WARM_UP), task.seed)
     matcher.add_many((_name(number), filter_of(rule)) for number, rule in enumerate(rules))
+    matcher.settle_down()
     matcher.match_pairs(batch.slice(0, 8))
     matcher.match(from_batch(batch.slice(0, 1))[0])
 

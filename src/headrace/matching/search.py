@@ -1,0 +1,128 @@
+"""Who wants the events of a run: by the levels of the index, and by the tip before them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.matching.catalogue import narrowed
+from headrace.matching.residual import settle
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from headrace.matching.accounting import Accounts
+    from headrace.matching.bloom_watch import BloomWatch
+    from headrace.matching.book import Book, View
+    from headrace.matching.index.level import Level
+    from headrace.matching.overruns import Overruns
+    from headrace.matching.residual import Settled
+    from headrace.matching.runs import Run
+    from headrace.matching.settings import CelSettings
+
+    Numbers = npt.NDArray[Any]
+
+_MEMBER = 0xFFFFFFFF
+NOBODY = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Searches, and tells the books of the matcher what it took. Any number of threads may search."""
+
+    accounts: Accounts
+    watch: BloomWatch
+    overruns: Overruns
+    cel: CelSettings
+
+    def found(self, book: Book, view: View, run: Run) -> tuple[Numbers, Numbers]:
+        """Return rows and members that match, ordered by row."""
+        pairs = [*self._in_levels(book, view, run), *self._in_tip(book, view, run)]
+        if not pairs:
+            return NOBODY, NOBODY
+        # One walk goes from row to row.
+        joined = pairs[0] if len(pairs) == 1 else np.sort(np.concatenate(pairs))
+        rows, members = joined >> 32, joined & _MEMBER
+        seen = book.members.seeing(members, run.positions, rows, view.known)
+        if seen is not None:
+            rows, members = rows[seen], members[seen]
+        return run.rows[rows], members
+
+    def _in_levels(self, book: Book, view: View, run: Run) -> list[Numbers]:
+        plan = book.plan(run.channel, view.layers)
+        if not plan.steps:
+            return []
+        extract = run.extract(plan.fields)
+        pairs = []
+        for level, group, columns in plan.steps:
+            began = time.perf_counter()
+            found = level.walk(extract, group, columns)
+            self.accounts.walked(found.counts, time.perf_counter() - began)
+            self._watch_bloom(book, level, group, found.counts)
+            pairs.append(found.matches)
+            if len(found.candidates):
+                settled = self._settled(book, view, run, level, found.candidates)
+                pairs[-1] = np.union1d(found.matches, settled)
+        return pairs
+
+    def _watch_bloom(self, book: Book, level: Level, group: int, counts: Numbers) -> None:
+        removed = book.members.removed / len(book.members)
+        if self.watch.note(level.legend.channels[group], counts, removed):
+            book.renew(level, self.watch.rebuilt)
+
+    def _settled(self, book: Book, view: View, run: Run, level: Level, candidates: Numbers) -> Numbers:
+        """Return the matches among candidates, as pairs of row and member, each once."""
+        rows, alternatives = candidates >> 32, candidates & _MEMBER
+        timeout = self.cel.evaluation_timeout
+        settled = settle(run.variables, rows, level.rests_of(alternatives), level.rests, timeout)
+        self._account(settled)
+        for place, reason in settled.overruns.items():
+            members = level.members_of(level.forms_of(alternatives[place : place + 1]))
+            self._note_overrun(book, view, run, members, int(rows[place]), reason)
+        holds = settled.holds
+        found = np.unique((rows[holds] << 32) | level.forms_of(alternatives[holds]))
+        forms = found & _MEMBER
+        return np.repeat(found & ~_MEMBER, level.sizes_of(forms)) | level.members_of(forms)
+
+    def _in_tip(self, book: Book, view: View, run: Run) -> list[Numbers]:
+        """Return the matches of the members that no level has, as pairs of row and member."""
+        tip = view.tip
+        if view.known == tip.first:
+            return []
+        variables = run.variables(np.arange(len(run.rows)))
+        asked = [
+            (row, form)
+            for row, each in enumerate(variables)
+            for form in set(tip.candidates(book.catalogue, run.channel, each))
+        ]
+        if not asked:
+            return []
+        rows, forms = np.array(asked, np.int64).T
+        distinct, numbers = np.unique(forms, return_inverse=True)
+        filed = [np.array(tip.members[form], np.int64) for form in distinct.tolist()]
+        members = [each[each < view.known] for each in filed]
+        expressions = [narrowed(*book.members.entry(int(each[0]))) for each in filed]
+        timeout = self.cel.evaluation_timeout
+        settled = settle(lambda rows: [variables[row] for row in rows], rows, numbers, expressions, timeout)
+        self._account(settled, candidates=len(asked))
+        for place, reason in settled.overruns.items():
+            self._note_overrun(book, view, run, members[numbers[place]], int(rows[place]), reason)
+        matches = zip(rows[settled.holds].tolist(), numbers[settled.holds].tolist(), strict=True)
+        return [row << 32 | members[number] for row, number in matches]
+
+    def _account(self, settled: Settled, candidates: int = 0) -> None:
+        self.accounts.evaluated(
+            settled.evaluations, settled.errors, settled.slow, settled.seconds, candidates
+        )
+
+    def _note_overrun(
+        self, book: Book, view: View, run: Run, members: Numbers, row: int, reason: str
+    ) -> None:
+        """Note an overrun on a row of those members who see it."""
+        seen = book.members.seeing(members, run.positions, np.full(len(members), row), view.known)
+        seeing = members if seen is None else members[seen]
+        position = int(run.positions[row])
+        self.overruns.note([book.members.ids[each] for each in seeing.tolist()], reason, position)
