@@ -18,7 +18,7 @@ from headrace.filters.ir.operands import Text
 from headrace.filters.key_hash import field_seed
 from headrace.matching.index.bloom import bits_per_key, blocks_for, empty_blocks, insert_all
 from headrace.matching.index.grams import GRAM_TAG
-from headrace.matching.index.keys import hash_keys
+from headrace.matching.index.keys import hash_keys, owner_seeds
 from headrace.matching.index.tables import (
     ELEMENT_SPACE,
     END_SPACE,
@@ -83,7 +83,7 @@ def _access_keys(level: Level) -> Numbers:
 def _hashes(level: Level, keys: Numbers, seeds: list[int]) -> npt.NDArray[np.uint64]:
     hashes = np.empty(len(keys), np.uint64)
     there = addresses(level.tables)
-    hash_keys(there.ctypes.data, keys, np.array(seeds, np.uint64), hashes)
+    hash_keys(there.ctypes.data, keys, owner_seeds(np.array(seeds, np.uint64)), hashes)
     return np.unique(hashes)
 
 

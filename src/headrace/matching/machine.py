@@ -30,11 +30,19 @@ _BLOCK = ir.VectorType(_BYTE, WIDTH)
 
 
 _njit: Any = partial(njit, nogil=True, boundscheck=False, error_model="numpy")
+_part: Any = partial(_njit, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def compiled(function: _F) -> _F:
     """Compile what kernels call; it can't be called from Python."""
-    made: _F = _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    # Numba hands the choice down from a caller to what it calls, and copies of everything take minutes to compile.
+    made: _F = _part(forceinline=False)(function)
+    return made
+
+
+def inlined(function: _F) -> _F:
+    """Compile what kernels call so often that a call would cost more than the work; it is copied to every caller."""
+    made: _F = _part(forceinline=True)(function)
     return made
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Places in the array of counts. `ASKED`: look-ups; `PASSED`: those that the Bloom filter let pass; `FOUND`: those that
-# the table has a key for. `MASK`, `ROOM`, `CANDIDATE_ROOM`, `ROWS`, `WIDTH` and `LOOKUP_ROOM` are told by the caller.
+# the table has a key for. The others from `MASK` on are told by the caller.
 (
     MATCHES,
     CANDIDATES,
@@ -18,11 +18,14 @@ from __future__ import annotations
     CANDIDATE_ROOM,
     ROWS,
     WIDTH,
-    LOOKUP_ROOM,
+    LISTS_AT,
+    LOOKUPS_AT,
+    ROW_BYTES,
     COUNTS,
-) = range(15)
+) = range(17)
 
-# Places of the arrays among the addresses of cells, and of those of the room.
+# Places of the arrays among the addresses of cells, and of those of the room. `KEYS` are those of the row that is
+# matched: the kernel itself puts the address there.
 (
     KIND,
     NUMBER,
@@ -37,7 +40,13 @@ from __future__ import annotations
     PATTERN_AT,
     PATTERN_LIST,
 ) = range(12)
-PAIRS, CANDIDATE_PAIRS, FORM_SEEN, GRAM_SEEN, KEYS, LOOKUPS = range(6)
+PAIRS, CANDIDATE_PAIRS, FORM_SEEN, GRAM_SEEN, UNDER_WAY, KEYS = range(6)
+
+# A row that is under way has the number of its look-ups, keys by column, the lists of ranges by slot, and look-ups:
+# hash, owner, tag, value, column, and at last the key. The key in the column `ALWAYS` is 0 in every row.
+ROWS_UNDER_WAY = 5
+ALWAYS = 0
+COLUMN_OF_SLOTS = 1
+KEYS_AT = 8
 LOOKUP_WORDS = 6
 LOOKUP_BYTES = 48
-UNDER_WAY = 3

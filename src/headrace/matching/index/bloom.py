@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.matching.index.hashing import mix
-from headrace.matching.machine import compiled, kernel, put_word, word_at
+from headrace.matching.machine import inlined, kernel, put_word, word_at
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -96,14 +96,14 @@ def _keys_per_block(bits: int, fp_rate: float) -> float:
     return low
 
 
-@compiled
+@inlined
 def block_of(hash_: Any, first: Any, last: Any) -> Any:
     """Return how far from the first word a hash's block lies, in bytes, of the blocks from first to last."""
     upper = hash_ >> np.uint64(32)
     return (first + np.int64((upper * np.uint64(last - first)) >> np.uint64(32))) * 64
 
 
-@compiled
+@inlined
 def insert(words: Any, first: Any, last: Any, hash_: Any, bits: Any) -> Any:
     """Set the bits of a hash in the words at an address."""
     base = words + block_of(hash_, first, last)
@@ -121,7 +121,7 @@ def insert_all(words: Any, first: Any, last: Any, hashes: Any, bits: Any) -> Any
         insert(words, first, last, each, bits)
 
 
-@compiled
+@inlined
 def may_contain(words: Any, first: Any, last: Any, hash_: Any, bits: Any) -> Any:
     """Say whether the hash may have been inserted; false is certain."""
     base = words + block_of(hash_, first, last)

@@ -16,11 +16,12 @@ from headrace.matching.checks import (
     STRING_KEY,
 )
 from headrace.matching.index.bloom import bits_per_key, blocks_for, empty_blocks
+from headrace.matching.index.columns import columns_of
 from headrace.matching.index.draft import HIGH, LOW
 from headrace.matching.index.filing import file_alternatives
 from headrace.matching.index.grams import GRAM_TAG
 from headrace.matching.index.hashing import hash_of
-from headrace.matching.index.keys import INLINE, fill
+from headrace.matching.index.keys import INLINE, fill, owner_seeds
 from headrace.matching.index.layout import lay_out
 from headrace.matching.index.questions import questions_of
 from headrace.matching.index.ragged import ends_of, picked, places
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from headrace.filters.ir.operands import Operand
+    from headrace.matching.index.columns import Columns
     from headrace.matching.index.draft import Draft
     from headrace.matching.index.filing import Filing
     from headrace.matching.index.grams import Grams
@@ -63,13 +65,14 @@ def build(
     """Build the tables of a draft. Returns with them the questions, and slots, patterns and lists of patterns."""
     questions = questions_of(draft)
     filing = file_alternatives(draft, questions)
-    laid_out = lay_out(draft, questions, filing)
+    columns = columns_of(questions)
+    laid_out = lay_out(draft, questions, filing, columns)
     tables = Tables(
         text=draft.text,
         text_at=draft.text_at,
         **_key_tables(draft, questions, filing, laid_out["list_at"], bloom),
-        **_slot_tables(questions, filing),
-        slot_seed=_slot_seeds(questions, channels, operands, seed),
+        **_slot_tables(questions, filing, columns),
+        seed=owner_seeds(_slot_seeds(questions, channels, operands, seed)),
         **_gram_tables(filing),
         **_tree_tables(filing),
         **laid_out,
@@ -102,25 +105,25 @@ def _key_tables(
     }
 
 
-def _slot_tables(questions: Questions, filing: Filing) -> dict[str, Numbers]:
-    start_at, start_length = _lengths(questions, STARTS)
-    end_at, end_length = _lengths(questions, ENDS)
+def _slot_tables(questions: Questions, filing: Filing, columns: Columns) -> dict[str, Numbers]:
     groups = np.arange(len(questions.groups) + 1)
     has_keys = np.zeros(questions.slots, np.uint8)
     has_keys[questions.slot[(questions.code == EQUAL) & (questions.key >= 0)]] = 1
     elements = np.zeros(questions.slots, np.uint8)
     elements[questions.slot[questions.code == INCLUDES]] = 1
+    grams = _gram_lengths(questions, filing)
     return {
         "group_at": np.searchsorted(questions.slot_group, groups).astype(np.int32),
         "group_list": filing.group_list.astype(np.int32),
         "slot_has_keys": has_keys,
         "slot_list": filing.slot_list.astype(np.int32),
         "slot_elements": elements,
-        "slot_grams": _gram_lengths(questions, filing),
-        "slot_start_at": start_at,
-        "start_length": start_length,
-        "slot_end_at": end_at,
-        "end_length": end_length,
+        "slot_visited": elements | (grams > 0) | (filing.slot_list >= 0) | (filing.slot_tree[:, 2] >= 0),
+        "slot_grams": grams,
+        "slot_start_at": columns.start_at,
+        "start_length": columns.start_length,
+        "slot_end_at": columns.end_at,
+        "end_length": columns.end_length,
         "slot_tree": filing.slot_tree,
     }
 
@@ -147,8 +150,10 @@ def _tree_tables(filing: Filing) -> dict[str, Numbers]:
     cuts = filing.trees.cuts
     return {
         "tree_at": np.concatenate(([0], np.cumsum([len(each) for each in cuts]))).astype(np.int64),
-        "tree_list": np.array(filing.trees.firsts, np.int32),
         "cuts": np.concatenate([*cuts, np.empty(0, np.int64)]).astype(np.int64),
+        "leaf_list": np.concatenate([*filing.trees.leaf_lists, np.empty(0, np.int32)]),
+        "tree_list": np.array([filing.trees.first], np.int32),
+        "list_above": np.concatenate([*filing.trees.lists_above, np.empty(0, np.int32)]),
     }
 
 
@@ -209,13 +214,3 @@ def _gram_keys(grams: Grams) -> Numbers:
     keys[:, 0] = grams.slot * SPACES + GRAM_SPACE | -(GRAM_TAG + grams.length) << 32
     keys[:, 2] = grams.value
     return keys
-
-
-def _lengths(questions: Questions, code: int) -> tuple[Numbers, Numbers]:
-    """Return, slot by slot, which lengths of prefix or suffix are in use."""
-    rows = (questions.code == code) & (questions.key >= 0)
-    if not rows.any():
-        return np.zeros(questions.slots + 1, np.int32), np.empty(0, np.int32)
-    longest = int(questions.text_length[rows].max(initial=0)) + 1
-    used = np.unique(questions.slot[rows] * longest + questions.text_length[rows])
-    return ends_of(used // longest, questions.slots, np.int32), (used % longest).astype(np.int32)

@@ -25,7 +25,7 @@ from headrace.matching.index.access import choose
 from headrace.matching.index.draft import HIGH, HIGH_DOUBLE, LOW, LOW_DOUBLE
 from headrace.matching.index.grams import grams_of
 from headrace.matching.index.ragged import picked, places
-from headrace.matching.index.trees import filed
+from headrace.matching.index.trees import filed, nearest_above
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -149,13 +149,21 @@ def _file_presence(
 
 @dataclass(slots=True)
 class Trees:
-    """The ranges that alternatives are filed under, slot by slot: one tree for integers, doubles and texts each."""
+    """The ranges that alternatives are filed under, slot by slot: one tree for integers, doubles and texts each.
+
+    Their lists are the last ones that are reserved.
+    """
 
     draft: Draft
     questions: Questions
     lists: Lists
+    first: int = field(init=False)
     cuts: list[Numbers] = field(default_factory=list)
-    firsts: list[int] = field(default_factory=list)
+    leaf_lists: list[Numbers] = field(default_factory=list)
+    lists_above: list[Numbers] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.first = self.lists.count
 
     def build(self, by_check: Numbers, codes: Numbers) -> Numbers:
         """Make the trees of every slot that alternatives are filed under by a range; return their numbers."""
@@ -204,9 +212,12 @@ class Trees:
         if len(alternatives) == 0:
             return -1
         leaves = 2 * len(cuts) + 1
-        base = self.lists.reserve(2 * leaves)
         nodes, owner = filed(first, last, leaves)
-        self.lists.file(base + nodes, alternatives[owner])
+        used, place = np.unique(nodes, return_inverse=True)
+        base = self.lists.reserve(len(used))
+        self.lists.file(base + place, alternatives[owner])
+        nearest = nearest_above(used, base, leaves)
         self.cuts.append(cuts)
-        self.firsts.append(base)
-        return len(self.firsts) - 1
+        self.leaf_lists.append(nearest[leaves:])
+        self.lists_above.append(nearest[used >> 1])
+        return len(self.cuts) - 1

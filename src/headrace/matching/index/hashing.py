@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.matching.machine import byte_at, compiled, high_product, kernel, word_at
+from headrace.matching.machine import byte_at, high_product, inlined, kernel, word_at
 
 _M = np.uint64(0x9E3779B97F4A7C15)
 _EIGHT = np.uint64(8)
@@ -24,19 +24,19 @@ _WITHIN_PAGE, _LAST_WORD = 4095, 4088
 """Memory is handed out in pages of 4096 bytes or more: a word that begins so far from a page's end lies in the page."""
 
 
-@compiled
+@inlined
 def mix(value: Any) -> Any:
     """Spread 64 bits."""
     return (value * _M) ^ high_product(value, _M)
 
 
-@compiled
+@inlined
 def hash_word(word: Any, seed: Any) -> Any:
     """Hash 64 bits."""
     return mix(mix(seed ^ word) ^ _EIGHT)
 
 
-@compiled
+@inlined
 def _rest(position: Any, end: Any) -> Any:
     """Return the last bytes, fewer than eight, padded with zeros."""
     if position & _WITHIN_PAGE <= _LAST_WORD:  # what lies behind the end may be read there, and is cut off
@@ -50,7 +50,7 @@ def _rest(position: Any, end: Any) -> Any:
     return word
 
 
-@compiled
+@inlined
 def hash_text(text: Any, length: Any, seed: Any) -> Any:
     """Hash the bytes at an address."""
     value = seed

@@ -30,6 +30,7 @@ from headrace.matching.checks import (
 )
 from headrace.matching.index import tables as T  # noqa: N812 -- a name for each table
 from headrace.matching.index.arguments import (
+    COLUMN_OF_SLOTS,
     COLUMNS,
     KEYS,
     KIND,
@@ -188,7 +189,7 @@ def holds(t: Any, c: Any, o: Any, group: Any, check: Any, row: Any, n: Any) -> A
     if code == HAS:
         return True
     if code in (EQUAL, UNEQUAL, ONE_OF, NONE_OF):
-        return _holds_of_key(t, code, value, long(o, KEYS, local))
+        return _holds_of_key(t, code, value, long(o, KEYS, COLUMN_OF_SLOTS + local))
     if code == WITHIN:
         return _in_interval(t, value, kind, long(c, NUMBER, cell))
     if code in (INCLUDES, INCLUDES_NOT):

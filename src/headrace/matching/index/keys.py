@@ -8,15 +8,20 @@ negative.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.matching.index.bloom import insert
 from headrace.matching.index.hashing import hash_text, hash_word, mix
 from headrace.matching.index.memory import address, is_same, long, put_long, short
-from headrace.matching.index.tables import BLOOM, BLOOM_AT, BLOOM_BITS, CELLS, KEYS, SLOT_SEED, SPACES, TEXT
-from headrace.matching.machine import compiled, kernel, word_at
+from headrace.matching.index.tables import BLOOM, BLOOM_AT, BLOOM_BITS, CELLS, KEYS, SEED, SPACES, TEXT
+from headrace.matching.machine import inlined, kernel, word_at
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Numbers = npt.NDArray[Any]
 
 INLINE = 16
 _UPPER = np.uint64(0xFFFFFFFF00000000)
@@ -33,49 +38,61 @@ def fill(t: Any, keys: Any, mask: Any, groups: Any) -> Any:
     for key in range(keys):
         first = long(t, KEYS, 4 * key)
         owner, tag = first & _LOWER, first >> 32
-        slot, space = owner // SPACES, owner % SPACES
-        hash_ = _hash(t, key, tag, mix(np.uint64(long(t, SLOT_SEED, slot)) ^ np.uint64(space)))
+        hash_ = _hash(t, key, tag, np.uint64(long(t, SEED, owner)))
         cell = np.int64(hash_) & mask
         while long(t, CELLS, cell) != -1:
             cell = (cell + 1) & mask
         put_long(t, CELLS, cell, np.int64(hash_ & _UPPER) | key)
-        group = short(groups, 0, slot)
+        group = short(groups, 0, owner // SPACES)
         insert(address(t, BLOOM), long(t, BLOOM_AT, group), long(t, BLOOM_AT, group + 1), hash_, bits)
 
 
 @kernel
 def hash_keys(t: Any, keys: Any, seeds: Any, hashes: Any) -> Any:
-    """Hash some keys once more, with other seeds of the slots."""
+    """Hash some keys once more, with other seeds of their owners."""
     for each in range(len(keys)):
         first = long(t, KEYS, 4 * keys[each])
         owner, tag = first & _LOWER, first >> 32
-        seed = mix(seeds[owner // SPACES] ^ np.uint64(owner % SPACES))
-        hashes[each] = _hash(t, keys[each], tag, seed)
+        hashes[each] = _hash(t, keys[each], tag, seeds[owner])
 
 
-@compiled
+def owner_seeds(slots: Numbers) -> Numbers:
+    """Return the seeds of owners, made from those of slots."""
+    owners = np.empty(len(slots) * SPACES, np.uint64)
+    _seed_owners(slots, owners)
+    return owners
+
+
+@kernel
+def _seed_owners(slots: Any, owners: Any) -> Any:
+    for slot in range(len(slots)):
+        for space in range(SPACES):
+            owners[slot * SPACES + space] = mix(slots[slot] ^ np.uint64(space))
+
+
+@inlined
 def _hash(t: Any, key: Any, tag: Any, seed: Any) -> Any:
     return hash_text(_text_of(t, key, tag), tag, seed) if tag >= 0 else hash_word(_word_of(t, key, tag), seed)
 
 
-@compiled
+@inlined
 def _text_of(t: Any, key: Any, length: Any) -> Any:
     place = address(t, KEYS) + 32 * key + 16
     return place if length <= INLINE else address(t, TEXT) + word_at(place)
 
 
-@compiled
+@inlined
 def _word_of(t: Any, key: Any, tag: Any) -> Any:
     return tagged(long(t, KEYS, 4 * key + 2), tag)
 
 
-@compiled
+@inlined
 def tagged(value: Any, tag: Any) -> Any:
     """Tell the numbers 0, 1, 2 from null, false and true, and grams of one length from those of another."""
     return np.uint64(value) ^ (np.uint64(tag & 255) << np.uint64(56))
 
 
-@compiled
+@inlined
 def find(t: Any, mask: Any, owner: Any, tag: Any, hash_: Any, value: Any) -> Any:
     """Return the key of a text at an address, where the tag is its length, or of a number; -1: there is none."""
     wanted = owner | np.int64(tag) << 32

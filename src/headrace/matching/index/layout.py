@@ -16,6 +16,7 @@ from headrace.matching.checks import (
     UNEQUAL,
     WITHIN,
 )
+from headrace.matching.index.arguments import ALWAYS
 from headrace.matching.index.draft import HIGH, LOW, LOW_DOUBLE
 from headrace.matching.index.ragged import ends_of, picked, places
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from headrace.matching.index.columns import Columns
     from headrace.matching.index.draft import Draft
     from headrace.matching.index.filing import Filing
     from headrace.matching.index.questions import Questions
@@ -31,24 +33,23 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[Any]
 
 
-def lay_out(draft: Draft, questions: Questions, filing: Filing) -> dict[str, Numbers]:
-    """Lay out the lists, with the first equality of each alternative inlined, and the checks that remain."""
+def lay_out(draft: Draft, questions: Questions, filing: Filing, columns: Columns) -> dict[str, Numbers]:
+    """Lay out the lists, with one check by key of each alternative inlined, and the checks that remain."""
     access, by_presence, lists = filing.access.pair, filing.access.by_presence, filing.lists
     marks = _marks(draft, filing.codes)
     count = questions.alternatives
     done = np.zeros(len(questions.pair_question), np.bool_)
     done[access[(access >= 0) & ~by_presence]] = True
-    equal = ~done & (questions.code[questions.pair_question] == EQUAL)
+    by_key = ~done & (columns.of_question[questions.pair_question] != ALWAYS)
     inline = np.full(count, -1, np.int64)
-    pairs = np.flatnonzero(equal)[::-1]
+    pairs = np.flatnonzero(by_key)[::-1]
     inline[questions.pair_alternative[pairs]] = pairs
     done[inline[inline >= 0]] = True
     first_slot = np.searchsorted(questions.slot_group, np.arange(len(questions.groups)))
     inlined = picked(questions.pair_question, inline, -1)
-    slot = picked(questions.slot, inlined, -1)
-    slot = np.where(slot >= 0, slot - first_slot[questions.alternative_group], -1)
-    key = picked(questions.key, inlined, -1)
-    key = np.where((inlined >= 0) & (key < 0), -2, key)  # equal to nothing: no key ever fits
+    column = picked(columns.of_question, inlined, ALWAYS)
+    key = picked(questions.key, inlined, 0)
+    key[key < 0] = -2  # equal to nothing: no key ever fits
 
     remaining = np.flatnonzero(~done)
     alternative_at = ends_of(questions.pair_alternative[remaining], count)
@@ -64,16 +65,16 @@ def lay_out(draft: Draft, questions: Questions, filing: Filing) -> dict[str, Num
     )
     the_member = np.zeros(len(draft.form_channel), np.int64)
     the_member[draft.member_form] = draft.members
-    member = np.where(alone, the_member[form], -1)
+    who = np.where(alone, the_member[form], ~np.arange(count))
 
     numbers = np.concatenate(lists.numbers)
     alternatives = np.concatenate(lists.alternatives)
-    order = np.lexsort((key[alternatives], slot[alternatives], numbers))
+    order = np.lexsort((key[alternatives], column[alternatives], numbers))
     alternatives = alternatives[order]
-    columns = slot[alternatives], key[alternatives], alternatives, member[alternatives]
+    posts = column[alternatives], key[alternatives], who[alternatives]
     return {
         "list_at": ends_of(numbers, lists.count),
-        "posts": np.stack([each.astype(np.int32) for each in columns], axis=1),
+        "posts": np.stack([each.astype(np.int32) for each in posts], axis=1),
         "alternatives": _alternatives(draft, alternative_at, form, members, marks),
         **_check_columns(draft, questions, questions.pair_question[remaining], first_slot),
     }

@@ -12,16 +12,19 @@ from headrace.matching.cells import STRING
 from headrace.matching.index.arguments import (
     CANDIDATE_ROOM,
     CANDIDATES,
+    COLUMN_OF_SLOTS,
     COUNTS,
     EPOCH,
-    LOOKUP_ROOM,
+    LISTS_AT,
     LOOKUP_WORDS,
+    LOOKUPS_AT,
     MASK,
     MATCHES,
     NEXT_ROW,
     ROOM,
+    ROW_BYTES,
     ROWS,
-    UNDER_WAY,
+    ROWS_UNDER_WAY,
     WIDTH,
 )
 from headrace.matching.index.kernel import match_rows
@@ -51,7 +54,8 @@ class _Room:
     """Room for what a walk finds, and its memory of what an event has met already. Belongs to one walk at a time."""
 
     pairs: list[Numbers]  # matches, candidates
-    seen: list[Numbers]  # forms, grams, keys, look-ups
+    seen: list[Numbers]  # forms, grams, rows under way
+    parts: tuple[int, int, int]  # where the lists and look-ups of a row under way begin and end, in bytes
     epoch: int = 0
 
     def widen(self) -> None:
@@ -147,10 +151,10 @@ class Level:
         counts[EPOCH] = room.epoch
         counts[MASK] = len(self.tables.cells) - 1
         counts[ROWS], counts[WIDTH] = extract.cells.kind.shape
-        counts[LOOKUP_ROOM] = room.seen[-1].nbytes // UNDER_WAY
+        counts[[LISTS_AT, LOOKUPS_AT, ROW_BYTES]] = room.parts
         while True:
             counts[ROOM], counts[CANDIDATE_ROOM] = len(room.pairs[0]), len(room.pairs[1])
-            there = [addresses(each) for each in (arrays, [*room.pairs, *room.seen])]
+            there = [addresses(each) for each in (arrays, [*room.pairs, *room.seen, room.seen[-1]])]
             match_rows(*map(_address, (self._addresses, *there)), group, _address(counts))
             if counts[NEXT_ROW] >= counts[ROWS]:
                 break
@@ -166,10 +170,14 @@ class Level:
         marks = int(self.tables.alternatives[:, 3].max(initial=-1)) + 1
         grams = int(self.tables.gram_mark.max(initial=-1)) + 1
         slots = int(np.diff(self.tables.group_at).max(initial=0))
-        lookups = len(self.tables.slot_seed) + len(self.tables.start_length) + len(self.tables.end_length)
-        sizes = marks, grams, slots, lookups * LOOKUP_WORDS * UNDER_WAY
+        lookups = slots + len(self.tables.start_length) + len(self.tables.end_length)
+        lists = 1 + COLUMN_OF_SLOTS + lookups
+        parts = 8 * lists, 8 * (lists + slots), 8 * (lists + slots + lookups * LOOKUP_WORDS)
+        sizes = marks, grams, parts[-1] // 8 * ROWS_UNDER_WAY
         return _Room(
-            [np.empty(_ROOM, np.int64) for _ in range(2)], [np.zeros(size, np.int64) for size in sizes]
+            [np.empty(_ROOM, np.int64) for _ in range(2)],
+            [np.zeros(size, np.int64) for size in sizes],
+            parts,
         )
 
     def _input(self, extract: Extract, group: int, columns: Numbers) -> tuple[Numbers, ...]:

@@ -9,52 +9,52 @@ from typing import Any
 
 import numpy as np
 
-from headrace.matching.machine import byte_at, compiled, half_at, put_half, put_word, word_at
+from headrace.matching.machine import byte_at, half_at, inlined, put_half, put_word, word_at
 
 
-@compiled
+@inlined
 def address(arrays: Any, number: Any) -> Any:
     """Return where an array begins."""
     return word_at(arrays + 8 * number)
 
 
-@compiled
+@inlined
 def byte(arrays: Any, number: Any, place: Any) -> Any:
     """Return an element of an array of bytes."""
     return byte_at(word_at(arrays + 8 * number) + place)
 
 
-@compiled
+@inlined
 def short(arrays: Any, number: Any, place: Any) -> Any:
     """Return an element of an array of 32-bit integers."""
     return half_at(word_at(arrays + 8 * number) + 4 * place)
 
 
-@compiled
+@inlined
 def long(arrays: Any, number: Any, place: Any) -> Any:
     """Return an element of an array of 64-bit integers."""
     return word_at(word_at(arrays + 8 * number) + 8 * place)
 
 
-@compiled
+@inlined
 def put_short(arrays: Any, number: Any, place: Any, value: Any) -> Any:
     """Store an element of an array of 32-bit integers."""
     put_half(word_at(arrays + 8 * number) + 4 * place, value)
 
 
-@compiled
+@inlined
 def put_long(arrays: Any, number: Any, place: Any, value: Any) -> Any:
     """Store an element of an array of 64-bit integers."""
     put_word(word_at(arrays + 8 * number) + 8 * place, value)
 
 
-@compiled
+@inlined
 def add(counts: Any, number: Any, value: Any) -> Any:
     """Add to one of the numbers at an address."""
     put_word(counts + 8 * number, word_at(counts + 8 * number) + value)
 
 
-@compiled
+@inlined
 def is_same(one: Any, other: Any, length: Any) -> Any:
     """Say whether the bytes at two addresses are equal."""
     place = 0
@@ -69,7 +69,7 @@ def is_same(one: Any, other: Any, length: Any) -> Any:
     return True
 
 
-@compiled
+@inlined
 def order_of(one: Any, length: Any, other: Any, other_length: Any) -> Any:
     """Return a negative number, zero or a positive one, as the first bytes stand before the others or after."""
     for place in range(min(length, other_length)):

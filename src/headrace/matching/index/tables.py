@@ -4,6 +4,7 @@
 |---|---|
 | group | a channel, or everywhere |
 | slot | a field that a group's checks ask about; a group's slots are consecutive |
+| column | a look-up of a group's rows: always, a slot's equality, its first or last so many bytes |
 | key | a constant of a slot, in the hash table: equality, prefix, suffix, element of a list, gram of a text |
 | list | alternatives to look at when a key is found, a value lies in a range, ...; keys come first |
 | alternative | checks and maybe a rest, of a form |
@@ -49,10 +50,13 @@ class Tables(NamedTuple):
     group_at: Shorts  # groups + 1, slots
     group_list: Shorts  # the list that every event visits
 
-    slot_seed: Words  # what the hashes of its keys start from
+    seed: Words  # by owner: what the hashes of its keys start from
     slot_has_keys: Bytes
     slot_list: Shorts  # visited where the field is present; -1: none
     slot_elements: Bytes  # whether elements of lists are looked up
+    slot_visited: (
+        Bytes  # whether its value leads to lists by more than equality, its beginning, end, or as a number
+    )
     slot_grams: Bytes  # bit n: there are grams of n bytes
     slot_start_at: Shorts  # slots + 1
     start_length: Shorts
@@ -68,11 +72,15 @@ class Tables(NamedTuple):
     gram_first: Shorts  # one number: the first key that is a gram
 
     tree_at: Longs  # trees + 1, into cuts
-    tree_list: Shorts  # the list of a tree's node 0
     cuts: Longs  # sorted; numbers of texts in a tree of texts
+    leaf_list: Shorts  # tree by tree, 2 cuts + 1 each: the first list at or above a leaf; -1: none
+    tree_list: Shorts  # one number: the first list of a node
+    list_above: Shorts  # by list, less the first one of a node: the next one above it; -1: none
 
     list_at: Longs  # lists + 1
-    posts: Shorts  # posts x 4: a slot within the group whose key must be this key (-1: none), alternative, member
+    # posts x 3: a column of the group's look-ups whose key must be this key, and the member, or ~alternative if there
+    # is more to check or to find
+    posts: Shorts
     # alternatives x 8: first and last check, rest (-1: none), mark, first and last member, form
     alternatives: Shorts
     # checks x 4: code, slot within the group, and a key, set, interval, span, or a text's place and length
@@ -97,10 +105,11 @@ class Tables(NamedTuple):
     BLOOM_BITS,
     GROUP_AT,
     GROUP_LIST,
-    SLOT_SEED,
+    SEED,
     SLOT_HAS_KEYS,
     SLOT_LIST,
     SLOT_ELEMENTS,
+    SLOT_VISITED,
     SLOT_GRAMS,
     SLOT_START_AT,
     START_LENGTH,
@@ -114,8 +123,10 @@ class Tables(NamedTuple):
     GRAM_MARK,
     GRAM_FIRST,
     TREE_AT,
-    TREE_LIST,
     CUTS,
+    LEAF_LIST,
+    TREE_LIST,
+    LIST_ABOVE,
     LIST_AT,
     POSTS,
     ALTERNATIVES,

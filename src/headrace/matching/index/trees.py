@@ -49,3 +49,21 @@ def filed(first: Any, last: Any, leaves: Any) -> Any:
     nodes, owner = np.empty(count, np.int64), np.empty(count, np.int64)
     cover(first, last, leaves, nodes, owner)
     return nodes, owner
+
+
+def nearest_above(used: Any, first: Any, leaves: Any) -> Any:
+    """Return for each node of a tree the list of the nearest used one at or above it; -1: there is none.
+
+    The lists of used nodes, which are sorted, have the numbers from `first` on.
+    """
+    nearest = np.full(2 * leaves, -1, np.int32)
+    nearest[used] = first + np.arange(len(used))
+    _hand_down(nearest)
+    return nearest
+
+
+@kernel
+def _hand_down(nearest: Any) -> Any:
+    for node in range(2, len(nearest)):
+        if nearest[node] < 0:
+            nearest[node] = nearest[node >> 1]

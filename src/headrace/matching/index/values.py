@@ -25,19 +25,15 @@ from headrace.matching.index.arguments import (
     TEXT,
 )
 from headrace.matching.index.bloom import may_contain
-from headrace.matching.index.hashing import hash_text, hash_word, mix
+from headrace.matching.index.hashing import hash_text, hash_word
 from headrace.matching.index.keys import find, tagged
 from headrace.matching.index.memory import add, address, byte, long, short
-from headrace.matching.machine import (
-    compiled,
-    double_bits,
-    word_at,
-)
+from headrace.matching.machine import compiled, double_bits, inlined, word_at
 
 _SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
-@compiled
+@inlined
 def passes(t: Any, group: Any, hash_: Any, n: Any) -> Any:
     """Ask the group's Bloom filter, and count the question."""
     add(n, ASKED, 1)
@@ -48,13 +44,7 @@ def passes(t: Any, group: Any, hash_: Any, n: Any) -> Any:
     return True
 
 
-@compiled
-def seed_of(t: Any, slot: Any, space: Any) -> Any:
-    """Return what the hashes of a slot start from in a space of keys."""
-    return mix(np.uint64(long(t, T.SLOT_SEED, slot)) ^ np.uint64(space))
-
-
-@compiled
+@inlined
 def hash_of_value(value: Any, tag: Any, seed: Any) -> Any:
     """Hash a text at an address, where the tag is its length, or a number."""
     return hash_text(value, tag, seed) if tag >= 0 else hash_word(tagged(value, tag), seed)
@@ -63,15 +53,16 @@ def hash_of_value(value: Any, tag: Any, seed: Any) -> Any:
 @compiled
 def key_of(t: Any, group: Any, slot: Any, space: Any, value: Any, tag: Any, n: Any) -> Any:
     """Return the key of a text or value, or -1 where no check asks for it."""
-    hash_ = hash_of_value(value, tag, seed_of(t, slot, space))
+    owner = slot * T.SPACES + space
+    hash_ = hash_of_value(value, tag, np.uint64(long(t, T.SEED, owner)))
     if not passes(t, group, hash_, n):
         return np.int64(-1)
-    key = find(t, word_at(n + 8 * MASK), slot * T.SPACES + space, tag, hash_, value)
+    key = find(t, word_at(n + 8 * MASK), owner, tag, hash_, value)
     add(n, FOUND, np.int64(key >= 0))
     return key
 
 
-@compiled
+@inlined
 def tag_of(kind: Any, length: Any) -> Any:
     """Return how a value is looked up: a text by its length, lists and maps not at all."""
     if kind == STRING:
@@ -81,7 +72,7 @@ def tag_of(kind: Any, length: Any) -> Any:
     return np.int64(CONSTANT_KEY) if kind < STRING else np.int64(NO_KEY)
 
 
-@compiled
+@inlined
 def value_of(kind: Any, number: Any, text: Any) -> Any:
     """Return what a value is looked up by: a text's address, or the number of all that is equal to it."""
     if kind == STRING:
@@ -106,13 +97,13 @@ def key_of_element(t: Any, c: Any, group: Any, slot: Any, element: Any, n: Any) 
     )
 
 
-@compiled
+@inlined
 def ordered(bits: Any) -> Any:
     """Return an integer that orders as the double with these bits does."""
     return bits if bits >= 0 else -(bits & _SIGN)
 
 
-@compiled
+@inlined
 def constant_text(t: Any, number: Any) -> Any:
     """Return the address of a constant text, and its length."""
     start = long(t, T.TEXT_AT, number)

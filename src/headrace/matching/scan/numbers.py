@@ -12,7 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.matching.cells import DOUBLE, INT
-from headrace.matching.machine import byte_at, compiled, high_product, leading_zeros, put_byte, put_word
+from headrace.matching.machine import (
+    byte_at,
+    compiled,
+    high_product,
+    inlined,
+    leading_zeros,
+    put_byte,
+    put_word,
+)
 from headrace.matching.scan.strings import FAULT
 
 _LEAST, _MOST = -342, 308  # powers of ten that a normal double of 19 digits can have
@@ -42,7 +50,7 @@ _BELOW_PRECISION = np.uint64(2**9 - 1)
 _HIDDEN = np.uint64(1 << 52)
 
 
-@compiled
+@inlined
 def after_digits(at: int, end: int) -> int:
     """Pass digits, if there are any."""
     while at < end and 0x30 <= byte_at(at) <= 0x39:
@@ -50,7 +58,7 @@ def after_digits(at: int, end: int) -> int:
     return at
 
 
-@compiled
+@inlined
 def after_whole(at: int, end: int) -> int:
     """Pass the digits before a point: at least one, and none after a leading zero."""
     if at >= end:
@@ -61,7 +69,7 @@ def after_whole(at: int, end: int) -> int:
     return after if after > at else FAULT
 
 
-@compiled
+@inlined
 def skip_number(at: int, end: int) -> int:
     """Pass a number that nobody wants. One that may be beyond the doubles is a `FAULT`, since it is read otherwise."""
     start = at
@@ -127,7 +135,7 @@ def read_number(at: int, end: int, kind: int, number: int) -> int:
     return at
 
 
-@compiled
+@inlined
 def _value(value: int, at: int, end: int) -> int:
     """Append digits to a number; beyond 64 bits it wraps."""
     while at < end:
@@ -136,7 +144,7 @@ def _value(value: int, at: int, end: int) -> int:
     return value
 
 
-@compiled
+@inlined
 def _read_integer(first: int, at: int, negative: bool, kind: int, number: int) -> int:
     if at - first > _DIGITS:
         return FAULT

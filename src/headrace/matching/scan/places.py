@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.matching.cells import NOWHERE
-from headrace.matching.machine import compiled, put_byte, word_at
+from headrace.matching.machine import inlined, put_byte, word_at
 from headrace.matching.scan.trie import FIELD, WORDS
 
 FULL = -2
@@ -49,19 +49,19 @@ class Room(NamedTuple):
     used: int
 
 
-@compiled
+@inlined
 def address_of(array: npt.NDArray[Any]) -> int:
     """Return where an array begins. It must outlive what is done there."""
     return np.int64(array.ctypes.data)  # type: ignore[return-value]
 
 
-@compiled
+@inlined
 def entry(table: int, row: int, column: int) -> int:
     """Look into a table of the tree."""
     return word_at(table + (row * WORDS + column) * 8)
 
 
-@compiled
+@inlined
 def cell_of(columns: Columns, number: int) -> Columns:
     """Return the addresses of one cell among several."""
     return Columns(
@@ -72,7 +72,7 @@ def cell_of(columns: Columns, number: int) -> Columns:
     )
 
 
-@compiled
+@inlined
 def forget(nodes: int, count: int, kind: int) -> None:
     """Make all wanted cells of a row NOWHERE."""
     for node in range(count):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from headrace.matching.cells import FALSE, LIST, MAP, NULL, STRING, TRUE
-from headrace.matching.machine import byte_at, compiled, put_byte, put_half, put_word, word_at
+from headrace.matching.machine import byte_at, compiled, inlined, put_byte, put_half, put_word, word_at
 from headrace.matching.scan.numbers import read_number
 from headrace.matching.scan.places import FULL, Columns, Room, Text, cell_of
 from headrace.matching.scan.skipping import after_colon, after_space, literal_end, skip_value
 from headrace.matching.scan.strings import FAULT, string_end
 
 
-@compiled
+@inlined
 def read_value(at: int, end: int, text: Text, wants_elements: int, cell: Columns, room: Room) -> int:
     """Put a value into its cell, with its elements if they are wanted."""
     byte = byte_at(at)
@@ -24,7 +24,7 @@ def read_value(at: int, end: int, text: Text, wants_elements: int, cell: Columns
     return _read_list(at, end, text, cell, room)
 
 
-@compiled
+@inlined
 def _read_scalar(at: int, end: int, text: Text, cell: Columns) -> int:
     byte = byte_at(at)
     if byte == 0x22:
@@ -35,7 +35,7 @@ def _read_scalar(at: int, end: int, text: Text, cell: Columns) -> int:
     return literal_end(at, end)
 
 
-@compiled
+@inlined
 def _read_string(at: int, end: int, text: Text, cell: Columns) -> int:
     close = string_end(at + 1, end, text.limit)
     if close < 0 or close & 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.matching.machine import byte_at, compiled
+from headrace.matching.machine import byte_at, compiled, inlined
 from headrace.matching.scan.numbers import skip_number
 from headrace.matching.scan.strings import FAULT, string_end
 
@@ -10,7 +10,7 @@ DEEPEST = 60
 """How many levels a skipped value may have: one bit each of an integer."""
 
 
-@compiled
+@inlined
 def after_space(at: int, end: int) -> int:
     """Pass white space."""
     while at < end:
@@ -21,7 +21,7 @@ def after_space(at: int, end: int) -> int:
     return at
 
 
-@compiled
+@inlined
 def after_colon(at: int, end: int) -> int:
     """Go from the end of a key to its value; return the address of its first byte, or `FAULT`."""
     at = after_space(at, end)
@@ -48,7 +48,7 @@ def literal_end(at: int, end: int) -> int:
     return FAULT
 
 
-@compiled
+@inlined
 def _after_key(at: int, end: int, limit: int) -> int:
     """Pass a key and its colon; `at` may be the end."""
     if at >= end or byte_at(at) != 0x22:

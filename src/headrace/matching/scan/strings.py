@@ -6,7 +6,7 @@ from which a whole block may be loaded. `FAULT` says that the text isn't certain
 
 from __future__ import annotations
 
-from headrace.matching.machine import WIDTH, byte_at, compiled, striking, trailing_zeros, word_at
+from headrace.matching.machine import WIDTH, byte_at, compiled, inlined, striking, trailing_zeros, word_at
 
 FAULT = -1
 
@@ -14,7 +14,7 @@ _WORD_SLACK = WIDTH - 8
 _MIX = -7046029254386353131  # 2**64 / golden ratio, odd
 
 
-@compiled
+@inlined
 def string_end(at: int, end: int, limit: int) -> int:
     """Find the quote that closes a string; `at` is past the one that opens it.
 
@@ -123,7 +123,7 @@ def _is_out_of_range(lead: int, second: int) -> bool:
     )
 
 
-@compiled
+@inlined
 def hash_of(at: int, length: int, limit: int, seed: int) -> int:
     """Mix the bytes, eight at a time; `hash_of_bytes` is the same for Python's bytes."""
     mixed = seed ^ length
@@ -144,7 +144,7 @@ def hash_of_bytes(text: bytes, seed: int) -> int:
     return mixed - 2**64 if mixed >= 2**63 else mixed
 
 
-@compiled
+@inlined
 def is_same(at: int, other: int, length: int, limit: int) -> bool:
     """Compare bytes; those at `other` are followed by at least eight bytes of zeros."""
     while length > 0:
@@ -156,7 +156,7 @@ def is_same(at: int, other: int, length: int, limit: int) -> bool:
     return True
 
 
-@compiled
+@inlined
 def _word(at: int, length: int, limit: int) -> int:
     """Load up to eight bytes, zeros after the last."""
     if length >= 8:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.matching.cells import ABSENT, MAP
-from headrace.matching.machine import byte_at, compiled, put_byte, put_word, word_at
+from headrace.matching.machine import byte_at, inlined, put_byte, put_word, word_at
 from headrace.matching.scan.places import Columns, Room, Text, Tree, cell_of, entry
 from headrace.matching.scan.reading import read_keys, read_value
 from headrace.matching.scan.skipping import after_colon, after_space, skip_value
@@ -25,7 +25,7 @@ from headrace.matching.scan.trie import (
 _DEEPEST = 39  # levels of wanted maps; with a list and the levels of a skipped value no more than the reference takes
 
 
-@compiled
+@inlined
 def walk(  # noqa: C901, PLR0911, PLR0912 - one loop over the document, so that nothing is called back
     at: int, end: int, document: int, text: Text, tree: Tree, cells: Columns, room: Room
 ) -> int:
@@ -75,7 +75,7 @@ def walk(  # noqa: C901, PLR0911, PLR0912 - one loop over the document, so that 
             return FAULT
 
 
-@compiled
+@inlined
 def _enter(at: int, end: int, text: Text, nodes: int, node: int, cells: Columns, room: Room) -> int:
     """Go into an object that may hold something wanted; return where its first key or its end is."""
     if entry(nodes, node, LEVEL) >= _DEEPEST:
@@ -96,7 +96,7 @@ def _enter(at: int, end: int, text: Text, nodes: int, node: int, cells: Columns,
     return at if at < end else FAULT
 
 
-@compiled
+@inlined
 def _key(at: int, end: int, document: int, text: Text, tree: Tree, holder: int) -> tuple[int, int]:
     """Read a key; return where its value is, and its node."""
     if at >= end or byte_at(at) != 0x22:
@@ -114,7 +114,7 @@ def _key(at: int, end: int, document: int, text: Text, tree: Tree, holder: int) 
     return after_colon(close + 1, end), node
 
 
-@compiled
+@inlined
 def _find(at: int, length: int, limit: int, tree: Tree, holder: int) -> int:
     hashed = hash_of(at, length, limit, holder)
     slot = hashed & tree.last_slot
