@@ -16,11 +16,14 @@ from headrace.api.channels import KnownChannels
 from headrace.api.ingress import Ingress
 from headrace.api.management import Management
 from headrace.api.pressure import Gauges, Pressure
+from headrace.api.travel import Travel
 from headrace.config import load_config
 from headrace.eventlog.local.committer import GroupCommitter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events.batch import Recorded, from_batch
+from headrace.jobs.jobs import Jobs
+from headrace.jobs.replays import Replays
 from headrace.subscriptions.store import Store
 
 V1 = {"ce-specversion": "1.0", "ce-id": "1", "ce-source": "/s", "ce-type": "t"}
@@ -60,14 +63,17 @@ class Door:
         gauges = Gauges(lambda: self.backlog, lambda: self.backlog_bytes, lambda: self.outbox_bytes, [folder])
         self.pressure = Pressure(gauges, settings_)
         self.ingress = Ingress(self.log, self.channels, self.pressure, settings_)
+        self.jobs = Jobs(f"sqlite:///{folder}/store.db")
         management = Management(
-            self.store, self.channels, lambda: self.writer.end, lambda: self.roles, metrics=metrics
+            self.store, self.channels, lambda: self.writer.end, lambda: self.roles, self.jobs, metrics=metrics
         )
-        self.app = build_app(self.ingress, management)
+        self.replays = Replays(self.jobs)
+        self.app = build_app(self.ingress, management, Travel(self.store, self.jobs, self.replays))
 
     async def close(self) -> None:
         await self.log.close()
         self.store.close()
+        self.jobs.close()
 
     def recorded(self) -> list[Recorded]:
         """Read the whole log, as another process would."""

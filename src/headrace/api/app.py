@@ -5,15 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
+from starlette.routing import Route
 
 from headrace.api.management import on_error, on_status
 from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from starlette.requests import Request
+    from starlette.responses import Response
 
     from headrace.api.ingress import Ingress
-    from headrace.api.management import Management
+    from headrace.api.management import Handler, Management
+    from headrace.api.travel import Travel
 
 _HANDLERS: dict[Any, Any] = {
     HeadraceError: on_error,
@@ -25,9 +30,11 @@ _HANDLERS: dict[Any, Any] = {
 }
 
 
-def build_app(ingress: Ingress, management: Management) -> Callable[..., Awaitable[None]]:
+def build_app(ingress: Ingress, management: Management, travel: Travel) -> Callable[..., Awaitable[None]]:
     """Put the doors together."""
-    control = Starlette(routes=management.routes(), exception_handlers=_HANDLERS)
+    served = management.served() | travel.served()
+    routes = [Route(path, _by_method(handlers), methods=list(handlers)) for path, handlers in served.items()]
+    control = Starlette(routes=routes, exception_handlers=_HANDLERS)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         channel = ingress.address(scope) if scope["type"] == "http" else None
@@ -37,3 +44,12 @@ def build_app(ingress: Ingress, management: Management) -> Callable[..., Awaitab
             await control(scope, receive, send)
 
     return app
+
+
+def _by_method(handlers: Mapping[str, Handler]) -> Handler:
+    """One route per path, or the `Allow` of a refusal would name the methods of one route only."""
+
+    async def answer(request: Request) -> Response:
+        return await handlers["GET" if request.method == "HEAD" else request.method](request)
+
+    return answer

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from starlette.responses import Response
-from starlette.routing import Route
 
+from headrace.api.documents import json_response, read_document
 from headrace.api.problems import MEDIA_TYPE, body_of, headers_of, problem, status_of
-from headrace.errors import HeadraceError, InvalidChannel, InvalidSubscription, NotFound, PayloadTooLarge
+from headrace.errors import HeadraceError, InvalidChannel, InvalidSubscription, NotFound
 from headrace.filters import compile_filter
+from headrace.jobs.job import Job
+from headrace.jobs.requests import CATCH_UP, ReplayRequest
 from headrace.subscriptions.channel import ChannelName, check_channel
+from headrace.subscriptions.points import LATEST, Point
 from headrace.subscriptions.subscription import parse_subscription
 from headrace.telemetry.metrics import exposition
 
@@ -22,13 +25,12 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from headrace.api.channels import KnownChannels
+    from headrace.jobs.jobs import Jobs
     from headrace.subscriptions.status import FilterStatus
     from headrace.subscriptions.store import Store
     from headrace.subscriptions.subscription import Subscription
 
-    _Handler = Callable[[Request], Awaitable[Response]]
-
-_MAX_DOCUMENT = 1 << 20
+    Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Management:
@@ -40,6 +42,7 @@ class Management:
         channels: KnownChannels,
         end_of_log: Callable[[], int],
         roles: Callable[[], Mapping[str, str]],
+        jobs: Jobs,
         *,
         metrics: bool,
     ) -> None:
@@ -47,11 +50,12 @@ class Management:
         self._channels = channels
         self._end_of_log = end_of_log
         self._roles = roles
+        self._jobs = jobs
         self._metrics = metrics
 
-    def routes(self) -> list[Route]:
+    def served(self) -> dict[str, dict[str, Handler]]:
         """List what is served, and by which methods."""
-        served: dict[str, dict[str, _Handler]] = {
+        return {
             "/subscriptions": {"GET": self.subscriptions, "POST": self.subscribe},
             "/subscriptions/{id}": {"GET": self.subscription, "DELETE": self.unsubscribe},
             "/api/channels": {"GET": self.list_channels, "POST": self.create_channel},
@@ -60,49 +64,55 @@ class Management:
             "/readyz": {"GET": self.readiness},
             **({"/metrics": {"GET": self.metrics}} if self._metrics else {}),
         }
-        return [
-            Route(path, _by_method(handlers), methods=list(handlers)) for path, handlers in served.items()
-        ]
 
     async def subscribe(self, request: Request) -> Response:
         """Create a subscription; it sees the events accepted from now on."""
         proposal = parse_subscription(
-            await _document(request, InvalidSubscription([("", "the body is not JSON")]))
+            await read_document(request, InvalidSubscription([("", "the body is not JSON")]))
         )
-        created = await asyncio.to_thread(self._store.create, proposal, self._end_of_log)
-        return _json(_with_notes(created), 201, {"location": f"/subscriptions/{created.id}"})
+        created = await asyncio.to_thread(self._create, proposal)
+        return json_response(_with_notes(created), 201, {"location": f"/subscriptions/{created.id}"})
+
+    def _create(self, proposal: Subscription) -> Subscription:
+        """Add it, together with the job that brings what it wants of the past."""
+        if proposal.start == Point(edge=LATEST):
+            return self._store.create(proposal, self._end_of_log)
+        catch_up = Job(CATCH_UP, ReplayRequest(proposal.start).document(), proposal.id)
+        return self._store.create(proposal, self._end_of_log, partial(self._jobs.add, catch_up))
 
     async def subscriptions(self, _: Request) -> Response:
         """List all subscriptions."""
         found = await asyncio.to_thread(self._store.subscriptions)
         overruns = await asyncio.to_thread(self._store.overruns)
-        return _json([each.document() | _status(overruns.get(each.id)) for each in found])
+        return json_response([each.document() | _status(overruns.get(each.id)) for each in found])
 
     async def subscription(self, request: Request) -> Response:
         """Show one subscription."""
         found = await asyncio.to_thread(self._store.get, request.path_params["id"])
         overruns = await asyncio.to_thread(self._store.overruns, found.id)
-        return _json(_with_notes(found) | _status(overruns.get(found.id)))
+        return json_response(_with_notes(found) | _status(overruns.get(found.id)))
 
     async def unsubscribe(self, request: Request) -> Response:
         """End a subscription and show what it was."""
         ended = await asyncio.to_thread(self._store.delete, request.path_params["id"], self._end_of_log)
-        return _json(ended.document())
+        return json_response(ended.document())
 
     async def create_channel(self, request: Request) -> Response:
         """Make a channel."""
-        document = await _document(request, InvalidChannel("the body is not JSON"))
+        document = await read_document(request, InvalidChannel("the body is not JSON"))
         if not isinstance(document, dict) or set(document) != {"namespace", "name"}:
             raise InvalidChannel('a channel is an object of the form {"namespace": "…", "name": "…"}')
         channel = check_channel(document["namespace"], document["name"])
         await asyncio.to_thread(self._store.create_channel, channel)
         await self._channels.refresh()
-        return _json(_channel_document(channel, request), 201, {"location": f"/api/channels/{channel}"})
+        return json_response(
+            _channel_document(channel, request), 201, {"location": f"/api/channels/{channel}"}
+        )
 
     async def list_channels(self, request: Request) -> Response:
         """List all channels."""
         found = await asyncio.to_thread(self._store.channels)
-        return _json([_channel_document(channel, request) for channel in found])
+        return json_response([_channel_document(channel, request) for channel in found])
 
     async def channel(self, request: Request) -> Response:
         """Show one channel."""
@@ -110,7 +120,7 @@ class Management:
         await self._channels.refresh()
         if channel not in self._channels:
             raise NotFound("channel", str(channel))
-        return _json(_channel_document(channel, request))
+        return json_response(_channel_document(channel, request))
 
     async def delete_channel(self, request: Request) -> Response:
         """Remove a channel that nobody listens to."""
@@ -120,27 +130,18 @@ class Management:
 
     async def health(self, _: Request) -> Response:
         """Say that this process answers."""
-        return _json({"status": "ok"})
+        return json_response({"status": "ok"})
 
     async def readiness(self, _: Request) -> Response:
         """Say whether events that are sent now will be routed and delivered at once."""
         roles = dict(self._roles())
         ready = all(state == "ready" for state in roles.values())
-        return _json({"ready": ready, "roles": roles}, 200 if ready else 503)
+        return json_response({"ready": ready, "roles": roles}, 200 if ready else 503)
 
     async def metrics(self, _: Request) -> Response:
         """Show all metrics."""
         text = await asyncio.to_thread(exposition)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
-
-
-def _by_method(handlers: Mapping[str, _Handler]) -> _Handler:
-    """One route per path, or the `Allow` of a refusal would name the methods of one route only."""
-
-    async def answer(request: Request) -> Response:
-        return await handlers["GET" if request.method == "HEAD" else request.method](request)
-
-    return answer
 
 
 async def on_error(_: Request, error: Exception) -> Response:
@@ -158,19 +159,6 @@ def on_status(status: int, code: str, detail: str) -> Callable[[Request, Excepti
         return Response(body, status, headers, MEDIA_TYPE)
 
     return answer
-
-
-async def _document(request: Request, fault: HeadraceError) -> Any:
-    chunks, size = [], 0
-    async for chunk in request.stream():
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > _MAX_DOCUMENT:
-            raise PayloadTooLarge("the document", _MAX_DOCUMENT)
-    try:
-        return msgspec.json.decode(b"".join(chunks))
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise fault from error
 
 
 def _with_notes(subscription: Subscription) -> dict[str, Any]:
@@ -191,7 +179,3 @@ def _channel_of(request: Request) -> ChannelName:
 def _channel_document(channel: ChannelName, request: Request) -> dict[str, str]:
     url = f"{request.base_url}channels/{channel}"
     return {"namespace": channel.namespace, "name": channel.name, "url": url}
-
-
-def _json(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(msgspec.json.encode(document), status, headers, "application/json")

@@ -14,6 +14,7 @@ from headrace.errors import (
     HeadraceError,
     InvalidChannel,
     InvalidEvent,
+    InvalidRequest,
     InvalidSubscription,
     LogBehind,
     LogUnavailable,
@@ -27,6 +28,7 @@ _STATUS: dict[type[HeadraceError], int] = {
     InvalidEvent: 400,
     FilterError: 400,
     InvalidSubscription: 400,
+    InvalidRequest: 400,
     InvalidChannel: 400,
     NotFound: 404,
     Conflict: 409,
@@ -68,7 +70,7 @@ def body_of(error: HeadraceError) -> bytes:
     extra: dict[str, Any] = {}
     if isinstance(error, InvalidEvent):
         extra["faults"] = list(error.faults)
-    elif isinstance(error, InvalidSubscription):
+    elif isinstance(error, InvalidSubscription | InvalidRequest):
         extra["faults"] = [{"path": path, "problem": problem} for path, problem in error.faults]
     return problem(status_of(error), error.code, str(error), **extra)
 

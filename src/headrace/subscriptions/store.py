@@ -87,8 +87,13 @@ class Store:
 
     # Subscriptions
 
-    def create(self, subscription: Subscription, end_of_log: Callable[[], int]) -> Subscription:
-        """Add it, and let it see the events accepted from now on."""
+    def create(
+        self,
+        subscription: Subscription,
+        end_of_log: Callable[[], int],
+        also: Callable[[Connection], object] = lambda _: None,
+    ) -> Subscription:
+        """Add it, and let it see the events accepted from now on; `also` is done in the same transaction."""
         with self._engine.begin() as connection:
             revision = _next_revision(connection)
             channel = subscription.channel
@@ -98,6 +103,7 @@ class Store:
             if not connection.execute(exists).first():
                 raise NotFound("channel", str(channel))
             connection.execute(insert(SUBSCRIPTIONS).values(_to_row(subscription) | {"revision": revision}))
+            also(connection)
         self._settle("created", subscription.id, end_of_log())
         return self.get(subscription.id)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import FilterError, InvalidChannel, InvalidSubscription
 from headrace.filters import compile_filter
 from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName, parse_channel
+from headrace.subscriptions.points import LATEST, Point, parse_point
 from headrace.subscriptions.protocols import HTTP_DEFAULTS, Faults, check_protocol, check_sink
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 PROPERTIES = ("id", "source", "types", "config", "filters", "filter", "sink", "protocol", "protocolsettings")
 _OURS = ("notes", "status")
+_CONFIG = ("channel", "start")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,11 @@ class Subscription:
     created: int | None = None
     deleted: int | None = None
     deleting: bool = False
+
+    @property
+    def start(self) -> Point:
+        """The point from which it is delivered; `created` is where it is delivered live from."""
+        return parse_point(self.config.get("start", LATEST), "config.start", [])
 
     def document(self) -> dict[str, Any]:
         """Return the object as the API shows it, defaults applied."""
@@ -104,8 +111,12 @@ def _channel_of(document: dict[str, Any], faults: Faults) -> ChannelName:
         faults.append(("config", "has to be an object"))
         return DEFAULT_CHANNEL
     faults += [
-        (f"config.{key}", "unknown key; this service has: channel") for key in config if key != "channel"
+        (f"config.{key}", f"unknown key; this service has: {', '.join(_CONFIG)}")
+        for key in config
+        if key not in _CONFIG
     ]
+    if "start" in config:
+        parse_point(config["start"], "config.start", faults)
     try:
         return parse_channel(config.get("channel", str(DEFAULT_CHANNEL)))
     except InvalidChannel as error:

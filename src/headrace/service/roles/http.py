@@ -17,12 +17,15 @@ from headrace.api.channels import KnownChannels
 from headrace.api.ingress import Ingress
 from headrace.api.management import Management
 from headrace.api.pressure import Gauges, Pressure
+from headrace.api.travel import Travel
 from headrace.delivery.ledger import Ledger
 from headrace.errors import ConfigError
 from headrace.eventlog.local.committer import GroupCommitter
 from headrace.eventlog.local.outbox import OutboxFiles
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
+from headrace.jobs.jobs import Jobs
+from headrace.jobs.replays import Replays
 from headrace.service.layout import Layout
 from headrace.service.states import READY, announce, read_states
 from headrace.subscriptions.store import Store
@@ -52,6 +55,7 @@ async def _serve(config: Config, listener: socket.socket) -> None:
     writer = SegmentWriter(layout.log, config.log.segment_bytes)
     outbox = OutboxFiles(layout.outbox)
     store = Store(config.store.url)
+    jobs = Jobs(config.store.url)
     log = GroupCommitter(writer, config.log.max_pending_bytes)
     channels = KnownChannels(store)
     reader, ledger = SegmentReader(layout.log), Ledger(config.delivery.url)
@@ -68,11 +72,12 @@ async def _serve(config: Config, listener: socket.socket) -> None:
         channels,
         end_of_log=lambda: writer.end,
         roles=lambda: read_states(layout.run, config.roles),
+        jobs=jobs,
         metrics=config.api.metrics,
     )
     server = _Server(
         uvicorn.Config(
-            build_app(ingress, management),
+            build_app(ingress, management, Travel(store, jobs, Replays(jobs))),
             http="httptools",
             lifespan="off",
             log_config=None,
@@ -95,6 +100,7 @@ async def _serve(config: Config, listener: socket.socket) -> None:
         task.cancel()
     await log.close()
     ledger.close()
+    jobs.close()
     store.close()
 
 

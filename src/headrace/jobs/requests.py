@@ -1,0 +1,180 @@
+"""What can be asked for, checked: the API turns documents into these, and the pipeline reads them back from a job.
+
+Each has `document()`, which its parser reads back as the same request.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headrace.errors import InvalidChannel, InvalidRequest
+from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName, parse_channel
+from headrace.subscriptions.points import EARLIEST, Point, check_filter, parse_point, parse_time
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.subscriptions.protocols import Faults
+
+SEEK, BACKTEST, REPLAY, CATCH_UP = "seek", "backtest", "replay", "catch-up"
+KINDS = (SEEK, BACKTEST, REPLAY, CATCH_UP)
+_EXAMPLES, _MOST_EXAMPLES = 5, 100
+_BUCKETS, _MOST_BUCKETS = 60, 1000
+_UINT64 = range(2**64)
+
+
+@dataclass(frozen=True, slots=True)
+class SeekRequest:
+    """Deliver a subscription from a point on; a dry run only tells the position. The ids are the caller's own."""
+
+    to: Point
+    dry_run: bool = False
+    consumer_id: int | None = None
+    request_id: int | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Write it as JSON."""
+        members = {
+            "to": self.to.document(),
+            "dryRun": self.dry_run or None,
+            "consumerId": self.consumer_id,
+            "requestId": self.request_id,
+        }
+        return {name: value for name, value in members.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRequest:
+    """Deliver the events from a point to another one, those that also match `filter`, at most `rate` a second.
+
+    Without an end it is where the log ends when the work begins; for a catch-up, where the subscription became live.
+    """
+
+    from_: Point
+    to: Point | None = None
+    filter: Any = None
+    rate: float | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Write it as JSON."""
+        members = {
+            "from": self.from_.document(),
+            "to": None if self.to is None else self.to.document(),
+            "filter": self.filter,
+            "rate": self.rate,
+        }
+        return {name: value for name, value in members.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class BacktestRequest:
+    """Count a channel's past events that filters match, accepted from `from_` to before `to` (milliseconds)."""
+
+    filters: tuple[Any, ...]
+    channel: ChannelName = DEFAULT_CHANNEL
+    from_: int | None = None
+    to: int | None = None
+    examples: int = _EXAMPLES
+    buckets: int = _BUCKETS
+
+    def document(self) -> dict[str, Any]:
+        """Write it as JSON."""
+        members = {
+            "filters": list(self.filters),
+            "channel": str(self.channel),
+            "from": self.from_,
+            "to": self.to,
+            "examples": self.examples,
+            "buckets": self.buckets,
+        }
+        return {name: value for name, value in members.items() if value is not None}
+
+
+def parse_seek(document: object) -> SeekRequest:
+    """Check a request to seek; InvalidRequest lists every fault with its path."""
+    members, faults = _members(document, ("to", "dryRun", "consumerId", "requestId"))
+    to = _required_point(members, "to", faults)
+    dry_run = members.get("dryRun", False)
+    if not isinstance(dry_run, bool):
+        faults.append(("dryRun", "has to be true or false"))
+    ids = [members.get(name) for name in ("consumerId", "requestId")]
+    if not all(each is None or (type(each) is int and each in _UINT64) for each in ids):
+        faults.append(("requestId", "ids are integers of 64 bits, without a sign"))
+    _refuse(faults)
+    return SeekRequest(to, dry_run, *ids)
+
+
+def parse_replay(document: object) -> ReplayRequest:
+    """Check a request to replay; InvalidRequest lists every fault with its path."""
+    members, faults = _members(document, ("from", "to", "filter", "rate"))
+    from_ = parse_point(members.get("from", EARLIEST), "from", faults)
+    to = parse_point(members["to"], "to", faults) if "to" in members else None
+    if members.get("filter") is not None:
+        check_filter(members["filter"], "filter", faults)
+    rate = members.get("rate")
+    if rate is not None and (isinstance(rate, bool) or not isinstance(rate, int | float) or not rate > 0):
+        faults.append(("rate", f"{rate!r} is no number of events a second above 0"))
+    _refuse(faults)
+    return ReplayRequest(from_, to, members.get("filter"), None if rate is None else float(rate))
+
+
+def parse_backtest(document: object) -> BacktestRequest:
+    """Check a request to test a filter on the past; InvalidRequest lists every fault with its path."""
+    members, faults = _members(
+        document, ("filter", "filters", "channel", "from", "to", "examples", "buckets")
+    )
+    given = [name for name in ("filter", "filters") if name in members]
+    if len(given) != 1:
+        faults.append(("filter", "give either filter or filters"))
+    for name in given[:1]:
+        check_filter(members[name], name, faults)
+    filters = members.get("filters", members.get("filter", []))
+    start, end = (parse_time(members.get(name), name, faults) for name in ("from", "to"))
+    if start is not None and end is not None and start >= end:
+        faults.append(("to", "has to be later than from"))
+    request = BacktestRequest(
+        tuple(filters if isinstance(filters, list) else [filters]),
+        _channel(members, faults),
+        start,
+        end,
+        _count(members, "examples", _EXAMPLES, _MOST_EXAMPLES, faults),
+        _count(members, "buckets", _BUCKETS, _MOST_BUCKETS, faults),
+    )
+    _refuse(faults)
+    return request
+
+
+def _members(document: object, known: Sequence[str]) -> tuple[dict[str, Any], Faults]:
+    if not isinstance(document, dict):
+        raise InvalidRequest([("", f"the body has to be a JSON object with: {', '.join(known)}")])
+    unknown = [str(key) for key in document if key not in known]
+    return document, [(key, f"unknown member; this request has: {', '.join(known)}") for key in unknown]
+
+
+def _required_point(members: dict[str, Any], name: str, faults: Faults) -> Point:
+    if name in members:
+        return parse_point(members[name], name, faults)
+    faults.append((name, "is required"))
+    return Point()
+
+
+def _channel(members: dict[str, Any], faults: Faults) -> ChannelName:
+    try:
+        return parse_channel(members.get("channel", str(DEFAULT_CHANNEL)))
+    except InvalidChannel as error:
+        faults.append(("channel", str(error)))
+        return DEFAULT_CHANNEL
+
+
+def _count(members: dict[str, Any], name: str, default: int, most: int, faults: Faults) -> int:
+    value = members.get(name, default)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most:
+        return value
+    faults.append((name, f"{value!r} is no number from 0 to {most}"))
+    return default
+
+
+def _refuse(faults: Faults) -> None:
+    if faults:
+        raise InvalidRequest(faults)
