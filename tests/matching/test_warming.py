@@ -9,8 +9,8 @@ warm_up()
 from numba.core.dispatcher import Dispatcher
 from headrace.matching import Matcher
 from headrace.matching.index import bloom, grams, hashing, kernel, keys, trees
-from headrace.matching.scan import extensions, scanner
-wanted = [grams.choose_grams, hashing._hash_at, kernel.match_rows, keys.fill, trees.cover, extensions._read, scanner._scan_all]
+from headrace.matching.scan import escapes, extensions, scanner
+wanted = [grams.choose_grams, hashing._hash_at, kernel.match_rows, keys.fill, trees.cover, extensions._read, scanner._scan_all, escapes._unescape_each]
 print(all(isinstance(each, Dispatcher) and each.signatures for each in wanted))
 """
 

@@ -96,6 +96,16 @@ class Extract:
         self.size += len(chunk)
         return start
 
+    def _scan(
+        self, text: npt.NDArray[np.uint8], starts: Numbers, ends: Numbers, rows: Numbers
+    ) -> npt.NDArray[np.bool_]:
+        """Scan documents in the text, which must be the first chunk and as yet the only one."""
+        assert self.fields.trie is not None  # noqa: S101 -- asked for only then
+        odd, more = scan(text, starts, ends, rows, self.fields.trie, self.cells)
+        if len(more):
+            self._append(more)
+        return odd
+
     # Arrow columns
 
     def _read_data(self, batch: pa.RecordBatch) -> Numbers:
@@ -107,10 +117,7 @@ class Extract:
             zero_copy_only=False
         )
         rows = np.flatnonzero(readable & ~texts)
-        assert self.fields.trie is not None  # noqa: S101 -- asked for only then
-        odd = scan(
-            values, offsets[rows] + start, offsets[rows + 1] + start, rows, self.fields.trie, self.cells
-        )
+        odd = self._scan(values, offsets[rows] + start, offsets[rows + 1] + start, rows)
         return np.union1d(rows[odd], np.flatnonzero(readable & texts))
 
     def _read_strings(self, column: int, array: pa.Array, missing: int) -> None:
@@ -170,8 +177,7 @@ class Extract:
         ends = np.cumsum([len(document) for document in known], dtype=np.int64)
         start = self._append(np.frombuffer(b"".join(known), np.uint8))
         starts = np.concatenate((np.zeros(1, np.int64), ends))[:-1] if known else ends
-        assert self.fields.trie is not None  # noqa: S101 -- asked for only then
-        odd = scan(self.chunks[-1], starts + start, ends + start, rows, self.fields.trie, self.cells)
+        odd = self._scan(self.chunks[-1], starts + start, ends + start, rows)
         return frozenset(rows[odd].tolist())
 
     def _put_attributes(self, row: int, event: Event | Recorded, variables: Variables) -> None:

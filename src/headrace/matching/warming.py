@@ -29,4 +29,5 @@ def warm_up() -> None:
     matcher.add_many((text, compile_filter({"cel": text})) for text in _FILTERS)
     attributes = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t", "region": "eu"}
     matcher.settle_down()
-    matcher.match_pairs(to_batch([Arrival(Event(attributes, b'{"status": "open"}'), "n", "c")], 0, 0))
+    document = rb'{"status": "open", "text": "\u00e4"}'
+    matcher.match_pairs(to_batch([Arrival(Event(attributes, document), "n", "c")], 0, 0))

@@ -43,9 +43,9 @@ def scanned(documents, wanted, **around):
     """Return, per document, None if it is odd, else what is in its cells by path."""
     text, starts, ends = laid_out(documents, **around)
     cells = Cells.empty(len(documents), 1 + max((field for field, _ in wanted.values()), default=0))
-    odd = scan(text, starts, ends, np.arange(len(documents)), PathTrie.of(wanted), cells)
+    odd, more = scan(text, starts, ends, np.arange(len(documents)), PathTrie.of(wanted), cells)
     assert (cells.kind[odd] == NOWHERE).all()
-    raw = text.tobytes()
+    raw = text.tobytes() + more.tobytes()
     return [
         None if odd[row] else {path: cell(cells, raw, row, *want) for path, want in wanted.items()}
         for row in range(len(documents))

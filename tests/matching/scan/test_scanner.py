@@ -149,7 +149,7 @@ def test_most_of_what_python_writes_is_not_odd():
         b"[" + b"9" * 5000 + b"]",
         b'{"b":{"c":1},"b":2}',
         b'{"b":{"c":1,"c":1}}',
-        rb'{"b":"\n"}',
+        rb'{"b":"\n\ud800"}',
         rb'{"\u0062":1}',
         b'{"b":9223372036854775808}',
         b'{"b":1e400}',
@@ -172,11 +172,23 @@ def test_what_is_odd(text):
         b'{"b":0.00000000000000000000012345678901234567}',
         b'{"b":-0}',
         b'{"b":-0.0e99}',
+        rb'{"b":"\n"}',
+        rb'{"b":"\b\f\n\r\t\"\\\/"}',
+        rb'{"b":"K\u00e4se \u0000\u007f\u0080\u07FF\u0800\uffff \ud800\udc00\uDBFF\uDFFF."}',
         '{"b":"ÿ€😀","é":"Ж"}'.encode(),
     ],
 )
 def test_what_is_not_odd(text):
     assert None not in assert_as_reference([text], {("b",): (0, False), ("b", "c"): (1, False)})
+
+
+def test_escapes_in_elements_and_keys():
+    texts = [
+        rb'{"b":["\u00e9","a\n",["\n"],{"\n":1},"plain","\ud83d\ude00"]}',
+        rb'{"b":{"\u00e9":1,"a\n":2,"c":3}}',
+        b'{"b":"x"}',
+    ]
+    assert None not in assert_as_reference(texts, {("b",): (0, True)})
 
 
 @pytest.mark.parametrize("level", [0, 1, 5, 37, 38, 39, 40, 41, 60, 98])
@@ -204,7 +216,7 @@ def test_where_a_map_is_missing_presence_is_unknown():
 
 
 def test_elements_grow_and_resume():
-    texts = [b'{"odd":"\\n"}'] + [
+    texts = [b'{"odd":1e400}'] + [
         msgspec.json.encode(
             {"a": list(range(size)), "b": {str(key): [key] for key in range(size)}, "odd": ""}
         )
@@ -224,7 +236,7 @@ def test_elements_grow_and_resume():
 def test_odd_documents_leave_no_elements():
     text, starts, ends = laid_out([b'{"a":[1,2,3],}', b'{"a":[4]}'])
     cells = Cells.empty(2, 1)
-    assert scan(text, starts, ends, np.arange(2), PathTrie.of({("a",): (0, True)}), cells).tolist() == [
+    assert scan(text, starts, ends, np.arange(2), PathTrie.of({("a",): (0, True)}), cells)[0].tolist() == [
         True,
         False,
     ]
@@ -236,7 +248,7 @@ def test_rows_go_where_they_belong_and_forget_what_was_there():
     trie = PathTrie.of({("a",): (1, True)})
     cells = Cells.empty(5, 3)
     cells.kind[:] = STRING
-    assert scan(text, starts, ends, np.array([3, 0, 4]), trie, cells).tolist() == [False, False, True]
+    assert scan(text, starts, ends, np.array([3, 0, 4]), trie, cells)[0].tolist() == [False, False, True]
     assert cells.kind[:, 1].tolist() == [STRING, STRING, STRING, LIST, NOWHERE]
     assert (cells.kind[:, [0, 2]] == STRING).all()
     scan(text, starts[:1], ends[:1], np.array([1]), trie, cells)
@@ -267,7 +279,9 @@ def test_columns_and_rows_must_fit():
 
 def test_no_documents_and_nothing_wanted():
     none = np.array([], np.int64)
-    assert scan(np.array([], np.uint8), none, none, none, PathTrie.of({}), Cells.empty(0, 0)).tolist() == []
+    assert (
+        scan(np.array([], np.uint8), none, none, none, PathTrie.of({}), Cells.empty(0, 0))[0].tolist() == []
+    )
     assert scanned([b"[1]", b"[1"], {}) == [{}, None]
 
 

@@ -16,10 +16,14 @@ FULL = -2
 
 
 class Text(NamedTuple):
-    """Where the text lies: `limit` is the last address from which a whole block may be loaded."""
+    """Where the text lies: `limit` is the last address from which a whole block may be loaded.
+
+    `escapes` is the address of a number that isn't 0 once a wanted string had an escape.
+    """
 
     base: int
     limit: int
+    escapes: int
 
 
 class Tree(NamedTuple):

@@ -37,12 +37,17 @@ def _read_scalar(at: int, end: int, text: Text, cell: Columns) -> int:
 
 @inlined
 def _read_string(at: int, end: int, text: Text, cell: Columns) -> int:
+    """Put a string into its cell; the length of one with escapes is negative, until they are taken out."""
     close = string_end(at + 1, end, text.limit)
-    if close < 0 or close & 1:
+    if close < 0:
         return FAULT
+    length = (close >> 1) - at - 1
+    if close & 1:
+        put_word(text.escapes, 1)
+        length = -length
     put_byte(cell.kind, STRING)
     put_word(cell.start, at + 1 - text.base)
-    put_half(cell.length, (close >> 1) - at - 1)
+    put_half(cell.length, length)
     return (close >> 1) + 1
 
 

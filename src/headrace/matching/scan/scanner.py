@@ -1,8 +1,8 @@
 """JSON documents -> cells, in one walk over the bytes of each.
 
 A document is `odd` when the walk isn't certain to read it as the filters' reference does: it is malformed or
-may be; a wanted string, or a key beside wanted ones, has an escape; a wanted key stands twice; a wanted number
-is beyond 64 bits or beyond what `numbers` can round; it is deeper than the reference surely takes.
+may be; a key beside wanted ones has an escape; a wanted key stands twice; a wanted number is beyond 64 bits or
+beyond what `numbers` can round; it is deeper than the reference surely takes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.matching.machine import WIDTH, kernel
+from headrace.matching.scan.escapes import unescape
 from headrace.matching.scan.places import FULL, Columns, Room, Text, Tree, address_of, cell_of, forget
 from headrace.matching.scan.walking import walk
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from headrace.matching.scan.trie import PathTrie
 
 _BROKEN = -3
+_NOTHING = np.empty(0, np.uint8)
 
 _T = TypeVar("_T", bound=np.generic)
 _Bytes: TypeAlias = npt.NDArray[np.uint8]
@@ -35,11 +37,12 @@ def scan(
     rows: npt.NDArray[np.int64],
     trie: PathTrie,
     cells: Cells,
-) -> npt.NDArray[np.bool_]:
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint8]]:
     """Fill the cells of the given rows: document i is text[starts[i]:ends[i]] and goes to cells row rows[i].
 
-    Returns `odd`: documents that must be read by other means; their cells are NOWHERE. Documents and rows that
-    don't lie in the text and the cells raise `IndexError`.
+    Returns `odd`, documents that must be read by other means, whose cells are NOWHERE; and more text, which cells
+    point to as if it lay behind the text. Documents and rows that don't lie in the text and the cells raise
+    `IndexError`.
     """
     if not len(starts) == len(ends) == len(rows) or trie.width > cells.kind.shape[1]:
         raise IndexError(
@@ -47,7 +50,9 @@ def scan(
         )
     odd = np.zeros(len(starts), np.bool_)
     elements = cells.elements
-    state = np.array([0, elements.used], np.int64)  # the next document, elements in use
+    state = np.array(
+        [0, elements.used, 0], np.int64
+    )  # the next document, elements in use, whether some escape
     seen = np.full(len(trie.nodes), -1, np.int64)
     taken = (
         _frozen(text, np.uint8),
@@ -64,7 +69,7 @@ def scan(
         elements.grow()
     if verdict == _BROKEN:
         raise IndexError(f"document {state[0]} or its row lies outside of the text or the cells")
-    return odd
+    return odd, unescape(taken[0], cells) if state[2] else _NOTHING
 
 
 def _frozen(array: npt.NDArray[Any], kind: type[_T]) -> npt.NDArray[_T]:
@@ -97,7 +102,7 @@ def _scan_all(
     odd: npt.NDArray[np.bool_],
 ) -> int:
     """Scan from the document in `state` on, to the last one or to the one that finds no room for elements."""
-    place = Text(address_of(text), address_of(text) + text.size - WIDTH)
+    place = Text(address_of(text), address_of(text) + text.size - WIDTH, address_of(state) + 16)
     tree = Tree(address_of(nodes), address_of(slots), len(slots) - 1, address_of(keys), address_of(seen))
     columns = Columns(address_of(kind), address_of(number), address_of(start), address_of(length))
     room = Room(

@@ -62,17 +62,18 @@ def _after_escape(at: int, end: int) -> int:
 @compiled
 def _after_code(at: int, end: int) -> int:
     """Pass `\\uXXXX`, or two of them if the first is the upper half of a pair."""
-    code = _code(at, end)
+    code = code_at(at, end)
     if code < 0 or 0xDC00 <= code < 0xE000:
         return FAULT
     if code < 0xD800 or code >= 0xE000:
         return at + 6
-    lower = _code(at + 6, end)
+    lower = code_at(at + 6, end)
     return at + 12 if 0xDC00 <= lower < 0xE000 else FAULT
 
 
 @compiled
-def _code(at: int, end: int) -> int:
+def code_at(at: int, end: int) -> int:
+    """Return the number in `\\uXXXX`, or `FAULT`."""
     if end - at < 6 or byte_at(at) != 0x5C or byte_at(at + 1) != 0x75:
         return FAULT
     code = 0
