@@ -285,7 +285,7 @@ class OutboxGap(HeadraceError):
 
     code = "outbox-gap"
 
-    def __init__(self, covered: int, start: int) -> None:
+    def __init__(self, covered: object, start: object) -> None:
         super().__init__(f"the outbox covers positions up to {covered}, the next range starts at {start}")
         self.covered = covered
         self.start = start

@@ -22,6 +22,7 @@ from headrace.eventlog.local.committer import GroupCommitter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events.batch import Recorded, from_batch
+from headrace.events.positions import Cut
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.subscriptions.store import Store
@@ -65,7 +66,12 @@ class Door:
         self.ingress = Ingress(self.log, self.channels, self.pressure, settings_)
         self.jobs = Jobs(f"sqlite:///{folder}/store.db")
         management = Management(
-            self.store, self.channels, lambda: self.writer.end, lambda: self.roles, self.jobs, metrics=metrics
+            self.store,
+            self.channels,
+            lambda: Cut.at(self.writer.end),
+            lambda: self.roles,
+            self.jobs,
+            metrics=metrics,
         )
         self.replays = Replays(self.jobs)
         self.app = build_app(self.ingress, management, Travel(self.store, self.jobs, self.replays))
@@ -78,12 +84,12 @@ class Door:
     def recorded(self) -> list[Recorded]:
         """Read the whole log, as another process would."""
         reader = SegmentReader(self.folder / "log")
-        return [each for batch in reader.read(0, reader.end()) for each in from_batch(batch)]
+        return [each for batch in reader.read(0, reader.end()[0]) for each in from_batch(batch)]
 
     def commits(self) -> int:
         """Count the commits in the log: the reader yields one batch for each."""
         reader = SegmentReader(self.folder / "log")
-        return len(list(reader.read(0, reader.end())))
+        return len(list(reader.read(0, reader.end()[0])))
 
     def ids(self) -> list[str]:
         return [each.event.id for each in self.recorded()]

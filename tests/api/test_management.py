@@ -6,6 +6,7 @@ import pytest
 from tests.api.door import V1
 
 from headrace.api.channels import KnownChannels
+from headrace.events.positions import Cut
 from headrace.subscriptions.channel import ChannelName
 from headrace.subscriptions.status import FilterStatus
 
@@ -51,10 +52,10 @@ async def test_a_subscription_begins_and_ends_where_the_log_is_at_that_moment(do
     id_ = (await door.send_json("POST", "/subscriptions", WISH)).json["id"]
     await door.post(V1)
     await door.post(V1)
-    assert door.store.get(id_).created == 1
+    assert door.store.get(id_).created == Cut.at(1)
     await door.call("DELETE", f"/subscriptions/{id_}")
     (ended,) = [each for each in door.store.changes(0)[1] if each.id == id_]
-    assert (ended.created, ended.deleted) == (1, 3)
+    assert (ended.created, ended.deleted) == (Cut.at(1), Cut.at(3))
 
 
 async def test_an_id_that_is_sent_along_is_not_taken(door):

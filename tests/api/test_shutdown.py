@@ -40,7 +40,7 @@ class Producer:
 
 def logged(role):
     reader = SegmentReader(role.data / "log")
-    return [each.event.id for batch in reader.read(0, reader.end()) for each in from_batch(batch)]
+    return [each.event.id for batch in reader.read(0, reader.end()[0]) for each in from_batch(batch)]
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])

@@ -39,10 +39,10 @@ def service(tmp_path_factory):
 def logged(service):
     """Tell which events came into the log since the test began."""
     reader = SegmentReader(service.data / "log")
-    start = reader.end()
+    start = reader.end()[0]
 
     def logged():
-        return [each for batch in reader.read(start, reader.end()) for each in from_batch(batch)]
+        return [each for batch in reader.read(start, reader.end()[0]) for each in from_batch(batch)]
 
     return logged
 

@@ -20,6 +20,7 @@ from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events import Event
 from headrace.events.batch import Arrival
+from headrace.events.positions import Cut
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.subscriptions.store import Store
@@ -75,7 +76,7 @@ class Office:
 
     def subscribe(self, sink: str, **settings: Any) -> str:
         proposal = parse_subscription({"sink": sink, "protocol": "HTTP", "protocolsettings": settings})
-        return self.store.create(proposal, lambda: self.log.end).id
+        return self.store.create(proposal, lambda: Cut.at(self.log.end)).id
 
     def record(self, events: Sequence[Event]) -> range:
         first = self.log.append([Arrival(event, "default", "default") for event in events])
@@ -90,7 +91,7 @@ class Office:
                 "subscription": pa.array([subscription for _, subscription in rows], pa.string()),
             }
         )
-        self.outbox.write(positions.start, positions.stop, table)
+        self.outbox.write(Cut.at(positions.start), Cut.at(positions.stop), table)
 
     def send(self, events: Sequence[Event], *subscriptions: str) -> range:
         """Record events and plan each for all of these subscriptions."""
@@ -139,4 +140,4 @@ class Office:
 
     def settled(self) -> bool:
         """Tell whether nothing is left to do."""
-        return self.ledger.cursor() == self.log.end and self.ledger.count()[0] == 0
+        return self.ledger.cursor() == Cut.at(self.log.end) and self.ledger.count()[0] == 0

@@ -15,6 +15,7 @@ from headrace.eventlog.local.segments import list_segments
 from headrace.eventlog.retention import expire_segments
 from headrace.eventlog.settings import LogSettings
 from headrace.events.bindings.http import encode_structured
+from headrace.events.positions import Cut
 
 
 class Gate:
@@ -81,7 +82,7 @@ async def test_ranges_without_a_single_match_are_passed(office, sink):
     async with office.delivering():
         office.plan(office.record([sample(1), sample(2)]), [])
         await eventually(office.settled)
-    assert office.ledger.cursor() == 2
+    assert office.ledger.cursor() == Cut.at(2)
 
 
 async def test_a_failing_sink_is_tried_again_later_and_later_and_then_given_up(office):
@@ -174,11 +175,11 @@ async def test_what_is_queued_for_a_deleted_subscription_is_dropped(office):
         subscription = office.subscribe(sink.url)
         office.send([sample(number) for number in range(30)], subscription)
         await eventually(lambda: len(sink.requests) == 1 and office.ledger.count()[0] > 0)
-        office.store.delete(subscription, lambda: office.log.end)
+        office.store.delete(subscription, lambda: Cut.at(office.log.end))
         office.send([sample(number) for number in range(30, 40)], subscription)
         # Only the attempt under way holds the cursor, and only its answer can let it go.
         await eventually(lambda: office.ledger.count()[0] == 0)
-        assert office.ledger.cursor() == 0
+        assert office.ledger.cursor() == Cut.at(0)
         gate.open()
         await eventually(office.settled)
         assert sink.ids == ["0"]
@@ -191,7 +192,7 @@ async def test_a_retry_for_a_deleted_subscription_is_dropped(office, monkeypatch
         subscription = office.subscribe(sink.url)
         office.send([sample(1)], subscription)
         await eventually(lambda: office.ledger.count()[0] == 1)
-        office.store.delete(subscription, lambda: office.log.end)
+        office.store.delete(subscription, lambda: Cut.at(office.log.end))
         await eventually(office.settled)
         assert len(sink.requests) == 1
     assert office.ledger.count() == (0, 0)
@@ -219,10 +220,10 @@ async def test_the_cursor_never_passes_what_is_not_settled(office):
         subscription = office.subscribe(sink.url)
         for start in (0, 5, 10, 15):
             office.send([sample(start + offset) for offset in range(5)], subscription)
-        await eventually(lambda: len(sink.requests) == 20 and office.ledger.cursor() == 7)
+        await eventually(lambda: len(sink.requests) == 20 and office.ledger.cursor() == Cut.at(7))
         office.send([sample(20)], subscription)
         await eventually(lambda: len(sink.requests) == 21)
-        assert office.ledger.cursor() == 7
+        assert office.ledger.cursor() == Cut.at(7)
         gate.open()
         await eventually(office.settled)
     assert len(sink.requests) == 21
@@ -240,13 +241,13 @@ async def test_what_waits_keeps_its_events(tmp_path):
         subscription = office.subscribe(sink.url)
         for number in range(8):
             office.send([sample(number)], subscription)
-        await eventually(lambda: office.ledger.cursor() == 8)
-        assert dispatcher.settled() == 3
+        await eventually(lambda: office.ledger.cursor() == Cut.at(8))
+        assert dispatcher.settled() == Cut.at(3)
         OutboxFiles(tmp_path / "outbox").drop(office.ledger.cursor())
         expire_segments(tmp_path / "log", dispatcher.settled(), keep_nothing)
         assert list_segments(tmp_path / "log")[0].first == 3
         heal.set()
-        await eventually(lambda: office.settled() and dispatcher.settled() == 8)
+        await eventually(lambda: office.settled() and dispatcher.settled() == Cut.at(8))
     office.close()
 
 
@@ -255,14 +256,14 @@ class MovingLedger(Ledger):
 
     def move(self, result):
         self.commit(Changes([Wait(Key("a", 3), 1, 9.0, "why")], [], [], None))
-        self.commit(Changes([], [], [], 10))
+        self.commit(Changes([], [], [], Cut.at(10)))
         return result
 
     def cursor(self):
         return self.move(super().cursor())
 
-    def oldest_waiting(self):
-        return self.move(super().oldest_waiting())
+    def needed_before(self, cut):
+        return self.move(super().needed_before(cut))
 
 
 async def test_an_event_that_comes_to_wait_at_this_moment_is_not_called_settled(office, tmp_path):
@@ -270,7 +271,7 @@ async def test_an_event_that_comes_to_wait_at_this_moment_is_not_called_settled(
     sender = HttpSender(1.0)
     dispatcher = office.dispatcher(ledger, sender, delivery_settings())
     dispatcher._ledger = MovingLedger(f"sqlite:///{tmp_path}/delivery.db")
-    assert dispatcher.settled() <= 3
+    assert dispatcher.settled() <= Cut.at(3)
     await sender.close()
     dispatcher._ledger.close()
     ledger.close()
@@ -281,7 +282,7 @@ async def test_an_outbox_that_begins_behind_the_cursor_does_not_stop_the_loop(tm
     """Its first positions are covered by no file: they went with the old segments of the log."""
     office.record([sample(number) for number in range(5)])
     office.outbox.close()
-    office.outbox = OutboxFileWriter(tmp_path / "outbox", begin=5)
+    office.outbox = OutboxFileWriter(tmp_path / "outbox", begin=Cut.at(5))
     async with office.delivering():
         await asyncio.sleep(0.05)
         office.send([sample(5)], office.subscribe(sink.url))
@@ -297,7 +298,7 @@ async def test_a_stop_lets_attempts_under_way_finish(office):
             await eventually(lambda: len(sink.requests) == 3)
             asyncio.get_running_loop().call_later(0.05, gate.open)
         assert len(sink.requests) == 3, "nothing is begun after the stop"
-    assert office.ledger.cursor() == 3
+    assert office.ledger.cursor() == Cut.at(3)
 
 
 async def test_a_stop_does_not_wait_for_ever(office):
@@ -308,7 +309,7 @@ async def test_a_stop_does_not_wait_for_ever(office):
     ):
         office.send([sample(1)], office.subscribe(sink.url))
         await eventually(lambda: len(sink.requests) == 1)
-    assert office.ledger.cursor() == 0
+    assert office.ledger.cursor() == Cut.at(0)
 
 
 async def test_what_is_given_up_during_a_stop_is_kept(office):
@@ -323,4 +324,4 @@ async def test_what_is_given_up_during_a_stop_is_kept(office):
         await eventually(lambda: len(sink.requests) == 1)
         asyncio.get_running_loop().call_later(0.05, gate.set)
     assert office.ledger.count() == (0, 1)
-    assert office.ledger.cursor() == 1
+    assert office.ledger.cursor() == Cut.at(1)

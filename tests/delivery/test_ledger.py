@@ -4,6 +4,7 @@ from sqlalchemy.exc import IntegrityError
 
 from headrace.delivery.ledger import Burial, Changes, Key, Ledger, Wait
 from headrace.delivery.tables import DEAD
+from headrace.events.positions import Cut, position_at
 
 
 @pytest.fixture
@@ -26,21 +27,21 @@ def commit(ledger, waits=(), burials=(), finished=(), cursor=None):
 
 
 def test_a_new_ledger_begins_at_nought_and_is_empty(ledger):
-    assert ledger.cursor() == 0
+    assert ledger.cursor() == Cut()
     assert ledger.count() == (0, 0)
     assert ledger.next_due() is None
-    assert ledger.oldest_waiting() is None
+    assert ledger.needed_before(Cut.at(9)) == Cut.at(9)
     assert ledger.subscriptions_due(1e12) == []
-    assert ledger.kept_from(0) == set()
+    assert ledger.kept_behind(Cut.at(0)) == set()
 
 
 def test_the_cursor_stays_where_it_was_put(ledger, tmp_path):
-    commit(ledger, cursor=5)
+    commit(ledger, cursor=Cut.at(5))
     commit(ledger, waits=[wait()])
-    commit(ledger, cursor=1 << 40)
+    commit(ledger, cursor=Cut.at(1 << 40))
     ledger.close()
     again = Ledger(f"sqlite:///{tmp_path}/delivery.db")
-    assert again.cursor() == 1 << 40
+    assert again.cursor() == Cut.at(1 << 40)
     assert again.count() == (1, 0)
     again.close()
 
@@ -60,7 +61,7 @@ def test_who_has_something_due(ledger):
     commit(ledger, waits=[wait("a", 0), wait("a", 1), wait("b", 0, due=100.5), wait("c", 0, due=200.0)])
     assert sorted(ledger.subscriptions_due(100.5)) == ["a", "b"]
     assert ledger.next_due() == 100.0
-    assert ledger.oldest_waiting() == 0
+    assert ledger.needed_before(Cut.at(9)) == Cut()
 
 
 def test_a_wait_replaces_the_one_before(ledger):
@@ -72,7 +73,7 @@ def test_a_wait_replaces_the_one_before(ledger):
 def test_what_is_finished_waits_no_more(ledger):
     commit(ledger, waits=[wait("a", 1), wait("a", 2), wait("b", 1)])
     commit(ledger, finished=[Key("a", 1), Key("a", 77)])
-    assert ledger.kept_from(0) == {Key("a", 2), Key("b", 1)}
+    assert ledger.kept_behind(Cut.at(0)) == {Key("a", 2), Key("b", 1)}
 
 
 def test_the_dead_keep_their_event_and_wait_no_more(ledger):
@@ -91,28 +92,28 @@ def test_kept_are_the_waiting_and_the_dead_from_a_position_on(ledger):
         waits=[wait("a", 4), wait("a", 5), wait("b", 6)],
         burials=[burial("c", 4), burial("c", 7)],
     )
-    assert ledger.kept_from(5) == {Key("a", 5), Key("b", 6), Key("c", 7)}
+    assert ledger.kept_behind(Cut.at(5)) == {Key("a", 5), Key("b", 6), Key("c", 7)}
 
 
 def test_a_deleted_subscription_is_forgotten(ledger):
     commit(ledger, waits=[wait("a", 1), wait("a", 2), wait("b", 1)])
     assert ledger.forget("a") == 2
     assert ledger.forget("a") == 0
-    assert ledger.kept_from(0) == {Key("b", 1)}
+    assert ledger.kept_behind(Cut.at(0)) == {Key("b", 1)}
 
 
 def test_a_commit_is_all_or_nothing(ledger):
-    commit(ledger, waits=[wait("old", 1)], cursor=3)
+    commit(ledger, waits=[wait("old", 1)], cursor=Cut.at(3))
     with pytest.raises(IntegrityError):
-        commit(ledger, waits=[wait("new", 1), wait("new", 1)], finished=[Key("old", 1)], cursor=9)
-    assert ledger.cursor() == 3
-    assert ledger.kept_from(0) == {Key("old", 1)}
+        commit(ledger, waits=[wait("new", 1), wait("new", 1)], finished=[Key("old", 1)], cursor=Cut.at(9))
+    assert ledger.cursor() == Cut.at(3)
+    assert ledger.kept_behind(Cut.at(0)) == {Key("old", 1)}
 
 
 def test_two_ledgers_of_one_database_see_the_same(ledger, tmp_path):
     other = Ledger(f"sqlite:///{tmp_path}/delivery.db")
-    commit(ledger, waits=[wait()], cursor=4)
-    assert (other.cursor(), other.count()) == (4, (1, 0))
+    commit(ledger, waits=[wait()], cursor=Cut.at(4))
+    assert (other.cursor(), other.count()) == (Cut.at(4), (1, 0))
     other.close()
 
 
@@ -130,8 +131,17 @@ def test_a_replay_has_a_cursor_waits_and_dead_of_its_own(ledger):
     assert (ledger.replay_cursor("r"), ledger.replay_cursor("q"), ledger.replay_cursor("p")) == (3, 1, 0)
     assert (ledger.replay_waits("r"), ledger.replay_dead("r")) == ({1}, {2})
     assert [each.key for each in ledger.due("a", 200.0, 9, without=[replayed])] == [Key("a", 1)]
-    assert ledger.kept_from(0) == {Key("a", 1)}
+    assert ledger.kept_behind(Cut()) == {Key("a", 1)}
     commit(ledger, finished=[Key("a", 1)])
-    assert ledger.oldest_waiting() is None
+    assert ledger.needed_before(Cut.at(9)) == Cut.at(9)
     assert ledger.forget_replay("r") == 1
     assert (ledger.replay_cursor("r"), ledger.replay_waits("r")) == (0, set())
+
+
+def test_lanes_wait_for_themselves(ledger):
+    other = position_at(1, 0)
+    commit(ledger, waits=[wait("a", 3), wait("a", other + 5)], cursor=Cut.at(7, other + 9))
+    assert ledger.needed_before(ledger.cursor()) == Cut.at(3, other + 5)
+    assert ledger.needed_before(Cut.at(7)) == Cut.at(3)
+    assert ledger.kept_behind(Cut.at(4)) == {Key("a", other + 5)}
+    assert ledger.kept_behind(Cut.at(other + 6)) == {Key("a", 3)}

@@ -3,7 +3,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.delivery.progress import Progress
+from headrace.delivery.progress import LaneProgress, Progress
+from headrace.events.positions import Cut, position_at
 
 
 def test_nothing_under_way_is_settled_as_far_as_it_was_read():
@@ -70,3 +71,14 @@ def test_progress_is_the_simple_model(spans, data):
         progress.read_to(read_to)
         check()
         settle_some()
+
+
+def test_a_lane_is_not_held_by_another():
+    other = position_at(1, 0)
+    progress = LaneProgress(Cut.at(1))
+    progress.begin(2)
+    progress.begin(other + 4)
+    progress.read_to(Cut.at(9, other + 6))
+    assert progress.settled() == Cut.at(2, other + 4)
+    progress.settle(2)
+    assert progress.settled() == Cut.at(9, other + 4)

@@ -1,4 +1,5 @@
 from headrace.delivery.subscribers import Subscribers
+from headrace.events.positions import Cut
 
 
 def test_it_follows_the_store(office):
@@ -16,7 +17,7 @@ def test_what_ended_is_told_once_and_gone(office):
     subscribers = Subscribers(office.store)
     first, second = office.subscribe("http://127.0.0.1:1/a"), office.subscribe("http://127.0.0.1:1/b")
     subscribers.refresh()
-    office.store.delete(first, lambda: office.log.end)
+    office.store.delete(first, lambda: Cut.at(office.log.end))
     assert subscribers.refresh() == {first}
     assert subscribers.refresh() == set()
     assert subscribers.get(first) is None
@@ -25,7 +26,7 @@ def test_what_ended_is_told_once_and_gone(office):
 
 def test_a_subscription_that_ended_before_the_first_look(office):
     gone = office.subscribe("http://127.0.0.1:1/a")
-    office.store.delete(gone, lambda: office.log.end)
+    office.store.delete(gone, lambda: Cut.at(office.log.end))
     subscribers = Subscribers(office.store)
     assert subscribers.refresh() == {gone}
     assert subscribers.get(gone) is None

@@ -45,7 +45,7 @@ def arrivals(names: Iterable[object], data: bytes | None = None) -> list[Arrival
 def read(folder: Path, start: int = 0, end: int | None = None) -> list[Recorded]:
     """What a reader that has just come finds."""
     reader = SegmentReader(folder)
-    end = reader.end() if end is None else end
+    end = reader.end()[0] if end is None else end
     return [recorded for batch in reader.read(start, end) for recorded in from_batch(batch)]
 
 

@@ -10,6 +10,7 @@ from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events.batch import Arrival
 from headrace.events.event import Event
+from headrace.events.positions import Cut
 from headrace.subscriptions.channel import DEFAULT_CHANNEL
 from headrace.subscriptions.store import Store
 from headrace.subscriptions.subscription import Subscription, parse_subscription
@@ -51,13 +52,13 @@ class Deployment:
             "filters": list(filters),
             "config": {"channel": channel},
         }
-        return self.store.create(parse_subscription(document), lambda: self.writer.end)
+        return self.store.create(parse_subscription(document), lambda: Cut.at(self.writer.end))
 
     def pairs(self) -> list[tuple[int, str]]:
         """All planned deliveries, from the files."""
         return [
             (position, subscription)
-            for _, table in OutboxFiles(self.folder / "outbox").read(0)
+            for _, table in OutboxFiles(self.folder / "outbox").read(Cut())
             for position, subscription in zip(
                 table["position"].to_pylist(), table["subscription"].to_pylist(), strict=True
             )

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from headrace.config import load_config
+from headrace.events.positions import Cut
 from headrace.pipeline.reports import Reporter, overruns_in
 from headrace.pipeline.route import Route, RoutePaths
 from headrace.pipeline.worker import _SCHEMA
@@ -76,10 +77,10 @@ def test_the_route_takes_overruns_for_what_they_are(deployment, route):
     counted = OVERRUNS._value.get()
     with route._reporter:
         route._write(Frame(overrun(dear, 1, 2), {"position": 0, "until": 2}), 0)
-        assert (deployment.pairs(), deployment.outbox.covered()) == ([], 2)
+        assert (deployment.pairs(), deployment.outbox.covered()) == ([], Cut.at(2))
         rows = [{"position": 3, "subscription": dear}, overrun(dear, 2), {"position": 2, "until": 4}]
         route._write(Frame(*rows), 1)
-    assert (deployment.pairs(), deployment.outbox.covered()) == ([(3, dear)], 4)
+    assert (deployment.pairs(), deployment.outbox.covered()) == ([(3, dear)], Cut.at(4))
     assert OVERRUNS._value.get() == counted + 3
     (found,) = deployment.store.overruns().values()
     assert (found.overruns, found.reason, found.position) == (3, "why", 2)
@@ -105,7 +106,7 @@ def test_routing_does_not_wait_for_a_locked_database(deployment, route):
         other.execute("BEGIN IMMEDIATE")
         for start in range(3):
             route._write(Frame(overrun(dear, start), {"position": start, "until": start + 1}), start)
-        assert deployment.outbox.covered() == 3
+        assert deployment.outbox.covered() == Cut.at(3)
         assert deployment.store.overruns() == {}
         other.execute("ROLLBACK")
         wait_until(deployment.store.overruns)

@@ -3,13 +3,15 @@
 import threading
 
 import msgspec
+import pyarrow as pa
 import pytest
 
 from headrace.events.batch import Arrival, Recorded
 from headrace.events.event import Event
+from headrace.events.positions import Cut
 from headrace.matching import Matcher
 from headrace.matching.settings import BloomSettings, CelSettings, MatchingSettings
-from headrace.pipeline.roster import RosterReader, RosterWriter, load_roster
+from headrace.pipeline.roster import RosterReader, RosterWriter
 from headrace.subscriptions.channel import ChannelName
 from headrace.subscriptions.subscription import parse_subscription
 
@@ -17,6 +19,20 @@ from headrace.subscriptions.subscription import parse_subscription
 def _event(position: int, type_: str, channel: tuple[str, str] = ("default", "default")) -> Recorded:
     event = Event({"specversion": "1.0", "id": "1", "source": "/s", "type": type_})
     return Recorded(position, 0, Arrival(event, *channel))
+
+
+class Loaded:
+    """What a worker finds by a roster: matches within their bounds."""
+
+    def __init__(self, path) -> None:
+        self._reader = RosterReader()
+        self.matcher = self._reader.matcher(path)
+
+    def match(self, recorded: Recorded) -> list[str]:
+        ids = self.matcher.match(recorded)
+        positions = pa.array([recorded.position] * len(ids), pa.int64())
+        _, kept = self._reader.bounds.keep(positions, pa.array(ids, pa.string()))
+        return list(kept.to_pylist())
 
 
 def _roster(deployment) -> RosterWriter:
@@ -27,39 +43,61 @@ def test_a_roster_holds_what_the_store_holds(deployment):
     deployment.append("a", "b")
     orders = deployment.subscribe({"prefix": {"type": "order."}})
     everything = deployment.subscribe()
-    matcher = load_roster(_roster(deployment).current(0))
+    matcher = Loaded(_roster(deployment).current(Cut()))
     assert matcher.match(_event(2, "order.x")) == [orders.id, everything.id]
     assert matcher.match(_event(2, "other")) == [everything.id]
     assert matcher.match(_event(1, "order.x")) == []  # accepted before they were created
 
 
+def test_bounds_are_listed_as_long_as_a_batch_may_touch_them(deployment):
+    deployment.append("a", "b")
+    subscription = deployment.subscribe()
+    roster = _roster(deployment)
+    early = roster.current(Cut.at(1))
+    assert list(msgspec.json.decode(early.read_bytes())["bounds"]) == [subscription.id]
+    late = roster.current(Cut.at(2))
+    assert late != early, "a worker knows a roster by its name"
+    assert msgspec.json.decode(late.read_bytes())["bounds"] == {}
+    assert Loaded(late).match(_event(2, "x")) == [subscription.id]
+    assert roster.current(Cut.at(2)) == late
+
+
+def test_a_base_of_an_earlier_start_has_its_bounds_again(deployment, few_changes):
+    deployment.append("a", "b")
+    made = [deployment.subscribe() for _ in range(5)]
+    assert msgspec.json.decode(_roster(deployment).current(Cut()).read_bytes())["base"] is not None
+    again = Loaded(_roster(deployment).current(Cut()))
+    assert again.match(_event(1, "x")) == []
+    assert again.match(_event(2, "x")) == [each.id for each in made]
+
+
 def test_an_unchanged_store_gives_the_same_file(deployment):
     deployment.subscribe()
     roster = _roster(deployment)
-    first = roster.current(0)
+    first = roster.current(Cut())
     written = first.stat().st_mtime_ns
-    assert roster.current(0) == first
+    assert roster.current(Cut()) == first
     assert first.stat().st_mtime_ns == written
 
 
 def test_a_new_channel_changes_nothing(deployment):
     deployment.subscribe()
     roster = _roster(deployment)
-    first = roster.current(0)
+    first = roster.current(Cut())
     deployment.store.create_channel(ChannelName("shop", "orders"))
-    assert roster.current(0) == first
+    assert roster.current(Cut()) == first
 
 
 def test_a_deleted_subscription_keeps_its_last_events_and_then_goes(deployment):
     subscription = deployment.subscribe()
     roster = _roster(deployment)
     deployment.append("a", "b", "c")
-    deployment.store.delete(subscription.id, lambda: deployment.writer.end)
-    matcher = load_roster(roster.current(0))
+    deployment.store.delete(subscription.id, lambda: Cut.at(deployment.writer.end))
+    matcher = Loaded(roster.current(Cut()))
     assert matcher.match(_event(2, "x")) == [subscription.id]
     assert matcher.match(_event(3, "x")) == []
     deployment.subscribe()
-    assert subscription.id not in load_roster(roster.current(3))
+    assert subscription.id not in Loaded(roster.current(Cut.at(3))).matcher
 
 
 def test_a_subscription_without_a_position_gets_one_from_the_pipeline(deployment):
@@ -71,15 +109,15 @@ def test_a_subscription_without_a_position_gets_one_from_the_pipeline(deployment
     def end_of_log():
         """Runs inside create, after the row was committed: the pipeline comes first."""
         deployment.append("between")
-        seen.append(load_roster(roster.current(0)))
+        seen.append(Loaded(roster.current(Cut())))
         deployment.append("after")
-        return deployment.writer.end
+        return Cut.at(deployment.writer.end)
 
     made = deployment.store.create(
         parse_subscription({"sink": "http://sink/", "protocol": "HTTP"}), end_of_log
     )
-    assert made.created == 2
-    final = load_roster(roster.current(0))
+    assert made.created == Cut.at(2)
+    final = Loaded(roster.current(Cut()))
     assert [made.id in final.match(_event(position, "x")) for position in range(4)] == [
         False,
         False,
@@ -93,7 +131,7 @@ def test_old_rosters_are_removed(deployment):
     roster = _roster(deployment)
     for _ in range(8):
         deployment.subscribe()
-        current = roster.current(0)
+        current = roster.current(Cut())
     left = list((deployment.folder / "rosters").glob("*.json"))
     assert current in left
     assert len(left) <= 3
@@ -112,29 +150,29 @@ def few_changes(monkeypatch):
 def test_many_changes_become_a_base_that_workers_map(deployment, few_changes):
     made = [deployment.subscribe({"exact": {"type": f"t{number % 2}"}}) for number in range(5)]
     roster = _roster(deployment)
-    path = roster.current(0)
+    path = roster.current(Cut())
     content = msgspec.json.decode(path.read_bytes())
     assert content["base"] is not None
     assert content["changes"] == {}
-    assert load_roster(path).match(_event(0, "t1")) == [made[1].id, made[3].id]
+    assert Loaded(path).match(_event(0, "t1")) == [made[1].id, made[3].id]
 
 
 def test_changes_after_a_base_are_listed_until_the_next_one(deployment, few_changes):
     made = [deployment.subscribe() for _ in range(5)]
     roster = _roster(deployment)
-    first = roster.current(0)
+    first = roster.current(Cut())
     old_base = msgspec.json.decode(first.read_bytes())["base"]
     reader = RosterReader()
     assert reader.matcher(first).match(_event(0, "x")) == [each.id for each in made]
     made.append(deployment.subscribe())
-    second = roster.current(0)
+    second = roster.current(Cut())
     assert len(msgspec.json.decode(second.read_bytes())["changes"]) == 1
     assert reader.matcher(second).match(_event(0, "x")) == [each.id for each in made]
     made += [deployment.subscribe() for _ in range(4)]
-    third = roster.current(0)
+    third = roster.current(Cut())
     assert reader.matcher(third).match(_event(0, "x")) == [each.id for each in made]
     _wait_for_a_base(roster)
-    fourth = roster.current(0)
+    fourth = roster.current(Cut())
     content = msgspec.json.decode(fourth.read_bytes())
     assert content["changes"] == {}
     assert content["base"] != old_base
@@ -145,7 +183,7 @@ def test_changes_after_a_base_are_listed_until_the_next_one(deployment, few_chan
 def test_what_changes_while_a_base_is_written_is_not_lost(deployment, few_changes, monkeypatch):
     made = [deployment.subscribe() for _ in range(5)]
     roster = _roster(deployment)
-    roster.current(0)
+    roster.current(Cut())
     going_on = threading.Event()
     save = Matcher.save
 
@@ -155,53 +193,53 @@ def test_what_changes_while_a_base_is_written_is_not_lost(deployment, few_change
 
     monkeypatch.setattr(Matcher, "save", slow)
     made += [deployment.subscribe() for _ in range(4)]
-    roster.current(0)
-    deployment.store.delete(made[0].id, lambda: 0)
+    roster.current(Cut())
+    deployment.store.delete(made[0].id, Cut)
     made.append(deployment.subscribe())
-    during = roster.current(0)
-    assert load_roster(during).match(_event(0, "x")) == [each.id for each in made[1:]]
+    during = roster.current(Cut())
+    assert Loaded(during).match(_event(0, "x")) == [each.id for each in made[1:]]
     going_on.set()
     _wait_for_a_base(roster)
-    after = roster.current(0)
-    assert load_roster(after).match(_event(0, "x")) == [each.id for each in made[1:]]
+    after = roster.current(Cut())
+    assert Loaded(after).match(_event(0, "x")) == [each.id for each in made[1:]]
     assert len(msgspec.json.decode(after.read_bytes())["changes"]) == 2
 
 
 def test_the_next_start_begins_with_the_last_base(deployment, few_changes):
     made = [deployment.subscribe() for _ in range(5)]
-    first = _roster(deployment).current(0)
+    first = _roster(deployment).current(Cut())
     made.append(deployment.subscribe())
-    again = _roster(deployment).current(0)
+    again = _roster(deployment).current(Cut())
     assert msgspec.json.decode(again.read_bytes())["base"] == msgspec.json.decode(first.read_bytes())["base"]
-    assert load_roster(again).match(_event(0, "x")) == [each.id for each in made]
+    assert Loaded(again).match(_event(0, "x")) == [each.id for each in made]
 
 
 def test_who_was_purged_while_nobody_followed_is_gone(deployment, few_changes):
     made = [deployment.subscribe() for _ in range(5)]
-    _roster(deployment).current(0)
+    _roster(deployment).current(Cut())
     deployment.append("a")
-    deployment.store.delete(made[2].id, lambda: 0)
-    assert deployment.store.purge(1) == [made[2].id]
-    assert load_roster(_roster(deployment).current(1)).match(_event(0, "x")) == [
+    deployment.store.delete(made[2].id, Cut)
+    assert deployment.store.purge(Cut.at(1)) == [made[2].id]
+    assert Loaded(_roster(deployment).current(Cut.at(1))).match(_event(0, "x")) == [
         each.id for each in made if each is not made[2]
     ]
 
 
 def test_a_broken_base_is_written_anew(deployment, few_changes, caplog):
     made = [deployment.subscribe() for _ in range(5)]
-    _roster(deployment).current(0)
+    _roster(deployment).current(Cut())
     (base,) = (deployment.folder / "rosters").glob("*.index")
     base.write_bytes(base.read_bytes()[:-100])
-    assert load_roster(_roster(deployment).current(0)).match(_event(0, "x")) == [each.id for each in made]
+    assert Loaded(_roster(deployment).current(Cut())).match(_event(0, "x")) == [each.id for each in made]
     assert "can't be used" in caplog.text
 
 
 def test_a_base_of_a_store_that_went_back_is_not_used(deployment, few_changes):
     [deployment.subscribe() for _ in range(5)]
-    _roster(deployment).current(0)
+    _roster(deployment).current(Cut())
     (base,) = (deployment.folder / "rosters").glob("*.index")
     base.rename(base.with_name(f"{10**9:020d}-5.index"))
-    assert len(load_roster(_roster(deployment).current(0))) == 5
+    assert len(Loaded(_roster(deployment).current(Cut())).matcher) == 5
     assert not list((deployment.folder / "rosters").glob(f"{10**9:020d}*"))
 
 
@@ -211,7 +249,7 @@ def test_a_roster_carries_the_settings_of_matching(deployment):
     deployment.subscribe({"exact": {"type": "b"}})
     roster = RosterWriter(deployment.folder / "rosters", deployment.store, deployment.log.end, wanted)
     reader = RosterReader()
-    matcher = reader.matcher(roster.current(0))
+    matcher = reader.matcher(roster.current(Cut()))
     assert (matcher._book.bloom, matcher._cel) == (wanted.bloom, wanted.cel)
     assert (reader._programs.size, len(reader._programs)) == (1, 1)
 
@@ -220,8 +258,8 @@ def test_a_changed_roster_compiles_only_what_is_new(deployment):
     deployment.subscribe({"exact": {"type": "a"}})
     deployment.subscribe({"exact": {"type": "b"}})
     roster, reader = _roster(deployment), RosterReader()
-    reader.matcher(roster.current(0))
+    reader.matcher(roster.current(Cut()))
     third = deployment.subscribe({"exact": {"type": "c"}})
-    matcher = reader.matcher(roster.current(0))
+    matcher = reader.matcher(roster.current(Cut()))
     assert (reader._programs.hits, reader._programs.misses) == (0, 3)
     assert matcher.match(_event(0, "c")) == [third.id]

@@ -8,7 +8,8 @@ import pytest
 
 from headrace.config import load_config
 from headrace.errors import OutboxGap
-from headrace.pipeline.route import Route, RoutePaths, _range_of
+from headrace.events.positions import Cut, position_at
+from headrace.pipeline.route import Route, RoutePaths, _cuts_of
 
 
 def _plan(*rows: tuple[int, str | None, int | None]) -> pa.Table:
@@ -17,12 +18,17 @@ def _plan(*rows: tuple[int, str | None, int | None]) -> pa.Table:
 
 
 def test_the_ranges_of_the_tasks_join():
-    assert _range_of(_plan((5, None, 9), (0, None, 5), (3, "s", None))) == (0, 9)
+    assert _cuts_of(_plan((5, None, 9), (2, None, 5), (3, "s", None))) == (Cut.at(2), Cut.at(9))
+
+
+def test_each_lane_has_ranges_of_its_own():
+    other = position_at(1, 4)
+    assert _cuts_of(_plan((other, None, other + 2), (0, None, 5))) == (Cut.at(other), Cut.at(5, other + 2))
 
 
 def test_a_gap_between_tasks_is_refused():
     with pytest.raises(OutboxGap):
-        _range_of(_plan((0, None, 4), (5, None, 9)))
+        _cuts_of(_plan((0, None, 4), (5, None, 9)))
 
 
 class _Running:
@@ -47,7 +53,7 @@ class _Running:
 
 def _wait_for_coverage(deployment, end: int) -> None:
     deadline = time.monotonic() + 60
-    while deployment.outbox.covered() < end:
+    while deployment.outbox.covered()[0] < end:
         assert time.monotonic() < deadline, f"covered {deployment.outbox.covered()} of {end}"
         time.sleep(0.02)
 
@@ -64,7 +70,7 @@ def _check_a_filter_that_costs_too_much(deployment) -> int:
     status = deployment.store.overruns()[dear.id]
     assert (status.overruns, status.position) == (1, position)
     assert "budget" in status.reason
-    deployment.store.delete(dear.id, lambda: deployment.writer.end)
+    deployment.store.delete(dear.id, lambda: Cut.at(deployment.writer.end))
     return position
 
 
@@ -83,7 +89,7 @@ def test_events_are_routed_as_subscriptions_come_and_go(deployment, monkeypatch)
         expected |= {(second + n, each.id) for n in range(5000) for each in (orders, everything)}
         _wait_for_coverage(deployment, deployment.writer.end)
 
-        deployment.store.delete(orders.id, lambda: deployment.writer.end)
+        deployment.store.delete(orders.id, lambda: Cut.at(deployment.writer.end))
         third = deployment.append("order", "x")
         expected |= {(third, everything.id), (third + 1, everything.id)}
         _wait_for_coverage(deployment, deployment.writer.end)

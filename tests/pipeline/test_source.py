@@ -2,11 +2,13 @@
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql.types import StructType
 
-from headrace.pipeline.source import WARM_UP_TICKS, LogSource
+from headrace.events.positions import Cut, position_at
+from headrace.pipeline.source import WARM_UP_TICKS, LogSource, _deal, _limited
 
 
 @pytest.fixture
@@ -15,7 +17,7 @@ def reader(deployment):
         "log": str(deployment.folder / "log"),
         "store": deployment.store_url,
         "rosters": str(deployment.folder / "rosters"),
-        "begin": "2",
+        "begin": '{"0":2}',
         "max_events": "10",
         "max_bytes": "20000",
         "min_per_task": "3",
@@ -27,28 +29,28 @@ def reader(deployment):
     return LogSource(options).streamReader(StructType())
 
 
-def _warm(position: int) -> dict[str, int]:
-    return {"position": position, "tick": WARM_UP_TICKS}
+def _at(position: int, tick: int = WARM_UP_TICKS) -> dict[str, Any]:
+    return {"cut": Cut.at(position).to_json(), "tick": tick}
 
 
 def test_it_begins_where_the_outbox_ends(reader):
-    assert reader.initialOffset() == {"position": 2, "tick": 0}
+    assert reader.initialOffset() == _at(2, 0)
 
 
 def test_the_first_batches_are_ticks(reader):
     offset = reader.initialOffset()
     for _ in range(WARM_UP_TICKS):
         following = reader.latestOffset(offset, None)
-        assert following == {"position": 2, "tick": offset["tick"] + 1}
+        assert following == _at(2, offset["tick"] + 1)
         offset = following
     assert reader.latestOffset(offset, None) == offset  # and then it waits
 
 
 def test_a_batch_ends_at_the_end_of_the_log_or_at_its_limit(reader, deployment):
     deployment.append(*"abcdef")
-    assert reader.latestOffset(_warm(2), None)["position"] == 6
+    assert reader.latestOffset(_at(2), None) == _at(6)
     deployment.append(*"abcdefghijkl")
-    assert reader.latestOffset(_warm(2), None)["position"] == 12
+    assert reader.latestOffset(_at(2), None) == _at(12)
 
 
 def test_a_batch_ends_at_its_limit_of_bytes_between_two_commits(reader, deployment):
@@ -57,41 +59,52 @@ def test_a_batch_ends_at_its_limit_of_bytes_between_two_commits(reader, deployme
         deployment.append_data("x" * 12_000)
     ends = [small[2] + 1]  # from 2 on: one small one, then large ones, of which 20,000 bytes hold one
     while ends[-1] < deployment.writer.end:
-        ends.append(reader.latestOffset(_warm(ends[-1]), None)["position"])
+        ends.append(Cut.from_json(reader.latestOffset(_at(ends[-1]), None)["cut"])[0])
     assert ends == [3, 4, 5, 6]
-    assert reader.latestOffset(_warm(1), None)["position"] == 4
+    assert reader.latestOffset(_at(1), None) == _at(4)
     deployment.append_data("x" * 100_000)
-    assert reader.latestOffset(_warm(6), None)["position"] == 7, "one commit at least"
+    assert reader.latestOffset(_at(6), None) == _at(7), "one commit at least"
 
 
 @pytest.mark.parametrize(
     ("end", "ranges"),
-    [(2, [(2, 2)]), (3, [(2, 3)]), (7, [(2, 7)]), (8, [(2, 5), (5, 8)]), (12, [(2, 7), (7, 12)])],
+    [(2, [(0, 0)]), (3, [(2, 3)]), (7, [(2, 7)]), (8, [(2, 5), (5, 8)]), (12, [(2, 7), (7, 12)])],
 )
 def test_a_batch_is_cut_into_tasks_without_gaps(reader, deployment, end, ranges):
     deployment.append(*"abcdefghijkl")
-    pointers = [partition.value for partition in reader.partitions(_warm(2), _warm(end))]
+    pointers = [pointer for partition in reader.partitions(_at(2), _at(end)) for pointer in partition.value]
     assert [(pointer.start, pointer.end) for pointer in pointers] == ranges
 
 
 def test_subscriptions_are_read_after_the_end_of_the_batch(reader, deployment):
     deployment.append(*"abc")
-    end = reader.latestOffset(_warm(2), None)
+    end = reader.latestOffset(_at(2), None)
     late = deployment.subscribe()
-    pointer = reader.partitions(_warm(2), end)[0].value
+    (pointer,) = reader.partitions(_at(2), end)[0].value
     assert late.id in Path(pointer.roster).read_text()
 
 
 def test_workers_get_a_copy_that_emits_the_pointer(reader, deployment):
     deployment.append(*"abc")
-    partition = reader.partitions(_warm(2), _warm(3))[0]
+    partition = reader.partitions(_at(2), _at(3))[0]
     copy = pickle.loads(pickle.dumps(reader))
     rows = [row for batch in copy.read(partition) for row in batch.to_pylist()]
     assert [(row["start"], row["end"]) for row in rows] == [(2, 3)]
 
 
-def test_an_idle_stream_is_kept_warm(deployment, reader):
+def test_an_idle_stream_is_kept_at(deployment, reader):
     reader._options["tick"] = "0.05"
-    reader.latestOffset(_warm(2), None)
-    ticks = {reader.latestOffset(_warm(2), None)["tick"] for _ in range(3)}
+    reader.latestOffset(_at(2), None)
+    ticks = {reader.latestOffset(_at(2), None)["tick"] for _ in range(3)}
     assert ticks == {WARM_UP_TICKS + 1}
+
+
+def test_lanes_share_a_batch_and_its_tasks():
+    other = position_at(1, 0)
+    end = Cut.at(30, other + 10)
+    assert _limited(Cut(), end, 20) == Cut.at(15, other + 5)
+    assert _limited(Cut(), end, 40) == end
+    assert _limited(Cut(), Cut.at(1000, other + 1), 10) == Cut.at(9, other + 1), "none is left out"
+    ranges = [(0, 15), (other, other + 5)]
+    assert _deal(ranges, 1) == [ranges]
+    assert _deal(ranges, 2) == [[(0, 10)], [(10, 15), (other, other + 5)]]

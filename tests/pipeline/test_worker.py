@@ -4,6 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from headrace.events.positions import Cut
 from headrace.pipeline.roster import RosterWriter
 from headrace.pipeline.worker import match_pointers
 
@@ -17,7 +18,7 @@ def _run(deployment, start: int, end: int) -> list[tuple[int, str | None, int | 
 
 
 def _rows(deployment, start: int, end: int) -> list[dict[str, Any]]:
-    roster = RosterWriter(deployment.folder / "rosters", deployment.store, deployment.log.end).current(0)
+    roster = RosterWriter(deployment.folder / "rosters", deployment.store, deployment.log.end).current(Cut())
     pointer = {"log": str(deployment.folder / "log"), "roster": str(roster), "start": start, "end": end}
     return [
         row for batch in match_pointers([pa.RecordBatch.from_pylist([pointer])]) for row in batch.to_pylist()

@@ -13,6 +13,7 @@ from headrace.errors import ServiceRefused
 from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.events.event import Event
+from headrace.events.positions import Cut
 
 _EVENTS = [
     Event({"specversion": "1.0", "id": f"{number}", "source": "/s", "type": "t"}, bytes(10_000))
@@ -54,7 +55,7 @@ async def test_a_pipeline_and_a_dispatcher_that_stand_still(make_service):
 
         def route(pairs_per_event: int) -> None:
             end = reader.end()
-            positions = [each for each in range(outbox.covered(), end) for _ in range(pairs_per_event)]
+            positions = [each for each in range(outbox.covered()[0], end[0]) for _ in range(pairs_per_event)]
             subscriptions = [f"{number:064d}" for number in range(len(positions))]
             pairs = {"position": positions, "subscription": subscriptions}
             outbox.write(outbox.covered(), end, pa.table(pairs))
@@ -76,7 +77,7 @@ async def test_a_pipeline_and_a_dispatcher_that_stand_still(make_service):
         _, problem = await _publish_until_refused(client)
         assert problem["code"] == "delivery-behind"
         assert "headrace_outbox_bytes" in await client.metrics()
-        assert OutboxFiles(service.data / "outbox").size(0) > 1_000_000
+        assert OutboxFiles(service.data / "outbox").size(Cut()) > 1_000_000
         os.kill(dispatcher, signal.SIGCONT)
         await _publish_until_accepted(client)
         outbox.close()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.subscriptions.stores import memory_url, proposal
 
 from headrace.errors import NotFound
+from headrace.events.positions import Cut
 from headrace.subscriptions.store import Store
 
 
@@ -98,9 +99,9 @@ class World:
     def end_of_log(self, pause):
         def end():
             pause()
-            position = len(self.accepted)
+            cut = Cut.at(len(self.accepted))
             pause()
-            return position
+            return cut
 
         return end
 
@@ -149,8 +150,8 @@ class World:
             for position in range(start, end)
             for row in self._rows.values()
             if row.created is not None
-            and row.created <= position
-            and (row.deleted is None or position < row.deleted)
+            and not row.created.is_behind(position)
+            and (row.deleted is None or row.deleted.is_behind(position))
         ]
 
     def check_repeatable(self):
@@ -160,7 +161,7 @@ class World:
 
     def purge(self):
         """The dispatcher: everything routed so far was delivered."""
-        self.store.purge(self.covered)
+        self.store.purge(Cut.at(self.covered))
 
     def check(self):
         assert len(self.pairs) == len(set(self.pairs)), "a delivery was planned twice"
@@ -219,14 +220,14 @@ def test_the_steps_can_be_held_up_where_the_rule_matters(store):
     for _ in range(5):
         routing.step()
     (row,) = world._rows.values()
-    assert row.created == 2
+    assert row.created == Cut.at(2)
     assert world.covered == 0
     world.append()
     living.finish()
     world.stopping = True
     routing.finish()
     world.route_batch(lambda: None)
-    assert store.changes(0)[1][-1].created == 2
+    assert store.changes(0)[1][-1].created == Cut.at(2)
     assert [position for position, _ in world.pairs] == [2]
     world.check()
     with pytest.raises(NotFound):

@@ -9,6 +9,7 @@ from sqlalchemy import insert
 from tests.subscriptions.stores import memory_url, proposal
 
 from headrace.errors import Conflict, NotFound
+from headrace.events.positions import Cut, position_at
 from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName
 from headrace.subscriptions.store import Store
 from headrace.subscriptions.tables import SUBSCRIPTIONS
@@ -29,7 +30,7 @@ def store(url):
 
 
 def at(position):
-    return lambda: position
+    return lambda: Cut.at(position)
 
 
 def settled_ids(store, since=0):
@@ -92,7 +93,7 @@ def test_creating_and_getting(store):
         protocolsettings={"headers": {"x": "y"}},
     )
     created = store.create(proposed, at(7))
-    assert created == replace(proposed, created=7)
+    assert created == replace(proposed, created=Cut.at(7))
     assert store.get(created.id) == created
     assert store.subscriptions() == [created]
 
@@ -127,7 +128,7 @@ def test_deleting(store):
         with pytest.raises(NotFound):
             call(first.id)
     (seen,) = [each for each in store.changes(0)[1] if each.id == first.id]
-    assert (seen.created, seen.deleted, seen.deleting) == (3, 8, True)
+    assert (seen.created, seen.deleted, seen.deleting) == (Cut.at(3), Cut.at(8), True)
 
 
 def test_two_who_delete_at_once(store):
@@ -144,7 +145,7 @@ def test_two_who_delete_at_once(store):
     store.get = look_and_be_overtaken
     with pytest.raises(NotFound):
         store.delete(subscription.id, at(6))
-    assert store.changes(0)[1][0].deleted == 5
+    assert store.changes(0)[1][0].deleted == Cut.at(5)
 
 
 def test_what_is_kept_survives_the_process(url):
@@ -171,26 +172,26 @@ def test_the_revision_grows_with_every_change(store):
 
     store.create_channel(ORDERS)
     changed()
-    subscription = store.create(proposal("team-a/orders"), lambda: changed() or 3)
+    subscription = store.create(proposal("team-a/orders"), lambda: changed() or Cut.at(3))
     changed()
-    store.delete(subscription.id, lambda: changed() or 4)
+    store.delete(subscription.id, lambda: changed() or Cut.at(4))
     changed()
     store.delete_channel(ORDERS)
     changed()
-    store.channels(), store.subscriptions(), store.changes(0), store.settle(at(9)), store.purge(0)
+    store.channels(), store.subscriptions(), store.changes(0), store.settle(at(9)), store.purge(Cut())
     assert store.revision() == revisions[-1]
 
 
 def test_changes_show_each_step_of_a_subscription(store):
     proposed = proposal()
     reached = 0
-    seen: list[tuple[str, int | None, int | None, bool]] = []
+    seen: list[tuple[str, Cut | None, Cut | None, bool]] = []
 
     def look(position):
         nonlocal reached
         reached, changed = store.changes(reached)
         seen.extend((each.id, each.created, each.deleted, each.deleting) for each in changed)
-        return position
+        return Cut.at(position)
 
     store.create(proposed, lambda: look(3))
     look(0)
@@ -199,9 +200,9 @@ def test_changes_show_each_step_of_a_subscription(store):
     look(0)
     assert seen == [
         (proposed.id, None, None, False),
-        (proposed.id, 3, None, False),
-        (proposed.id, 3, None, True),
-        (proposed.id, 3, 8, True),
+        (proposed.id, Cut.at(3), None, False),
+        (proposed.id, Cut.at(3), None, True),
+        (proposed.id, Cut.at(3), Cut.at(8), True),
     ]
 
 
@@ -225,13 +226,13 @@ def test_who_settles_first_wins(store):
     def overtaken(position, by):
         store.settle(at(by))
         seen.append(store.changes(0)[1][-1])
-        return position
+        return Cut.at(position)
 
     created = store.create(proposal(), lambda: overtaken(7, by=4))
-    assert created.created == 4
+    assert created.created == Cut.at(4)
     store.delete(created.id, lambda: overtaken(12, by=9))
-    assert store.changes(0)[1][-1].deleted == 9
-    assert [(each.created, each.deleted) for each in seen] == [(4, None), (4, 9)]
+    assert store.changes(0)[1][-1].deleted == Cut.at(9)
+    assert [(each.created, each.deleted) for each in seen] == [(Cut.at(4), None), (Cut.at(4), Cut.at(9))]
 
 
 def test_settling_what_nobody_finished(store):
@@ -247,12 +248,12 @@ def test_settling_what_nobody_finished(store):
         store.create(begun, die)
     with pytest.raises(KeyboardInterrupt):
         store.delete(ended.id, die)
-    ends = iter((5, 6))
+    ends = iter((Cut.at(5), Cut.at(6)))
     store.settle(lambda: next(ends))
     assert store.get(kept.id) == kept
-    assert store.get(begun.id).created in (5, 6)
+    assert store.get(begun.id).created in (Cut.at(5), Cut.at(6))
     (gone,) = [each for each in store.changes(0)[1] if each.id == ended.id]
-    assert (gone.created, gone.deleted in (5, 6)) == (2, True)
+    assert (gone.created, gone.deleted in (Cut.at(5), Cut.at(6))) == (Cut.at(2), True)
     store.settle(die)
 
 
@@ -268,16 +269,25 @@ def test_a_subscription_that_was_deleted_before_it_was_settled(store):
     store.delete(begun.id, at(6))
     store.settle(at(9))
     ((seen),) = store.changes(0)[1]
-    assert seen.created >= seen.deleted, "it sees nothing"
+    assert seen.deleted <= seen.created, "it sees nothing"
 
 
 @pytest.mark.parametrize(("settled", "gone"), [(0, False), (7, False), (8, False), (9, True), (100, True)])
 def test_purging_needs_an_event_behind_the_end(store, settled, gone):
     kept, ended = (store.create(proposal(), at(3)) for _ in range(2))
     store.delete(ended.id, at(8))
-    assert store.purge(settled) == ([ended.id] if gone else [])
+    assert store.purge(Cut.at(settled)) == ([ended.id] if gone else [])
     assert settled_ids(store) == ([kept.id] if gone else [kept.id, ended.id])
-    assert store.purge(settled) == []
+    assert store.purge(Cut.at(settled)) == []
+
+
+def test_purging_waits_for_every_lane(store):
+    other = position_at(1, 0)
+    ended = store.create(proposal(), at(3))
+    store.delete(ended.id, lambda: Cut.at(8, other + 2))
+    assert store.purge(Cut.at(99)) == []
+    assert store.purge(Cut.at(8, other + 2)) == []
+    assert store.purge(Cut.at(8, other + 3)) == [ended.id]
 
 
 def test_purging_keeps_what_has_no_end_yet(store):
@@ -288,7 +298,7 @@ def test_purging_keeps_what_has_no_end_yet(store):
 
     with pytest.raises(KeyboardInterrupt):
         store.delete(subscription.id, die)
-    assert store.purge(10**9) == []
+    assert store.purge(Cut.at(10**9)) == []
 
 
 def test_purging_as_many_as_there_are(store):
@@ -297,15 +307,16 @@ def test_purging_as_many_as_there_are(store):
         "namespace": "default",
         "channel": "default",
         "document": "{}",
-        "created": 1,
-        "deleted": 2,
+        "created": '{"0":1}',
+        "deleted": '{"0":2}',
         "deleting": True,
+        "first_revision": 1,
     }
     with store._engine.begin() as connection:
         limit = connection.connection.driver_connection.getlimit(9)  # SQLITE_LIMIT_VARIABLE_NUMBER
         connection.connection.driver_connection.setlimit(9, 1000)
         connection.execute(insert(SUBSCRIPTIONS), [{**row, "id": str(n), "revision": n} for n in range(1100)])
-    assert len(store.purge(3)) == 1100
+    assert len(store.purge(Cut.at(3))) == 1100
     with store._engine.begin() as connection:
         connection.connection.driver_connection.setlimit(9, limit)
     assert store.changes(-1)[1] == []
@@ -325,7 +336,7 @@ def work(store, name, rounds=8):
         if number % 2:
             store.delete(subscription.id, at(number))
             store.delete_channel(ChannelName(name, f"c{number}"))
-            store.purge(0)
+            store.purge(Cut())
 
 
 def check_work(store, names, rounds=8):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from headrace.api.channels import KnownChannels
+    from headrace.events.positions import Cut
     from headrace.jobs.jobs import Jobs
     from headrace.subscriptions.status import FilterStatus
     from headrace.subscriptions.store import Store
@@ -40,7 +41,7 @@ class Management:
         self,
         store: Store,
         channels: KnownChannels,
-        end_of_log: Callable[[], int],
+        end_of_log: Callable[[], Cut],
         roles: Callable[[], Mapping[str, str]],
         jobs: Jobs,
         *,

@@ -21,7 +21,7 @@ from headrace.delivery.lane import Delivery, Lane
 from headrace.delivery.ledger import Burial, Key, Wait
 from headrace.delivery.outcome import Outcome, Verdict
 from headrace.delivery.parcel import read_parcels
-from headrace.delivery.progress import Progress
+from headrace.delivery.progress import LaneProgress
 from headrace.delivery.replaying import Replaying
 from headrace.delivery.subscribers import Subscribers
 from headrace.events.bindings.http import encode_structured
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from headrace.delivery.settings import DeliverySettings
     from headrace.eventlog.log import LogReader
     from headrace.eventlog.outbox import OutboxReader
+    from headrace.events.positions import Cut
     from headrace.jobs.replays import Replay, Replays
     from headrace.subscriptions.store import Store
 
@@ -68,7 +69,7 @@ class Dispatcher:
         self._settings = settings
         self._subscribers = Subscribers(store)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ledger")
-        self._progress = Progress(ledger.cursor())
+        self._progress = LaneProgress(ledger.cursor())
         self._replaying = Replaying(
             replays, ledger, self._in_thread, self._put_replayed, self._is_known, self._end_replay
         )
@@ -78,15 +79,13 @@ class Dispatcher:
         # What waits in the ledger and is under way here, by subscription.
         self._taken_up: defaultdict[str, set[Key]] = defaultdict(set)
         # What the ledger holds of positions that the outbox is read from again: not to be begun a second time.
-        self._kept = ledger.kept_from(self._progress.settled())
+        self._kept = ledger.kept_behind(self._progress.settled())
         self._next_due = ledger.next_due()
 
-    def settled(self) -> int:
-        """Return the position below which neither the outbox nor the log is needed by deliveries."""
+    def settled(self) -> Cut:
+        """Return the cut before which neither the outbox nor the log is needed by deliveries."""
         # In this order: the cursor passes a delivery only after the ledger has it, so that it is seen in one of them.
-        settled = self._ledger.cursor()
-        oldest = self._ledger.oldest_waiting()
-        return settled if oldest is None else min(settled, oldest)
+        return self._ledger.needed_before(self._ledger.cursor())
 
     async def run(self, stop: asyncio.Event) -> None:
         """Deliver until `stop` is set, then let attempts under way finish.
@@ -106,15 +105,10 @@ class Dispatcher:
 
     # Reading the outbox
 
-    async def _feed(self, position: int, stop: asyncio.Event) -> None:
+    async def _feed(self, position: Cut, stop: asyncio.Event) -> None:
         last_read = time.monotonic()
         while not stop.is_set():
-            covered = self._outbox.covered()
-            if covered <= position:
-                is_idle = time.monotonic() - last_read > _IDLE_AFTER
-                await asyncio.sleep(self._settings.poll_seconds * (2 if is_idle else 1))
-                continue
-            last_read = time.monotonic()
+            began = position
             for end, pairs in self._outbox.read(position):
                 for offset in range(0, pairs.num_rows, _PAIRS_AT_A_TIME):
                     await self._journal.room()
@@ -123,9 +117,11 @@ class Dispatcher:
                         return
                 self._progress.read_to(end)
                 position = end
-            if position < covered:  # no file covers the rest: its events are older than the outbox
-                self._progress.read_to(covered)
-                position = covered
+            if position != began:
+                last_read = time.monotonic()
+                continue
+            is_idle = time.monotonic() - last_read > _IDLE_AFTER
+            await asyncio.sleep(self._settings.poll_seconds * (2 if is_idle else 1))
 
     async def _plan(self, pairs: pa.Table) -> None:
         positions, subscriptions = pairs["position"].to_pylist(), pairs["subscription"].to_pylist()

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from headrace.delivery.ledger import Ledger
+    from headrace.events.positions import Cut
 
 _MAX_COLLECTED = 10_000
 
@@ -21,7 +22,7 @@ class Journal:
     def __init__(
         self,
         ledger: Ledger,
-        settled: Callable[[], int],
+        settled: Callable[[], Cut],
         in_thread: Callable[..., Awaitable[None]],
         replays_settled: Callable[[], Mapping[str, int]] = dict,
     ) -> None:

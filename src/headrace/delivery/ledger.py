@@ -1,6 +1,6 @@
 """What the dispatcher must not forget: how far it got, what waits for another attempt, what it gave up.
 
-The cursor is a log position: every delivery of an event below it was acknowledged, waits here, or lies with the
+The cursor is a cut of the log: every delivery of an event before it was acknowledged, waits here, or lies with the
 dead. Changes are collected and committed together, the cursor last, so that a crash repeats and never loses.
 """
 
@@ -9,15 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import bindparam, delete, func, insert, select, tuple_
+from sqlalchemy import bindparam, delete, false, func, insert, or_, select, tuple_
 
 from headrace.delivery.tables import CURSOR, DEAD, METADATA, REPLAY_CURSORS, WAITING
+from headrace.events.positions import Cut, position_at
 from headrace.subscriptions.database import open_database
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from sqlalchemy import Connection, Table
+    from sqlalchemy import ColumnElement, Connection, Table
 
 
 class Key(NamedTuple):
@@ -54,7 +55,7 @@ class Changes:
     waits: Sequence[Wait]
     burials: Sequence[Burial]
     finished: Sequence[Key]
-    cursor: int | None
+    cursor: Cut | None
     replay_cursors: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -68,10 +69,10 @@ class Ledger:
         """Close the connections."""
         self._engine.dispose()
 
-    def cursor(self) -> int:
-        """Return the position from which the outbox is read on."""
+    def cursor(self) -> Cut:
+        """Return the cut from which the outbox is read on."""
         with self._engine.connect() as connection:
-            return int(connection.execute(select(CURSOR.c.position)).scalar() or 0)
+            return Cut.from_json(connection.execute(select(CURSOR.c.cut)).scalar() or "{}")
 
     def commit(self, changes: Changes) -> None:
         """Make the changes durable, all or none."""
@@ -83,7 +84,7 @@ class Ledger:
             _add(connection, DEAD, changes.burials)
             if changes.cursor is not None:
                 connection.execute(delete(CURSOR))
-                connection.execute(insert(CURSOR).values(only=1, position=changes.cursor))
+                connection.execute(insert(CURSOR).values(share=0, cut=changes.cursor.to_json()))
             for replay, number in changes.replay_cursors.items():
                 connection.execute(delete(REPLAY_CURSORS).where(REPLAY_CURSORS.c.replay == replay))
                 connection.execute(insert(REPLAY_CURSORS).values(replay=replay, number=number))
@@ -120,19 +121,24 @@ class Ledger:
             for row in rows
         ]
 
-    def oldest_waiting(self) -> int | None:
-        """Return the lowest position of the log that is still needed for another attempt."""
+    def needed_before(self, cut: Cut) -> Cut:
+        """Return the cut, taken back to the oldest event in each lane that is still needed for another attempt."""
+        oldest = dict(cut)
         with self._engine.connect() as connection:
-            query = select(func.min(WAITING.c.position)).where(WAITING.c.replay == "")
-            return connection.execute(query).scalar()
+            for lane, position in cut.items():
+                within = WAITING.c.position.between(position_at(lane, 0), position - 1)
+                query = select(func.min(WAITING.c.position)).where(WAITING.c.replay == "", within)
+                waiting = connection.execute(query).scalar()
+                oldest[lane] = position if waiting is None else waiting
+        return Cut(oldest)
 
-    def kept_from(self, position: int) -> set[Key]:
-        """Return what waits or is dead at or above a position: a crash came before the cursor had passed it."""
+    def kept_behind(self, cut: Cut) -> set[Key]:
+        """Return what waits or is dead and isn't before the cut: a crash came before the cursor had passed it."""
         kept: set[Key] = set()
         with self._engine.connect() as connection:
             for table in (WAITING, DEAD):
                 query = select(table.c.subscription, table.c.position).where(
-                    table.c.replay == "", table.c.position >= position
+                    table.c.replay == "", ~_is_before(cut, table)
                 )
                 kept.update(Key(*row) for row in connection.execute(query))
         return kept
@@ -176,6 +182,13 @@ class Ledger:
                 connection.execute(select(func.count()).select_from(t)).scalar() for t in (WAITING, DEAD)
             )
         return waiting or 0, dead or 0
+
+
+def _is_before(cut: Cut, table: Table) -> ColumnElement[bool]:
+    column = table.c.position
+    return or_(
+        false(), *(column.between(position_at(lane, 0), position - 1) for lane, position in cut.items())
+    )
 
 
 def _remove(connection: Connection, table: Table, keys: Sequence[Key]) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headrace.events.batch import coalesce, from_batch
 from headrace.events.bindings.http import Message, encode_binary, encode_structured
@@ -44,10 +44,9 @@ def read_parcels(log: LogReader, positions: Iterable[int]) -> dict[int, Parcel]:
     """Read the events at these positions: neighbours together, without what lies far between them."""
     parcels: dict[int, Parcel] = {}
     for run in _runs(sorted(set(positions))):
+        wanted = pa.array(run, pa.int64())
         for batch in coalesce(log.read(run[0], run[-1] + 1)):
-            first = batch["position"][0].as_py()
-            rows = run[bisect_left(run, first) : bisect_left(run, first + batch.num_rows)]
-            chosen = batch.take(pa.array([position - first for position in rows], pa.int64()))
+            chosen = batch.filter(pc.is_in(batch["position"], value_set=wanted))
             parcels.update({recorded.position: Parcel(recorded) for recorded in from_batch(chosen)})
     return parcels
 

@@ -9,9 +9,10 @@ METADATA = MetaData()
 CURSOR = Table(
     "cursor",
     METADATA,
-    Column("only", Integer, primary_key=True),
-    Column("position", BigInteger, nullable=False),
+    Column("share", Integer, primary_key=True, autoincrement=False),
+    Column("cut", Text, nullable=False),
 )
+"""How far each share of the outbox is settled, as the JSON of a cut. The embedded outbox has one share, 0."""
 
 REPLAY_CURSORS = Table(
     "replay_cursors",

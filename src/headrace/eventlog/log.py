@@ -1,4 +1,4 @@
-"""What a log is: positions are gapless, increasing, and never change their event."""
+"""What a log is: lanes of events, whose positions increase and never change their event."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headrace.events.batch import Arrival
+    from headrace.events.positions import Cut
 
 
 class LogWriter(Protocol):
@@ -31,14 +32,17 @@ class LogWriter(Protocol):
 class LogReader(Protocol):
     """Reads a log that another process may be writing. Sees only what is durable."""
 
-    def start(self) -> int:
-        """Return the first position that is still kept."""
+    def start(self) -> Cut:
+        """Return the cut before which nothing is kept any more."""
         ...
 
-    def end(self) -> int:
-        """Return the position the next event will get. Be careful: the last event's position is one less."""
+    def end(self) -> Cut:
+        """Return the cut behind the last event of each lane: where the next one will stand."""
         ...
 
     def read(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
-        """Yield the events of positions [start, end) in order, as few large batches."""
+        """Yield the events of positions [start, end) of one lane in order, as few large batches.
+
+        Be careful: not every position has to have an event.
+        """
         ...

@@ -13,16 +13,18 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from headrace.events.positions import Cut
+
 
 class OutboxWriter(Protocol):
     """Written by the pipeline alone."""
 
-    def covered(self) -> int:
-        """Return the first position whose deliveries are not planned yet: where routing resumes."""
+    def covered(self) -> Cut:
+        """Return the cut before which all deliveries are planned: where routing resumes."""
         ...
 
-    def write(self, start: int, end: int, pairs: pa.Table) -> int:
-        """Plan the deliveries of positions [start, end), durably, and return how many were new.
+    def write(self, start: Cut, end: Cut, pairs: pa.Table) -> int:
+        """Plan the deliveries of what lies between the cuts, durably, and return how many were new.
 
         What is covered already is left alone; a range that begins behind `covered()` raises OutboxGap.
         """
@@ -32,21 +34,21 @@ class OutboxWriter(Protocol):
 class OutboxReader(Protocol):
     """Drained by the dispatcher, which keeps its own cursor."""
 
-    def covered(self) -> int:
-        """Return the first position whose deliveries are not planned yet."""
+    def covered(self) -> Cut:
+        """Return the cut before which all deliveries are planned."""
         ...
 
-    def read(self, start: int) -> Iterator[tuple[int, pa.Table]]:
-        """Yield (end, pairs) for what is planned from position `start` on, in order of position.
+    def read(self, start: Cut) -> Iterator[tuple[Cut, pa.Table]]:
+        """Yield (end, pairs) for what is planned behind `start`, in each lane in order of position.
 
-        All pairs of positions below `end` have been yielded when the tuple has been.
+        All pairs of positions before `end` have been yielded when the tuple has been.
         """
         ...
 
-    def size(self, start: int) -> int:
-        """Return how many bytes are planned from position `start` on."""
+    def size(self, start: Cut) -> int:
+        """Return how many bytes are planned behind the cut."""
         ...
 
-    def drop(self, before: int) -> int:
-        """Forget pairs of positions below `before`; return how many bytes that freed."""
+    def drop(self, before: Cut) -> int:
+        """Forget pairs of positions before the cut; return how many bytes that freed."""
         ...

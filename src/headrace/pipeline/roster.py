@@ -1,8 +1,8 @@
 """The subscriptions that a batch is matched against, as files that every worker reads.
 
 A base is a snapshot of the index, mapped and shared by all workers. A roster names a base and lists what has changed
-since; its own name is the store's revision it shows. Since each subscription carries the positions between which it
-holds, any roster written after a batch's end was read gives the same matches for that batch.
+since; its own name is the store's revision it shows. Since it carries the cuts between which subscriptions hold, any
+roster written after a batch's end was read gives the same matches for that batch.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import msgspec
 
 from headrace.errors import SnapshotRefused
 from headrace.eventlog.local.files import write_whole
+from headrace.events.positions import MOST_LANES, Cut, position_at
 from headrace.matching import Matcher, Scope
 from headrace.matching.programs import Programs
 from headrace.matching.settings import MatchingSettings
+from headrace.pipeline.bounds import Bound, Bounds, last_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_NEVER = Cut.at(position_at(MOST_LANES - 1, 1))
 _KEPT = 3
 _FEW_CHANGES = 512
 _SHARE = 20
@@ -43,15 +46,17 @@ class Entry(msgspec.Struct, array_like=True, frozen=True):
     source: str | None
     types: tuple[str, ...]
     filters: tuple[Any, ...]
-    created: int
-    deleted: int | None
 
 
 class Roster(msgspec.Struct):
-    """A base's file name, if there is one, and what has changed since: entries by id, or None for who is gone."""
+    """A base's file name, if there is one, and what has changed since: entries by id, or None for who is gone.
+
+    `bounds` lists who begins or ends behind what was routed when the roster was written.
+    """
 
     base: str | None
     changes: dict[str, Entry | None]
+    bounds: dict[str, Bound] = msgspec.field(default_factory=dict)
     matching: MatchingSettings = msgspec.field(default_factory=MatchingSettings)
 
 
@@ -62,7 +67,7 @@ class RosterWriter:
         self,
         folder: Path,
         store: Store,
-        end_of_log: Callable[[], int],
+        end_of_log: Callable[[], Cut],
         matching: MatchingSettings | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -71,17 +76,18 @@ class RosterWriter:
         self._end_of_log = end_of_log
         self._matching = matching or MatchingSettings()
         self._changes: dict[str, Entry | None] = {}
-        self._ending: set[str] = set()
+        self._bounds: dict[str, Bound] = {}
+        self._outlived: Cut = _NEVER  # where no bound is needed any more
         self._revision = -1
         self._path = folder / "none"
         self._base, self._loaded = self._newest_base()
         self._rebasing: _Rebase | None = None
 
-    def current(self, routed: int) -> Path:
-        """Return a roster of everything the store holds now; `routed` is where the batch begins."""
+    def current(self, routed: Cut) -> Path:
+        """Return a roster of everything the store holds now; `routed` is the cut at which the batch begins."""
         revision = self._store.revision()
         rebased = self._take_base()
-        if revision != self._revision or rebased:
+        if revision != self._revision or rebased or self._outlived <= routed:
             self._store.settle(self._end_of_log)
             self._follow(routed)
             self._revision = revision
@@ -100,27 +106,34 @@ class RosterWriter:
                 continue
             revision = int(path.stem.partition("-")[0])
             if revision <= self._store.revision():
+                bounds, ids = self._store.bounds(), matcher.ids()
                 # Who was purged while nobody followed has no change to tell of it.
-                self._changes = dict.fromkeys(matcher.ids() - self._store.ids())
+                self._changes = dict.fromkeys(ids - bounds.keys())
+                self._bounds = {
+                    each: Bound.of(created, deleted)
+                    for each, (created, deleted) in bounds.items()
+                    if created is not None and each in ids
+                }
                 return _Base(path, len(matcher)), revision
             path.unlink(missing_ok=True)
         return None, 0
 
-    def _follow(self, routed: int) -> None:
+    def _follow(self, routed: Cut) -> None:
         self._loaded, changed = self._store.changes(self._loaded)
         for subscription in changed:
-            entry = _entry(subscription)
-            if entry is not None:
-                self._changes[entry.id] = entry
-                if entry.deleted is not None:
-                    self._ending.add(entry.id)
-        for subscription_id in list(self._ending):
-            entry = self._changes.get(subscription_id)
-            if entry is None or (entry.deleted is not None and entry.deleted <= routed):
-                self._ending.discard(subscription_id)
+            if subscription.created is None:
+                continue  # settled in a later revision, which brings it here again
+            self._changes[subscription.id] = _entry(subscription)
+            self._bounds[subscription.id] = Bound.of(subscription.created, subscription.deleted)
+        for subscription_id, bound in list(self._bounds.items()):
+            if bound.has_ended(routed):
                 self._forget(subscription_id)
+            elif bound.deleted is None and bound.has_begun(routed):
+                del self._bounds[subscription_id]
+        self._outlived = last_of(self._bounds.values()) if self._bounds else _NEVER
 
     def _forget(self, subscription_id: str) -> None:
+        del self._bounds[subscription_id]
         if self._base is None and self._rebasing is None:
             self._changes.pop(subscription_id, None)
         else:
@@ -156,8 +169,9 @@ class RosterWriter:
 
     def _write(self) -> None:
         base = self._base.path.name if self._base else None
-        path = self._folder / f"{self._loaded:020d}-{self._base.path.stem if self._base else 'none'}.json"
-        content = msgspec.json.encode(Roster(base, self._changes, self._matching))
+        shown = f"{self._loaded:020d}.{len(self._bounds)}"
+        path = self._folder / f"{shown}-{self._base.path.stem if self._base else 'none'}.json"
+        content = msgspec.json.encode(Roster(base, self._changes, self._bounds, self._matching))
         if path == self._path and path.read_bytes() == content:
             return
         write_whole(path, content)
@@ -213,9 +227,7 @@ class _Rebase:
             _log.exception("no new base of the index could be written")
 
 
-def _entry(subscription: Subscription) -> Entry | None:
-    if subscription.created is None:
-        return None  # settled in a later revision, which brings it here again
+def _entry(subscription: Subscription) -> Entry:
     return Entry(
         subscription.id,
         subscription.channel.namespace,
@@ -223,8 +235,6 @@ def _entry(subscription: Subscription) -> Entry | None:
         subscription.source,
         subscription.types,
         subscription.filters,
-        subscription.created,
-        subscription.deleted,
     )
 
 
@@ -240,17 +250,19 @@ def apply_changes(matcher: Matcher, changes: dict[str, Entry | None], programs: 
             channel=entry.channel,
             source=entry.source,
             types=entry.types,
-            created=entry.created,
-            deleted=entry.deleted,
         )
         matcher.add(entry.id, programs.compile(entry.filters), scope=scope)
 
 
 class RosterReader:
-    """Keeps a matcher at the roster that was last asked for. Belongs to one thread of a worker."""
+    """Keeps a matcher, and the bounds of what it finds, at the roster that was last asked for.
+
+    Belongs to one thread of a worker.
+    """
 
     def __init__(self) -> None:
         self.path: Path | None = None
+        self.bounds = Bounds({})
         self._roster = Roster(None, {})
         self._matcher = Matcher()
         self._programs = Programs()
@@ -279,8 +291,4 @@ class RosterReader:
         apply_changes(self._matcher, new, self._programs)
         self._programs.publish()
         self._roster = roster
-
-
-def load_roster(path: Path) -> Matcher:
-    """Return the matcher of a roster."""
-    return RosterReader().matcher(path)
+        self.bounds = Bounds(roster.bounds)

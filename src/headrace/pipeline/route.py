@@ -17,6 +17,7 @@ import msgspec
 import pyarrow.compute as pc
 
 from headrace.errors import OutboxGap
+from headrace.events.positions import Cut, lane_of
 from headrace.matching.settings import MatchingSettings
 from headrace.matching.warming import warm_up
 from headrace.pipeline.reports import Reporter, overruns_in
@@ -95,7 +96,7 @@ class Route:
             query.stop()
             return
         _log.error(
-            "routing stopped and starts again from position %d: %s", self._outbox.covered(), query.exception()
+            "routing stopped and starts again from position %s: %s", self._outbox.covered(), query.exception()
         )
         stop.wait(self._settings.restart_seconds)
 
@@ -114,7 +115,7 @@ class Route:
             "store": self._paths.store,
             "rosters": str(self._paths.work / "rosters"),
             "matching": msgspec.json.encode(self._matching).decode(),
-            "begin": str(self._outbox.covered()),
+            "begin": self._outbox.covered().to_json(),
             "max_events": str(self._settings.max_events_per_batch),
             "max_bytes": str(self._settings.max_bytes_per_batch),
             "min_per_task": str(self._settings.min_events_per_task),
@@ -127,10 +128,10 @@ class Route:
         """Take one batch's plan to the outbox. Spark's batch id means nothing here."""
         began = time.monotonic()
         plan = frame.toArrow()
-        start, end = _range_of(plan)
-        if end > start:
+        start, end = _cuts_of(plan)
+        if events := start.count_to(end):
             MATCHED.inc(self._outbox.write(start, end, _deliveries_in(plan)))
-            ROUTED.inc(end - start)
+            ROUTED.inc(events)
             overruns = overruns_in(plan)
             OVERRUNS.inc(sum(each.overruns for each in overruns.values()))
             self._reporter.note(overruns)
@@ -143,11 +144,15 @@ def _deliveries_in(plan: pa.Table) -> pa.Table:
     return plan.filter(is_delivery).select(["position", "subscription"])
 
 
-def _range_of(plan: pa.Table) -> tuple[int, int]:
-    """Return the positions that the batch covers; its tasks' ranges have to join without a gap."""
+def _cuts_of(plan: pa.Table) -> tuple[Cut, Cut]:
+    """Return the cuts between which the batch covers everything; in a lane its tasks' ranges have to join."""
     notes = plan.filter(pc.is_valid(plan["until"])).sort_by("position")
-    starts, ends = notes["position"].to_pylist(), notes["until"].to_pylist()
-    for end, start in zip(ends, starts[1:], strict=False):
-        if end != start:
-            raise OutboxGap(end, start)
-    return (starts[0], ends[-1]) if starts else (0, 0)
+    starts: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    for start, end in zip(notes["position"].to_pylist(), notes["until"].to_pylist(), strict=True):
+        lane = lane_of(start)
+        if ends.get(lane, start) != start:
+            raise OutboxGap(ends[lane], start)
+        starts.setdefault(lane, start)
+        ends[lane] = end
+    return Cut(starts), Cut(ends)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from functools import cache, cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from headrace.eventlog.local.reader import SegmentReader
+from headrace.events.positions import Cut
 from headrace.heap import spare_heap
 from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.roster import RosterWriter
@@ -36,7 +36,7 @@ _IDLE_AFTER = 1.0
 # Batches without events after a start: they bring up the Python workers before anything depends on them.
 WARM_UP_TICKS = 3
 
-Offset = dict[str, int]
+Offset = dict[str, Any]
 
 
 class Pointer(NamedTuple):
@@ -66,7 +66,7 @@ class LogSource(DataSource):
 
 
 class _Reader(DataSourceStreamReader):
-    """An offset is a position and a count of ticks; a tick is a batch without events that keeps workers alive.
+    """An offset is a cut and a count of ticks; a tick is a batch without events that keeps workers alive.
 
     Spark sends copies of it to the workers, which only `read`; what it needs for planning stays behind.
     """
@@ -83,22 +83,20 @@ class _Reader(DataSourceStreamReader):
 
     def initialOffset(self) -> Offset:  # noqa: N802
         """Begin where the outbox ends. Spark's checkpoint is new at every start, so this is always asked."""
-        return {"position": int(self._options["begin"]), "tick": 0}
+        return _offset(Cut.from_json(self._options["begin"]), 0)
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: ARG002, N802
         """Return the end of the next batch, waiting a while for events to arrive."""
         return self._planner.next_end(start)
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """Cut the batch into one range per task, against the subscriptions as they are now."""
-        return [
-            InputPartition(pointer) for pointer in self._planner.pointers(start["position"], end["position"])
-        ]
+        """Cut the batch into tasks of one size, against the subscriptions as they are now."""
+        return [InputPartition(pointers) for pointers in self._planner.tasks(_cut_of(start), _cut_of(end))]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """Emit the pointer as a row. Runs in a worker."""
+        """Emit the pointers as rows. Runs in a worker."""
         _spare_heap_once()
-        yield pa.RecordBatch.from_pylist([partition.value._asdict()])
+        yield pa.RecordBatch.from_pylist([pointer._asdict() for pointer in partition.value])
 
 
 @cache
@@ -126,24 +124,63 @@ class _Planner:
 
     def next_end(self, start: Offset) -> Offset:
         deadline = time.monotonic() + _LONGEST_WAIT
+        begin = _cut_of(start)
         while True:
             end = self._log.end()
-            if end > start["position"]:
-                return {"position": self._end_of_batch(start["position"], end), "tick": start["tick"]}
+            if not end <= begin:
+                return _offset(self._end_of_batch(begin, end), start["tick"])
             now = time.monotonic()
             if start["tick"] < WARM_UP_TICKS or now - self._last_batch > self._tick:
-                return {"position": start["position"], "tick": start["tick"] + 1}
+                return _offset(begin, start["tick"] + 1)
             if now > deadline:
                 return start
             is_idle = now - self._last_batch > _IDLE_AFTER
             time.sleep(self._poll * 2 if is_idle else self._poll)
 
-    def _end_of_batch(self, start: int, end: int) -> int:
-        return self._log.reach(start, min(end, start + self._max_events), self._max_bytes)
+    def _end_of_batch(self, start: Cut, end: Cut) -> Cut:
+        ranges = list(start.ranges_to(_limited(start, end, self._max_events)))
+        most_bytes = self._max_bytes // len(ranges)
+        return start.join(Cut.at(*(self._log.reach(*each, most_bytes) for each in ranges)))
 
-    def pointers(self, start: int, end: int) -> list[Pointer]:
+    def tasks(self, start: Cut, end: Cut) -> list[list[Pointer]]:
         self._last_batch = time.monotonic()
         roster = str(self._roster.current(start))
-        tasks = max(1, min(self._tasks, (end - start) // self._min_per_task))
-        cuts = [start + (end - start) * task // tasks for task in range(tasks + 1)]
-        return [Pointer(self._log_folder, roster, *cut) for cut in pairwise(cuts)]
+        tasks = max(1, min(self._tasks, start.count_to(end) // self._min_per_task))
+        ranges = list(start.ranges_to(end)) or [(0, 0)]  # a tick
+        return [
+            [Pointer(self._log_folder, roster, *span) for span in spans] for spans in _deal(ranges, tasks)
+        ]
+
+
+def _offset(cut: Cut, tick: int) -> Offset:
+    return {"cut": cut.to_json(), "tick": tick}
+
+
+def _cut_of(offset: Offset) -> Cut:
+    return Cut.from_json(offset["cut"])
+
+
+def _limited(start: Cut, end: Cut, most: int) -> Cut:
+    """Return the end of a batch of about so many events: of each lane the same part of what waits there."""
+    waiting = start.count_to(end)
+    if waiting <= most:
+        return start.join(end)
+    ends = [first + max(1, (last - first) * most // waiting) for first, last in start.ranges_to(end)]
+    return start.join(Cut.at(*ends))
+
+
+def _deal(ranges: list[tuple[int, int]], tasks: int) -> list[list[tuple[int, int]]]:
+    """Deal ranges out to tasks of nearly one size, cutting them where needed."""
+    if tasks == 1:
+        return [ranges]
+    total = sum(end - start for start, end in ranges)
+    dealt: list[list[tuple[int, int]]] = [[] for _ in range(tasks)]
+    before = 0
+    for start, end in ranges:
+        for task in range(tasks):
+            first = max(start, start + total * task // tasks - before)
+            last = min(end, start + total * (task + 1) // tasks - before)
+            if first < last:
+                dealt[task].append((first, last))
+        before += end - start
+    return dealt

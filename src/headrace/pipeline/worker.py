@@ -63,12 +63,12 @@ def _match(log: str, roster: str, start: int, end: int) -> Iterator[pa.RecordBat
     warm_up()
     reader, matcher = _log(log), _matcher(roster)
     for events in coalesce(reader.read(start, end)):
-        pairs = matcher.match_pairs(events)
+        found = matcher.match_pairs(events)
         matcher.publish()
-        if pairs.num_rows:
-            ids = pairs["subscription"].dictionary_decode()
-            nothing = [pa.nulls(pairs.num_rows, pa.int64()), pa.nulls(pairs.num_rows, _OVERRUN)]
-            yield pa.RecordBatch.from_arrays([pairs["position"], ids, *nothing], schema=_SCHEMA)
+        pairs = _rosters().bounds.keep(found["position"], found["subscription"].dictionary_decode())
+        if count := len(pairs[0]):
+            nothing = [pa.nulls(count, pa.int64()), pa.nulls(count, _OVERRUN)]
+            yield pa.RecordBatch.from_arrays([*pairs, *nothing], schema=_SCHEMA)
         overruns = matcher.take_overruns()
         if overruns:
             yield pa.RecordBatch.from_pylist([_row(each) for each in overruns], schema=_SCHEMA)

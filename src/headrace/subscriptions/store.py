@@ -2,13 +2,13 @@
 
 How a subscription comes to see *exactly* the events accepted after its creation, whoever else is writing:
 
-1. Its row is committed without a position.
-2. Then the end of the log is read and becomes its position, unless somebody else has set one already.
+1. Its row is committed without a beginning.
+2. Then the end of the log, a cut, is read and becomes its beginning, unless somebody else has set one already.
 
-The pipeline reads where its batch ends first and the rows second. To a row that has no position yet it gives one
+The pipeline reads where its batch ends first and the rows second. To a row that has no beginning yet it gives one
 itself, in the same way: the end of the log, read after the row was seen. Whichever comes first wins, and either
-is right: a batch that did not see the row ended at or below the position, because its end was read before the
-row existed. Deletion works in the same two steps.
+is right: a batch that did not see the row ended at or before that cut in every lane, because its end was read
+before the row existed. Deletion works in the same two steps.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import delete, insert, literal, select, update
+from sqlalchemy import bindparam, delete, insert, literal, select, update
 from sqlalchemy.exc import IntegrityError
 
 from headrace.errors import Conflict, NotFound
+from headrace.events.positions import Cut
 from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.status import FilterStatus
@@ -90,7 +91,7 @@ class Store:
     def create(
         self,
         subscription: Subscription,
-        end_of_log: Callable[[], int],
+        end_of_log: Callable[[], Cut],
         also: Callable[[Connection], object] = lambda _: None,
     ) -> Subscription:
         """Add it, and let it see the events accepted from now on; `also` is done in the same transaction."""
@@ -102,7 +103,7 @@ class Store:
             )
             if not connection.execute(exists).first():
                 raise NotFound("channel", str(channel))
-            connection.execute(insert(SUBSCRIPTIONS).values(_to_row(subscription) | {"revision": revision}))
+            connection.execute(insert(SUBSCRIPTIONS).values(_to_row(subscription, revision)))
             also(connection)
         self._settle("created", subscription.id, end_of_log())
         return self.get(subscription.id)
@@ -119,14 +120,12 @@ class Store:
     def subscriptions(self) -> list[Subscription]:
         """List the subscriptions in order of their creation."""
         query = (
-            select(SUBSCRIPTIONS)
-            .where(~SUBSCRIPTIONS.c.deleting)
-            .order_by(SUBSCRIPTIONS.c.created, SUBSCRIPTIONS.c.revision)
+            select(SUBSCRIPTIONS).where(~SUBSCRIPTIONS.c.deleting).order_by(SUBSCRIPTIONS.c.first_revision)
         )
         with self._engine.connect() as connection:
             return [_from_row(row) for row in connection.execute(query)]
 
-    def delete(self, subscription_id: str, end_of_log: Callable[[], int]) -> Subscription:
+    def delete(self, subscription_id: str, end_of_log: Callable[[], Cut]) -> Subscription:
         """End it: no event accepted from now on is for it. Return what it was."""
         subscription = self.get(subscription_id)
         with self._engine.begin() as connection:
@@ -169,10 +168,11 @@ class Store:
         with self._engine.connect() as connection:
             return int(connection.execute(select(REVISION.c.value)).scalar_one())
 
-    def ids(self) -> set[str]:
-        """Return the ids of all subscriptions, ended ones included."""
+    def bounds(self) -> dict[str, tuple[Cut | None, Cut | None]]:
+        """Return the cuts `created` and `deleted` of all subscriptions, ended ones included, by their ids."""
+        query = select(SUBSCRIPTIONS.c.id, SUBSCRIPTIONS.c.created, SUBSCRIPTIONS.c.deleted)
         with self._engine.connect() as connection:
-            return set(connection.execute(select(SUBSCRIPTIONS.c.id)).scalars())
+            return {row.id: (_cut(row.created), _cut(row.deleted)) for row in connection.execute(query)}
 
     def changes(self, since: int) -> tuple[int, list[Subscription]]:
         """Return the subscriptions changed after revision `since`, ended ones included, and the revision reached."""
@@ -183,8 +183,8 @@ class Store:
             rows = connection.execute(query).all()
         return max([since, *(row.revision for row in rows)]), [_from_row(row) for row in rows]
 
-    def settle(self, end_of_log: Callable[[], int]) -> None:
-        """Give subscriptions that wait for a position the end of the log as it is now."""
+    def settle(self, end_of_log: Callable[[], Cut]) -> None:
+        """Give subscriptions that wait for a cut the end of the log as it is now."""
         waiting = select(SUBSCRIPTIONS.c.id, SUBSCRIPTIONS.c.created, SUBSCRIPTIONS.c.deleting).where(
             SUBSCRIPTIONS.c.created.is_(None) | (SUBSCRIPTIONS.c.deleting & SUBSCRIPTIONS.c.deleted.is_(None))
         )
@@ -196,22 +196,31 @@ class Store:
             if row.deleting:
                 self._settle("deleted", row.id, end_of_log())
 
-    def purge(self, settled: int) -> list[str]:
+    def purge(self, settled: Cut) -> list[str]:
         """Forget ended subscriptions, once an event behind their end has been delivered; return their ids.
 
-        Be careful: below, not at, their end. Only a batch that went beyond it is known to have seen the end.
+        Be careful: beyond, not at, their end. Only a batch that went beyond it is known to have seen the end.
         """
-        ended = delete(SUBSCRIPTIONS).where(SUBSCRIPTIONS.c.deleted < settled)
+        ended = select(SUBSCRIPTIONS.c.id, SUBSCRIPTIONS.c.deleted).where(
+            SUBSCRIPTIONS.c.deleted.is_not(None)
+        )
         with self._engine.begin() as connection:
-            return list(connection.execute(ended.returning(SUBSCRIPTIONS.c.id)).scalars())
+            rows = connection.execute(ended).all()
+            gone = [
+                row.id for row in rows if (end := Cut.from_json(row.deleted)) <= settled and end != settled
+            ]
+            if gone:
+                forget = delete(SUBSCRIPTIONS).where(SUBSCRIPTIONS.c.id == bindparam("gone"))
+                connection.execute(forget, [{"gone": each} for each in gone])
+            return gone
 
-    def _settle(self, column: str, subscription_id: str, position: int) -> None:
+    def _settle(self, column: str, subscription_id: str, cut: Cut) -> None:
         target = SUBSCRIPTIONS.c[column]
         with self._engine.begin() as connection:
             connection.execute(
                 update(SUBSCRIPTIONS)
                 .where(SUBSCRIPTIONS.c.id == subscription_id, target.is_(None))
-                .values({column: position, "revision": _next_revision(connection)})
+                .values({column: cut.to_json(), "revision": _next_revision(connection)})
             )
 
 
@@ -243,15 +252,19 @@ def _on_channel(channel: ChannelName) -> tuple[Any, ...]:
     return SUBSCRIPTIONS.c.namespace == channel.namespace, SUBSCRIPTIONS.c.channel == channel.name
 
 
-def _to_row(subscription: Subscription) -> dict[str, Any]:
+def _cut(text: str | None) -> Cut | None:
+    return None if text is None else Cut.from_json(text)
+
+
+def _to_row(subscription: Subscription, revision: int) -> dict[str, Any]:
     return {
         "id": subscription.id,
         "namespace": subscription.channel.namespace,
         "channel": subscription.channel.name,
         "document": msgspec.json.encode(subscription.document()).decode(),
-        "created": subscription.created,
-        "deleted": subscription.deleted,
         "deleting": subscription.deleting,
+        "revision": revision,
+        "first_revision": revision,
     }
 
 
@@ -267,7 +280,7 @@ def _from_row(row: Row[Any]) -> Subscription:
         filters=tuple(document["filters"]),
         config=document["config"],
         protocolsettings=document["protocolsettings"],
-        created=row.created,
-        deleted=row.deleted,
+        created=_cut(row.created),
+        deleted=_cut(row.deleted),
         deleting=row.deleting,
     )

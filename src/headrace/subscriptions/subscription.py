@@ -1,4 +1,4 @@
-"""A subscription: the object of the CloudEvents Subscriptions API, and the log positions between which it holds."""
+"""A subscription: the object of the CloudEvents Subscriptions API, and the part of the log for which it holds."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from headrace.subscriptions.protocols import HTTP_DEFAULTS, Faults, check_protoc
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from headrace.events.positions import Cut
+
 PROPERTIES = ("id", "source", "types", "config", "filters", "filter", "sink", "protocol", "protocolsettings")
 _OURS = ("notes", "status")
 _CONFIG = ("channel", "start")
@@ -22,7 +24,7 @@ _CONFIG = ("channel", "start")
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """Sees exactly the events with `created` <= position < `deleted`.
+    """Sees exactly the events that lie before the cut `deleted` and not before the cut `created`.
 
     Each of the two is None until it has been settled; `deleting` says that the end was asked for.
     """
@@ -36,8 +38,8 @@ class Subscription:
     filters: tuple[Any, ...] = ()
     config: Mapping[str, Any] = field(default_factory=dict)
     protocolsettings: Mapping[str, Any] = field(default_factory=dict)
-    created: int | None = None
-    deleted: int | None = None
+    created: Cut | None = None
+    deleted: Cut | None = None
     deleting: bool = False
 
     @property

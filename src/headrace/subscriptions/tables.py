@@ -20,11 +20,13 @@ SUBSCRIPTIONS = Table(
     Column("namespace", String(63), nullable=False, index=True),
     Column("channel", String(63), nullable=False),
     Column("document", Text, nullable=False),
-    Column("created", BigInteger),
-    Column("deleted", BigInteger),
+    Column("created", Text),
+    Column("deleted", Text),
     Column("deleting", Boolean, nullable=False, default=False),
     Column("revision", BigInteger, nullable=False, index=True),
+    Column("first_revision", BigInteger, nullable=False),
 )
+"""`created` and `deleted` are cuts of the log, as JSON. `first_revision` stays as it was at the creation."""
 
 OVERRUNS = Table(
     "overruns",

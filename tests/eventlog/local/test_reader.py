@@ -17,6 +17,7 @@ from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.segments import list_segments
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events.batch import Arrival, from_batch
+from headrace.events.positions import Cut
 
 REOPEN = object()
 steps = st.lists(st.just(REOPEN) | st.lists(st.binary(max_size=40), min_size=1, max_size=4), max_size=12)
@@ -44,7 +45,7 @@ def test_every_range_of_a_growing_log_is_what_was_appended(steps, segment_bytes,
                 added = [arrival(len(kept) + index, each) for index, each in enumerate(step)]
                 assert writer.append(added) == len(kept)
                 kept += added
-            assert writer.end == watching.end() == len(kept)
+            assert writer.end == watching.end()[0] == len(kept)
             start, end = data.draw(ranges(len(kept)))
             seen = [recorded for batch in watching.read(start, end) for recorded in from_batch(batch)]
             assert [recorded.position for recorded in seen] == list(range(start, end))
@@ -64,7 +65,7 @@ def test_publish_times_do_not_fall_and_are_those_of_the_commit(tmp_path, open_lo
 def test_an_empty_range_needs_no_log(tmp_path, open_log):
     open_log(tmp_path)
     reader = SegmentReader(tmp_path)
-    assert (reader.start(), reader.end()) == (0, 0)
+    assert (reader.start(), reader.end()) == (Cut(), Cut())
     assert list(reader.read(0, 0)) == []
 
 
@@ -85,7 +86,7 @@ def test_a_frame_behind_the_mark_is_not_looked_at(tmp_path, open_log, monkeypatc
     seen = []
 
     def look(descriptor):
-        seen.append((SegmentReader(tmp_path).end(), ids(tmp_path)))
+        seen.append((SegmentReader(tmp_path).end()[0], ids(tmp_path)))
 
     monkeypatch.setattr(os, "fdatasync", look)
     writer.append(arrivals("c"))
@@ -101,7 +102,7 @@ def test_positions_that_are_no_longer_kept(tmp_path):
     assert sum(batch.num_rows for batch in late.read(4, 6)) == 2
     for segment in list_segments(tmp_path)[:2]:
         segment.path.unlink()
-    assert SegmentReader(tmp_path).start() == early.start() == 4
+    assert SegmentReader(tmp_path).start() == early.start() == Cut.at(4)
     for reader, start in ((SegmentReader(tmp_path), 0), (early, 2), (late, 0), (late, 3)):
         with pytest.raises(LogError, match=f"position {start} is no longer kept; the log begins at 4"):
             list(reader.read(start, 6))
@@ -160,15 +161,14 @@ def test_batches_outlive_their_reader_and_their_file(tmp_path):
 FOLLOW = """
 import sys
 from pathlib import Path
-from headrace.eventlog.local.damage import Damage
-from headrace.eventlog.local.frames import FRAME_HEADER
 from headrace.eventlog.local.reader import SegmentReader
+from headrace.events.positions import Cut
 reader = SegmentReader(Path(sys.argv[1]))
 print("ready", flush=True)
 position = 0
 for line in sys.stdin:
     end = int(line)
-    assert reader.end() == end, (reader.end(), end)
+    assert reader.end() == Cut.at(end), (reader.end(), end)
     ids = [id_ for batch in reader.read(position, end) for id_ in batch["id"].to_pylist()]
     position = end
     print(*ids, flush=True)
@@ -252,7 +252,7 @@ def _around(folder, start=0, end=None):
     """What a reader finds that goes around damage: the ids, and the ranges that it was told of."""
     told: list[Damage] = []
     reader = SegmentReader(folder)
-    batches = reader.read(start, reader.end() if end is None else end, told.append)
+    batches = reader.read(start, reader.end()[0] if end is None else end, told.append)
     found = [recorded for batch in batches for recorded in from_batch(batch)]
     assert all(damage.problem and damage.path.parent == folder for damage in told)
     return {recorded.position: recorded.event.id for recorded in found}, [each[:2] for each in told]

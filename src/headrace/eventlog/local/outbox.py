@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 from headrace.errors import OutboxGap
 from headrace.eventlog.local.files import WriterLock, remove_temporaries, sync_folder, write_whole
 from headrace.eventlog.local.mark import Mark
+from headrace.eventlog.local.segments import ONLY_LANE
+from headrace.events.positions import Cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 _SUFFIX = ".arrow"
 _MARK = "COVERED"
+_NO_PAIRS = pa.table({"position": pa.array([], pa.int64()), "subscription": pa.array([], pa.string())})
 
 
 class _Range(NamedTuple):
@@ -41,32 +44,36 @@ class OutboxFiles:
         self._folder = folder
         self._mark = Mark(folder / _MARK, create=True)
 
-    def covered(self) -> int:
-        """Return the first position whose deliveries are not planned yet."""
-        covered = self._mark.get()
-        return _covered_by_files(self._folder) if covered is None else covered
+    def covered(self) -> Cut:
+        """Return the cut before which all deliveries are planned."""
+        return Cut.at(self._covered())
 
-    def read(self, start: int) -> Iterator[tuple[int, pa.Table]]:
-        """Yield (end, pairs) for what is planned from position `start` on."""
-        covered = self.covered()
+    def read(self, start: Cut) -> Iterator[tuple[Cut, pa.Table]]:
+        """Yield (end, pairs) for what is planned behind `start`."""
+        begin, covered = start[ONLY_LANE], self._covered()
+        if begin >= covered:
+            return
         for span in _list_ranges(self._folder):
-            if start < span.end <= covered:
-                yield span.end, _since(_load(span.path), start)
+            if begin < span.end <= covered:
+                yield Cut.at(span.end), _since(_load(span.path), begin)
+                begin = span.end
+        if begin < covered:  # no file covers the rest: its events are older than the outbox
+            yield Cut.at(covered), _NO_PAIRS
 
-    def size(self, start: int) -> int:
-        """Return how many bytes the files take that hold positions from `start` on."""
+    def size(self, start: Cut) -> int:
+        """Return how many bytes the files take that hold positions behind `start`."""
         total = 0
         for span in _list_ranges(self._folder):
-            if span.end > start:
+            if span.end > start[ONLY_LANE]:
                 with suppress(FileNotFoundError):  # it was drained meanwhile
                     total += span.path.stat().st_size
         return total
 
-    def drop(self, before: int) -> int:
-        """Remove files whose positions all lie below `before`; the newest stays, it says what is covered."""
+    def drop(self, before: Cut) -> int:
+        """Remove files whose positions all lie before the cut; the newest stays, it says what is covered."""
         freed = 0
         for span in _list_ranges(self._folder)[:-1]:
-            if span.end > before:
+            if span.end > before[ONLY_LANE]:
                 break
             freed += span.path.stat().st_size
             span.path.unlink()
@@ -74,11 +81,15 @@ class OutboxFiles:
             sync_folder(self._folder)
         return freed
 
+    def _covered(self) -> int:
+        covered = self._mark.get()
+        return _covered_by_files(self._folder) if covered is None else covered
+
 
 class OutboxFileWriter:
     """The one writer of an outbox folder; a lock keeps a second pipeline out."""
 
-    def __init__(self, folder: Path, begin: int = 0) -> None:
+    def __init__(self, folder: Path, begin: Cut | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._lock = WriterLock(folder)
@@ -86,30 +97,30 @@ class OutboxFileWriter:
             undo.callback(self._lock.release)
             remove_temporaries(folder)
             self._mark = Mark(folder / _MARK, create=True)
-            self._covered = max(_covered_by_files(folder), begin)
+            self._covered = max(_covered_by_files(folder), (begin or Cut())[ONLY_LANE])
             self._mark.set(self._covered)
             undo.pop_all()
 
-    def covered(self) -> int:
-        """Return the first position whose deliveries are not planned yet."""
-        return self._covered
+    def covered(self) -> Cut:
+        """Return the cut before which all deliveries are planned."""
+        return Cut.at(self._covered)
 
-    def write(self, start: int, end: int, pairs: pa.Table) -> int:
-        """Plan the deliveries of positions [start, end), and return how many were new."""
-        if start > self._covered:
-            raise OutboxGap(self._covered, start)
-        if end <= self._covered:
+    def write(self, start: Cut, end: Cut, pairs: pa.Table) -> int:
+        """Plan the deliveries of what lies between the cuts, and return how many were new."""
+        if not start <= self.covered():
+            raise OutboxGap(self.covered(), start)
+        if end <= self.covered():
             return 0
         fresh = _since(pairs, self._covered).sort_by("position")
-        path = self._folder / f"{self._covered:020d}-{end:020d}{_SUFFIX}"
+        path = self._folder / f"{self._covered:020d}-{end[ONLY_LANE]:020d}{_SUFFIX}"
         try:
             write_whole(path, _encode(fresh))
         except OSError:
             # The file may be there all the same; another one of its positions would double their deliveries.
             self._covered = max(self._covered, _covered_by_files(self._folder))
             raise
-        self._covered = end
-        self._mark.set(end)
+        self._covered = end[ONLY_LANE]
+        self._mark.set(self._covered)
         return int(fresh.num_rows)
 
     def close(self) -> None:

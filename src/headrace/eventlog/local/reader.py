@@ -25,6 +25,7 @@ from headrace.eventlog.local.mark import Mark
 from headrace.eventlog.local.segments import Segment, list_segments
 from headrace.eventlog.local.writer import END_MARK
 from headrace.events.batch import SCHEMA
+from headrace.events.positions import Cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,14 +48,14 @@ class SegmentReader:
         self._listed_to = 0
         self._mapped: dict[int, _MappedSegment] = {}
 
-    def start(self) -> int:
-        """Return the first position that is still kept."""
+    def start(self) -> Cut:
+        """Return the cut before which nothing is kept any more."""
         segments = list_segments(self._folder)
-        return segments[0].first if segments else 0
+        return Cut.at(segments[0].first) if segments else Cut()
 
-    def end(self) -> int:
-        """Return the position the next event will get."""
-        return self._mark.get() or 0
+    def end(self) -> Cut:
+        """Return the cut behind the last event."""
+        return Cut.at(self._end())
 
     def read(
         self, start: int, end: int, on_damage: Callable[[Damage], None] = refuse
@@ -108,8 +109,8 @@ class SegmentReader:
         return total
 
     def _reach_out(self, end: int) -> None:
-        if end > self.end():
-            raise LogError(f"positions up to {end} were asked for, and the log ends at {self.end()}")
+        if end > self._end():
+            raise LogError(f"positions up to {end} were asked for, and the log ends at {self._end()}")
         if end > self._listed_to:
             self._list()
 
@@ -117,9 +118,12 @@ class SegmentReader:
         self._list()
         return LogError(f"position {position} is no longer kept; the log begins at {self.start()}")
 
+    def _end(self) -> int:
+        return self._mark.get() or 0
+
     def _list(self) -> None:
         """List the segments anew: these hold every position below the end, which is therefore read first."""
-        self._listed_to = self.end()
+        self._listed_to = self._end()
         self._segments = list_segments(self._folder)
         kept = {segment.first for segment in self._segments}
         self._mapped = {first: mapped for first, mapped in self._mapped.items() if first in kept}

@@ -11,6 +11,9 @@ from headrace.errors import LogDamaged
 if TYPE_CHECKING:
     from pathlib import Path
 
+ONLY_LANE = 0
+"""The embedded log is one lane."""
+
 _SUFFIX = ".seg"
 _NAME = re.compile(rf"[0-9]{{20}}{re.escape(_SUFFIX)}")
 

@@ -24,6 +24,7 @@ from headrace.eventlog.local.committer import GroupCommitter
 from headrace.eventlog.local.outbox import OutboxFiles
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
+from headrace.events.positions import Cut
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.service.layout import Layout
@@ -60,7 +61,7 @@ async def _serve(config: Config, listener: socket.socket) -> None:
     channels = KnownChannels(store)
     reader, ledger = SegmentReader(layout.log), Ledger(config.delivery.url)
     gauges = Gauges(
-        backlog_events=lambda: writer.end - outbox.covered(),
+        backlog_events=lambda: outbox.covered().count_to(Cut.at(writer.end)),
         backlog_bytes=lambda: _bytes_behind(reader, outbox),
         outbox_bytes=lambda: outbox.size(ledger.cursor()),
         folders=[layout.log, layout.outbox, layout.data],
@@ -70,7 +71,7 @@ async def _serve(config: Config, listener: socket.socket) -> None:
     management = Management(
         store,
         channels,
-        end_of_log=lambda: writer.end,
+        end_of_log=lambda: Cut.at(writer.end),
         roles=lambda: read_states(layout.run, config.roles),
         jobs=jobs,
         metrics=config.api.metrics,
@@ -105,8 +106,8 @@ async def _serve(config: Config, listener: socket.socket) -> None:
 
 
 def _bytes_behind(reader: SegmentReader, outbox: OutboxFiles) -> int:
-    covered, end = outbox.covered(), reader.end()
-    return reader.size(max(covered, reader.start()), end) if covered < end else 0
+    waiting = outbox.covered().join(reader.start())
+    return sum(reader.size(*each) for each in waiting.ranges_to(reader.end()))
 
 
 class _Server(uvicorn.Server):
