@@ -18,6 +18,9 @@
     │   ├── DiskNearlyFull        the room that is left is for what was accepted already
     │   ├── LogDamaged            bytes that were once durable can't be read any more
     │   └── LogLocked             another process writes this log
+    ├── ArchiveError
+    │   ├── ArchiveRefused        a manifest that is broken, or of another version or another log
+    │   └── ArchiveBusy           another process writes this archive
     ├── SnapshotRefused           a file of the index that is broken, or of another version
     ├── UnreadableExport          bytes that were exported once, damaged or of another version
     ├── JobLost                   the job was cancelled, or somebody else has taken it over
@@ -248,6 +251,34 @@ class LogLocked(LogError):
 
     def __init__(self, path: Path | str, holder: str) -> None:
         super().__init__(f"{path} is written by another process ({holder}); stop it or use another --data")
+
+
+class ArchiveError(HeadraceError):
+    """The archive can't do what was asked."""
+
+    code = "archive"
+
+
+class ArchiveRefused(ArchiveError):
+    """What the archive consists of can't be told. Nothing is changed: an operator decides."""
+
+    code = "archive-refused"
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(
+            f"the archive's manifest {path} can't be used: {problem}. Restore it from a copy, "
+            "or set archive.path to another folder to begin a new archive."
+        )
+        self.path = path
+
+
+class ArchiveBusy(ArchiveError):
+    """Two writers would take files from under one another."""
+
+    code = "archive-busy"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"another process writes the archive {path} at the moment; try again in a minute")
 
 
 class SnapshotRefused(HeadraceError):

@@ -17,7 +17,7 @@ from headrace.events.batch import Recorded, from_batch
 from headrace.events.event import DataKind
 from headrace.events.json_data import bytes_meant
 from headrace.events.media_types import is_json
-from headrace.filters.backends.arrow_table import event_milliseconds
+from headrace.filters.backends.arrow_times import event_times
 from headrace.filters.values.conversions import to_string
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.kinds import Kind, kind_of
@@ -136,13 +136,9 @@ class Extract:
             self.cells.kind[:, column] = INT
             self.cells.number[:, column] = batch["publish_time"].cast(pa.int64()).to_numpy() // 1000
             return
-        encoded = batch["time"].dictionary_encode()
-        moments = [event_milliseconds(text) for text in encoded.dictionary.to_pylist()]
-        known = np.array([moment is not None for moment in [*moments, None]])
-        numbers = np.array([moment or 0 for moment in [*moments, None]], np.int64)
-        indices = pc.fill_null(encoded.indices, len(moments)).to_numpy(zero_copy_only=False)
-        self.cells.kind[:, column] = np.where(known[indices], INT, NOWHERE)
-        self.cells.number[:, column] = numbers[indices]
+        moments = event_times(batch["time"])
+        self.cells.kind[:, column] = np.where(moments.is_valid().to_numpy(zero_copy_only=False), INT, NOWHERE)
+        self.cells.number[:, column] = pc.fill_null(moments, 0).to_numpy(zero_copy_only=False)
 
     def _read_extensions(self, batch: pa.RecordBatch) -> Numbers:
         """Read extensions that are strings; return the rows that have others."""

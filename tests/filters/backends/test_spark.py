@@ -4,19 +4,22 @@ from base64 import b64encode
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 from tests.filters.backends.event_tables import table_of
 from tests.filters.backends.test_arrow import ATTRIBUTES, ODD_EVENTS, ODD_FILTERS
 from tests.filters.budgets import FAMILIES, event_with
 from tests.filters.cel_texts import cel_filters, data_events
+from tests.filters.drawing import drawn
 from tests.filters.strategies import events, expressions, filters, odd_events
 from tests.filters.test_cases import CASES
 
 from headrace.config import load_config
-from headrace.events.batch import from_batch
-from headrace.events.event import DataKind, Event
+from headrace.eventlog.archive.columns import extension_column, with_event_time, with_extensions
+from headrace.events.batch import SCHEMA, from_batch
+from headrace.events.event import AttributeValue, DataKind, Event
 from headrace.filters import Filter, compile_filter
 from headrace.filters.backends.spark_marks import mark_column
+from headrace.filters.backends.spark_search import extensions_of, search_column, search_condition
 from headrace.filters.ir.expression import clauses_of
 from headrace.filters.values.budget import LONGEST_SCANNED
 from headrace.pipeline.session import Session
@@ -119,22 +122,6 @@ def test_bytes_without_the_text_are_not_sent_to_python(spark):
     assert {0, 1, 2} <= sent < set(range(len(MARKED_DATA)))
 
 
-def drawn(strategy, count):
-    """That many examples: the law is checked on all of them at once, so none can be made smaller."""
-    examples = []
-
-    @settings(
-        max_examples=count, phases=[Phase.generate], database=None, deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
-    @given(strategy)
-    def draw(example):
-        examples.append(example)
-
-    draw()
-    return examples
-
-
 GENERATED = [
     ("dialects", filters.map(compile_filter), events()),
     ("trees", expressions.map(Filter), odd_events),
@@ -145,6 +132,54 @@ GENERATED = [
 @pytest.mark.parametrize(("strategy", "rows"), [pytest.param(*rest, id=name) for name, *rest in GENERATED])
 def test_generated(spark, strategy, rows):
     assert check(spark, drawn(strategy, FILTERS), drawn(rows, 150)) >= FILTERS * 100
+
+
+SEARCHED = [
+    "ce.count == 'a'", "ce.count in ['a', '42']", "ce.count.startsWith('4')", "ce.count > '4'", "has(ce.count)", "ce.count == 42",
+    "ce.count == 'a' || ce.urgent == 'b'", "ce.count == 'a' || ce.id == 'b'", "eventTime == 0", "eventTime > 0", "!(eventTime <= 0)",
+    "eventTime >= 1 && ce.count == 'a'", "!has(ce.count)", "ce.count != 'a'", "string(ce.count) == '42'", "string(ce.count) == '1'",
+    "string(ce.count).startsWith('4')", "string(ce.count) in ['1', '1.0', '-1', 'true']", "string(ce.urgent) == '1e+20'",
+]  # fmt: skip
+TIMES = [
+    "1970-01-01T00:00:00Z",
+    "1970-01-01T00:00:00.001Z",
+    "1969-12-31T23:59:60Z",
+    "a",
+    "9999-12-31T23:59:59.999999999Z",
+]
+VALUES: list[AttributeValue] = [1.0, 1, "1", 1e20, -0.0, 42, "42", 42.0, True, "true", [1]]
+
+
+def test_what_is_searched_for_is_necessary(spark):
+    """Nothing that matches is left out, and of what doesn't match, something is."""
+    rows = drawn(odd_events, 100)
+    rows += [Event(ATTRIBUTES | {"time": time}) for time in TIMES]
+    rows += [Event(ATTRIBUTES | {name: value}) for value in VALUES for name in ("count", "urgent")]
+    batch = with_extensions(with_event_time(table_of(rows)), EXTENSIONS)
+    recorded = from_batch(batch.select(SCHEMA.names))
+    table = spark.createDataFrame(pa.Table.from_batches([batch])).coalesce(1).cache()
+    asked = [compile_filter({"cel": text}) for text in SEARCHED] + drawn(expressions.map(Filter), FILTERS)
+    asked += drawn(filters.map(compile_filter), FILTERS)
+    left_out = 0
+    for first in range(0, len(asked), TOGETHER):
+        some = asked[first : first + TOGETHER]
+        columns = [_search_column(each).alias(f"f{number}") for number, each in enumerate(some)]
+        answers = table.orderBy("position").select(*columns).collect()
+        for number, each in enumerate(some):
+            for event, answer in zip(recorded, answers, strict=True):
+                assert answer[number] or not each.matches(event), (each.cel, event)
+            left_out += sum(not answer[number] for answer in answers)
+    table.unpersist()
+    assert left_out > len(rows) * 20
+
+
+EXTENSIONS = ("1st", "count", "in", "urgent")
+
+
+def _search_column(filter_):
+    condition = search_condition(filter_.expression)
+    assert extensions_of(condition) <= set(EXTENSIONS)
+    return search_column(condition, lambda name: F.col(extension_column(name)), F.col("event_time"))
 
 
 PUSHED = [

@@ -13,6 +13,7 @@ from headrace.events.batch import SCHEMA, from_batch
 from headrace.events.event import DataKind, Event
 from headrace.events.media_types import is_json
 from headrace.filters.backends.arrow_columns import ABSENT, NOWHERE, PathColumn, column_of, column_of_strings
+from headrace.filters.backends.arrow_times import event_times
 from headrace.filters.values.documents import read_json
 from headrace.filters.variables import variables_of
 
@@ -173,14 +174,7 @@ def _may_be_base64(batch: pa.RecordBatch) -> Mask:
 
 
 def _event_time(table: EventTable) -> PathColumn:
-    encoded = table._taken("time").dictionary_encode()  # noqa: SLF001 -- of this module
-    moments = pa.array([event_milliseconds(each) for each in encoded.dictionary.to_pylist()], pa.int64())
-    return PathColumn(table.num_rows, (moments.take(encoded.indices),))
-
-
-def event_milliseconds(time: str) -> int | None:
-    """Return `eventTime` of an event with this time."""
-    return variables_of(Event({"time": time})).get("eventTime")  # type: ignore[return-value]
+    return PathColumn(table.num_rows, (event_times(table._taken("time")),))  # noqa: SLF001 -- of this module
 
 
 def _publish_time(table: EventTable) -> PathColumn:

@@ -35,7 +35,7 @@ STRING_COLUMNS: Final[Mapping[tuple[str, ...], str]] = {
 """The paths that are columns of strings, null where the path is absent."""
 
 EQUALITIES = (Operator.EQUAL, Operator.NOT_EQUAL)
-_IN_DOUBLES = frozenset("0123456789+-.einfa")
+IN_DOUBLES = frozenset("0123456789+-.einfa")
 _FARTHEST = 10**15
 
 
@@ -125,7 +125,7 @@ def _is_of_texts(atom: Expression) -> bool:
         case Comparison() | OneOf():
             return not any(map(_is_zero, _texts_of(atom)))
         case StartsWith(_, text) | EndsWith(_, text) | Contains(_, text):
-            return not _IN_DOUBLES.issuperset(text)
+            return not IN_DOUBLES.issuperset(text)
         case _:
             return False
 

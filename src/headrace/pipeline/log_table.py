@@ -1,0 +1,88 @@
+"""The events of the embedded log as a Spark table, for batch queries: mapped and sent by the Python workers."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from headrace.eventlog.archive.columns import ARCHIVE_SCHEMA, with_event_time
+from headrace.eventlog.archive.weights import largest_event
+from headrace.eventlog.local.reader import SegmentReader
+from headrace.events.batch import coalesce
+from headrace.events.positions import Cut
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.matching.scope import Channel
+    from headrace.pipeline.extent import Extent, Span
+
+_ROWS_PER_TASK = 50_000
+
+
+class LogTable:
+    """The log in a folder, as the history reads it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._reader = SegmentReader(folder)
+
+    def start(self) -> Cut:
+        """Return the cut before which nothing is kept any more."""
+        return Cut.at(self._reader.start())
+
+    def end(self) -> Cut:
+        """Return the cut behind the last event."""
+        return Cut.at(self._reader.end())
+
+    def largest(self, positions: Span) -> int:
+        """Return how many bytes an event of a range takes at most."""
+        return max(map(largest_event, coalesce(self._reader.read(*positions))), default=1)
+
+    def frame(self, spark: SparkSession, ranges: Sequence[Span], extent: Extent) -> DataFrame:
+        """Return the events of these ranges of positions, of the extent's channel if it has one.
+
+        Tasks are numbers, and workers that live on read what a number stands for. A data source of Python's would
+        start a process for each query, which takes a second.
+        """
+        tasks = [task for start, end in ranges for task in _tasks(start, end)]
+        channel = None if extent.scope is None else extent.scope.address
+        numbers = spark.range(0, len(tasks), 1, len(tasks))
+        return numbers.mapInArrow(
+            _reading(str(self._folder), tasks, channel), from_arrow_schema(ARCHIVE_SCHEMA)
+        )
+
+
+def _tasks(start: int, end: int) -> Iterator[Span]:
+    return pairwise([*range(start, end, _ROWS_PER_TASK), end])
+
+
+def _reading(
+    folder: str, tasks: Sequence[Span], channel: Channel | None
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in batch["id"].to_pylist():
+                start, end = tasks[number]
+                yield from read_events(Path(folder), start, end, channel)
+
+    return read
+
+
+def read_events(folder: Path, start: int, end: int, channel: Channel | None) -> Iterator[pa.RecordBatch]:
+    """Yield the events of positions [start, end), of one channel or of all, with their `event_time`."""
+    for batch in coalesce(SegmentReader(folder).read(start, end)):
+        wanted = batch if channel is None else _of_channel(batch, *channel)
+        if wanted.num_rows:
+            yield with_event_time(wanted)
+
+
+def _of_channel(batch: pa.RecordBatch, namespace: str, channel: str) -> pa.RecordBatch:
+    return batch.filter(pc.and_(pc.equal(batch["namespace"], namespace), pc.equal(batch["channel"], channel)))
