@@ -36,11 +36,11 @@ class LogTable:
 
     def start(self) -> Cut:
         """Return the cut before which nothing is kept any more."""
-        return Cut.at(self._reader.start())
+        return self._reader.start()
 
     def end(self) -> Cut:
         """Return the cut behind the last event."""
-        return Cut.at(self._reader.end())
+        return self._reader.end()
 
     def largest(self, positions: Span) -> int:
         """Return how many bytes an event of a range takes at most."""
