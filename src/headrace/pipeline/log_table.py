@@ -13,7 +13,6 @@ from headrace.eventlog.archive.columns import ARCHIVE_SCHEMA, with_event_time
 from headrace.eventlog.archive.weights import largest_event
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.events.batch import coalesce
-from headrace.events.positions import Cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from headrace.events.positions import Cut
     from headrace.matching.scope import Channel
     from headrace.pipeline.extent import Extent, Span
 
