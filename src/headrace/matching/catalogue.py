@@ -111,9 +111,13 @@ class Catalogue:
         channel = None if scope is None else scope.address
         number = _number(channel, self._channels, self.channels)
         key = number, filter_.expression, *_narrowing(scope)
-        form = self._forms.get(key)
-        if form is None:
-            form = self._forms[key] = self._add_form(number, narrowed(filter_, scope))
+        form = self._forms.setdefault(key, len(self._forms))  # one look-up: to hash a tree takes a while
+        if form == len(self.form_channel):
+            try:
+                self._add_form(number, narrowed(filter_, scope))
+            except BaseException:
+                del self._forms[key]
+                raise
         self.member_form.append(form)
         return len(self.member_form) - 1
 
@@ -151,7 +155,7 @@ class Catalogue:
 
     def _add_form(self, channel: int, expression: Expression) -> int:
         alternatives = alternatives_of(expression)
-        numbered = [[self._check(check) for check in alternative.checks] for alternative in alternatives]
+        numbered = [list(dict.fromkeys(map(self._check, each.checks))) for each in alternatives]
         for alternative, checks in zip(alternatives, numbered, strict=True):
             self.alternative_checks.extend(checks)
             self.alternative_ends.append(len(self.alternative_checks))

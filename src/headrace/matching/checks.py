@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from headrace.filters.ir.atoms import (
     Comparison,
@@ -62,8 +62,7 @@ STRING_KEY, NUMBER_KEY, CONSTANT_KEY, NO_KEY = 0, -1, -2, -3
 NULL_KEY, FALSE_KEY, TRUE_KEY = 0, 1, 2
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(NamedTuple):
     """A constant by which equality is looked up: equal values, and only these, have equal constants.
 
     `tag` says how to read it: a string is in `text`, anything else in `number`. `NO_KEY`: nothing equals it.
@@ -113,8 +112,7 @@ class Pattern:
 Payload: TypeAlias = Constant | tuple[Constant, ...] | bytes | Interval | Span | Pattern | None
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """A question to one field of an event."""
 
     code: int
@@ -123,6 +121,7 @@ class Check:
 
 
 _EXACT = 2**53
+_INCLUDED = (str, int, float, bool)
 _OPPOSITES = {
     Operator.LESS: Operator.GREATER_OR_EQUAL,
     Operator.LESS_OR_EQUAL: Operator.GREATER,
@@ -172,35 +171,39 @@ def _negated(atom: Expression) -> Check | None:
     return Check(_NEGATED[check.code], check.operand, check.payload)
 
 
-def _check(atom: Expression) -> Check | None:  # noqa: C901, PLR0911 -- one per atom
+def _check(atom: Expression) -> Check | None:  # noqa: PLR0911 -- one per atom
     match atom:
+        case Comparison(operand, operator, literal):
+            return _comparison(operand, operator, literal)
+        case StartsWith(operand, text):
+            return Check(STARTS, operand, text.encode())
         case Has(path):
             return Check(HAS, path)
-        case Comparison(operand, _, _) | OneOf(operand, _) | Includes(operand, _) if operand == CE:
-            return None
-        case Comparison(operand, Operator.EQUAL, literal):
-            return _equality(operand, literal, EQUAL)
-        case Comparison(operand, Operator.NOT_EQUAL, literal):
-            return _equality(operand, literal, UNEQUAL)
-        case Comparison(operand, operator, literal):
-            return _range(operand, operator, literal)
-        case OneOf(operand, literals):
+        case OneOf(operand, literals) if operand != CE:
             constants = [constant_of(each) for each in literals]
             if None in constants:
                 return None
             return Check(ONE_OF, operand, tuple(sorted(set(constants), key=_by_form)))  # type: ignore[arg-type]
-        case Includes(operand, literal) if type(literal.value) in (str, int, float, bool):
+        case Includes(operand, literal) if operand != CE and type(literal.value) in _INCLUDED:
             constant = constant_of(literal)
             known = constant is not None and constant.tag != NO_KEY
             return Check(INCLUDES, operand, constant) if known else None
-        case StartsWith(operand, text):
-            return Check(STARTS, operand, text.encode())
         case EndsWith(operand, text):
             return Check(ENDS, operand, text.encode())
         case Contains(operand, text):
             return Check(CONTAINS, operand, text.encode())
         case _:
             return None
+
+
+def _comparison(operand: Operand, operator: Operator, literal: Literal) -> Check | None:
+    if operand == CE:
+        return None
+    if operator is Operator.EQUAL:
+        return _equality(operand, literal, EQUAL)
+    if operator is Operator.NOT_EQUAL:
+        return _equality(operand, literal, UNEQUAL)
+    return _range(operand, operator, literal)
 
 
 def _by_form(constant: Constant) -> tuple[int, bytes, int]:
@@ -222,12 +225,12 @@ def constant_of(literal: Literal) -> Constant | None:  # noqa: PLR0911 -- one pe
     """Return the constant of a literal; nothing for an integer whose nearest double isn't its own alone."""
     value = literal.value
     match value:
+        case str():
+            return Constant(STRING_KEY, value.encode())
         case None:
             return Constant(CONSTANT_KEY, number=NULL_KEY)
         case bool():
             return Constant(CONSTANT_KEY, number=TRUE_KEY if value else FALSE_KEY)
-        case str():
-            return Constant(STRING_KEY, value.encode())
         case bytes():
             return Constant(NO_KEY)  # no value of an event is bytes
         case int() if not -_EXACT < value < _EXACT:

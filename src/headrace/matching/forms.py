@@ -44,14 +44,14 @@ if TYPE_CHECKING:
     from headrace.filters.ir.expression import Expression
     from headrace.filters.ir.operands import Operand, Path
 
-_PLAIN = Comparison | OneOf | Includes | StartsWith | EndsWith | Has | Contains
+_PLAIN = (Comparison, OneOf, Includes, StartsWith, EndsWith, Has, Contains)
 _SELECTIVE = frozenset({EQUAL, ONE_OF, STARTS, ENDS, CONTAINS, WITHIN, BETWEEN, INCLUDES, HAS})
 _IMPLY_PRESENCE = _SELECTIVE - {HAS}
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """Matches where all checks and the rest hold. No rest is None."""
+    """Matches where all checks and the rest hold. A check may stand there twice. No rest is None."""
 
     checks: tuple[Check, ...]
     rest: Expression | None
@@ -75,11 +75,12 @@ def _alternative(parts: Iterable[Expression]) -> Alternative:
             rest.append(part)
         else:
             checks.append(check)
-    checks = _needed(_merged(checks))
-    checks.extend(check for part in rest for check in _necessary(part))
-    if not any(check.code in _SELECTIVE for check in checks):
+    checks = _needed(_merged(checks)) if len(checks) > 1 else checks
+    if rest:
+        checks.extend(check for part in rest for check in _necessary(part))
+    if rest and not any(check.code in _SELECTIVE for check in checks):
         _promote_pattern(checks, rest)
-    return Alternative(tuple(dict.fromkeys(checks)), all_of(tuple(rest)) if rest else None)
+    return Alternative(tuple(checks), all_of(tuple(rest)) if rest else None)
 
 
 def _merged(checks: list[Check]) -> list[Check]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     import numpy.typing as npt
 
@@ -20,12 +20,19 @@ class Growing:
     What was appended is counted at once, and can be viewed after a flush: many are cheaper to store than one.
     """
 
-    __slots__ = ("_array", "_size", "_waiting")
+    __slots__ = ("_array", "_size", "_waiting", "append", "extend")
+
+    append: Callable[[Any], None]
+    """Add one value."""
+
+    extend: Callable[[Iterable[Any]], None]
+    """Add values: a list, or bytes."""
 
     def __init__(self, kind: Any, values: Iterable[Any] = ()) -> None:
         self._array = np.empty(_FEW, kind)
         self._size = 0
         self._waiting: list[Any] = list(values)
+        self.append, self.extend = self._waiting.append, self._waiting.extend
         self.flush()
 
     @classmethod
@@ -37,14 +44,6 @@ class Growing:
 
     def __len__(self) -> int:
         return self._size + len(self._waiting)
-
-    def append(self, value: Any) -> None:
-        """Add one value."""
-        self._waiting.append(value)
-
-    def extend(self, values: Iterable[Any]) -> None:
-        """Add values: a list, or bytes."""
-        self._waiting.extend(values)
 
     def flush(self) -> None:
         """Let views see what was added."""

@@ -18,8 +18,9 @@ from headrace.matching.explaining import explain_subscription
 from headrace.matching.levels import catalogue_of, level_of
 from headrace.matching.nearest import MOST_FILTERS, why_not
 from headrace.matching.overruns import Overrun, Overruns
+from headrace.matching.pairs import NOBODY, members_of, pairs_of, spread
 from headrace.matching.runs import runs_of_batch, runs_of_events
-from headrace.matching.search import NOBODY, Search
+from headrace.matching.search import Search
 from headrace.matching.settings import BloomSettings, CelSettings
 from headrace.matching.snapshot import open_snapshot, write_snapshot
 
@@ -124,24 +125,21 @@ class Matcher:
         """Return for each event what `match` would."""
         count = _count(events)
         book = self._book
-        rows, members = self._pairs(book, events)
-        order = np.lexsort((members, rows))
-        rows, members = rows[order], members[order]
+        pairs = np.sort(self._pairs(book, events))
         ids = book.members.ids
-        found = [ids[member] for member in members.tolist()]
-        ends = np.searchsorted(rows, np.arange(count + 1)).tolist()
+        found = [ids[member] for member in members_of(pairs).tolist()]
+        ends = np.searchsorted(pairs, pairs_of(np.arange(count + 1), 0)).tolist()
         return [found[ends[row] : ends[row + 1]] for row in range(count)]
 
     def match_pairs(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the matches of a batch of the log as rows of `PAIRS`, by position."""
         book = self._book
-        rows, members = self._pairs(book, batch)
-        positions = batch["position"].to_numpy()[rows]
-        if len(positions) and (np.diff(positions) < 0).any():
+        of_rows = batch["position"].to_numpy()
+        positions, members = spread(self._pairs(book, batch), of_rows)
+        if (np.diff(of_rows) < 0).any():
             order = np.argsort(positions, kind="stable")
             positions, members = positions[order], members[order]
-        numbers = pa.array(members.astype(np.int32))
-        subscriptions = pa.DictionaryArray.from_arrays(numbers, book.members.names(), safe=False)
+        subscriptions = pa.DictionaryArray.from_arrays(pa.array(members), book.members.names(), safe=False)
         return pa.RecordBatch.from_arrays([pa.array(positions, pa.int64()), subscriptions], schema=PAIRS)
 
     def explain(self, event: Event | Recorded, subscription: str) -> Explanation:
@@ -206,28 +204,19 @@ class Matcher:
             new.add(old.members.ids[number], *old.members.entry(number))
         self._book = new
 
-    def _pairs(
-        self, book: Book, events: Sequence[Event | Recorded] | pa.RecordBatch
-    ) -> tuple[Numbers, Numbers]:
-        """Return rows and members that match, ordered by row."""
+    def _pairs(self, book: Book, events: Sequence[Event | Recorded] | pa.RecordBatch) -> Numbers:
+        """Return the pairs of row and member that match, ordered by row."""
         began = time.perf_counter()
-        rows, members = self._joined(book, events)
-        self._accounts.matched(_count(events), len(rows), time.perf_counter() - began)
-        return rows, members
+        pairs = self._joined(book, events)
+        self._accounts.matched(_count(events), len(pairs), time.perf_counter() - began)
+        return pairs
 
-    def _joined(
-        self, book: Book, events: Sequence[Event | Recorded] | pa.RecordBatch
-    ) -> tuple[Numbers, Numbers]:
+    def _joined(self, book: Book, events: Sequence[Event | Recorded] | pa.RecordBatch) -> Numbers:
         of_batch = isinstance(events, pa.RecordBatch)
         view = book.current(self._writing, _count(events))
         runs = runs_of_batch(events) if of_batch else runs_of_events(events)
         found = [self._search.found(book, view, run) for run in runs]
-        if len(found) == 1:
-            return found[0]
-        rows = np.concatenate([NOBODY, *(each[0] for each in found)])
-        members = np.concatenate([NOBODY, *(each[1] for each in found)])
-        order = np.argsort(rows, kind="stable")
-        return rows[order], members[order]
+        return found[0] if len(found) == 1 else np.sort(np.concatenate([NOBODY, *found]))
 
 
 def _count(events: Sequence[Event | Recorded] | pa.RecordBatch) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.matching.growing import Growing
+from headrace.matching.pairs import members_of, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -128,16 +129,14 @@ class Members:
         """Return the first positions that members see, and the first that they don't see any more."""
         return self._created.view()[members], self._deleted.view()[members]
 
-    def seeing(
-        self, members: Numbers, positions: Numbers, rows: Numbers, known: int
-    ) -> npt.NDArray[np.bool_] | None:
-        """Say for pairs of member and row whether the member sees the row's position; None where all do.
+    def seeing(self, pairs: Numbers, positions: Numbers, known: int) -> Numbers:
+        """Return those of the pairs whose member sees its row's position.
 
         A row whose position is -1 isn't of the log. `known` is how many members the index knows.
         """
         if not self.removed and not self._bounded and positions.min(initial=FOREVER) >= self._latest_created:
-            return None
-        positions = positions[rows]
+            return pairs
+        positions, members = positions[rows_of(pairs)], members_of(pairs)
         created, deleted = self.bounds(members)
-        seen: npt.NDArray[np.bool_] = ((created <= positions) & (positions < deleted)) | (positions < 0)
-        return seen & (self._gone.view()[members] > known)
+        seen = ((created <= positions) & (positions < deleted)) | (positions < 0)
+        return pairs[seen & (self._gone.view()[members] > known)]

@@ -33,8 +33,10 @@ class Run:
     """Some rows of what is matched. Bare events have no channel, and no position."""
 
     channel: Channel | None
-    rows: Numbers
+    rows: Numbers  # their places in what is matched
     events: pa.RecordBatch | Sequence[Event | Recorded]
+
+    is_all: bool = False  # whether these are all rows, in their order
 
     @cached_property
     def positions(self) -> Numbers:
@@ -66,7 +68,7 @@ def runs_of_batch(batch: pa.RecordBatch) -> Iterator[Run]:
     namespaces, names = (batch[column].dictionary_encode() for column in ("namespace", "channel"))
     if len(namespaces.dictionary) == len(names.dictionary) == 1:
         channel = namespaces.dictionary[0].as_py(), names.dictionary[0].as_py()
-        yield Run(channel, np.arange(batch.num_rows), batch)
+        yield Run(channel, np.arange(batch.num_rows), batch, is_all=True)
         return
     width = len(names.dictionary)
     keys = namespaces.indices.to_numpy() * width + names.indices.to_numpy()
@@ -85,4 +87,5 @@ def runs_of_events(events: Sequence[Event | Recorded]) -> Iterator[Run]:
         channel = None if arrival is None else (arrival.namespace, arrival.channel)
         by_channel.setdefault(channel, []).append(row)
     for channel, rows in by_channel.items():
-        yield Run(channel, np.array(rows, np.int64), [events[row] for row in rows])
+        is_all = len(rows) == len(events)
+        yield Run(channel, np.array(rows, np.int64), [events[row] for row in rows], is_all)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.matching.catalogue import narrowed
+from headrace.matching.pairs import NOBODY, members_of, pairs_of, rows_of
 from headrace.matching.residual import settle
 
 if TYPE_CHECKING:
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[Any]
 
-_MEMBER = 0xFFFFFFFF
-NOBODY = np.empty(0, np.int64)
-
 
 @dataclass(frozen=True, slots=True)
 class Search:
@@ -38,18 +36,15 @@ class Search:
     overruns: Overruns
     cel: CelSettings
 
-    def found(self, book: Book, view: View, run: Run) -> tuple[Numbers, Numbers]:
-        """Return rows and members that match, ordered by row."""
+    def found(self, book: Book, view: View, run: Run) -> Numbers:
+        """Return the pairs of row and member that match, ordered by row."""
         pairs = [*self._in_levels(book, view, run), *self._in_tip(book, view, run)]
         if not pairs:
-            return NOBODY, NOBODY
+            return NOBODY
         # One walk goes from row to row.
         joined = pairs[0] if len(pairs) == 1 else np.sort(np.concatenate(pairs))
-        rows, members = joined >> 32, joined & _MEMBER
-        seen = book.members.seeing(members, run.positions, rows, view.known)
-        if seen is not None:
-            rows, members = rows[seen], members[seen]
-        return run.rows[rows], members
+        seen = book.members.seeing(joined, run.positions, view.known)
+        return seen if run.is_all else pairs_of(run.rows[rows_of(seen)], members_of(seen))
 
     def _in_levels(self, book: Book, view: View, run: Run) -> list[Numbers]:
         plan = book.plan(run.channel, view.layers)
@@ -75,7 +70,7 @@ class Search:
 
     def _settled(self, book: Book, view: View, run: Run, level: Level, candidates: Numbers) -> Numbers:
         """Return the matches among candidates, as pairs of row and member, each once."""
-        rows, alternatives = candidates >> 32, candidates & _MEMBER
+        rows, alternatives = rows_of(candidates), members_of(candidates)
         timeout = self.cel.evaluation_timeout
         settled = settle(run.variables, rows, level.rests_of(alternatives), level.rests, timeout)
         self._account(settled)
@@ -83,9 +78,9 @@ class Search:
             members = level.members_of(level.forms_of(alternatives[place : place + 1]))
             self._note_overrun(book, view, run, members, int(rows[place]), reason)
         holds = settled.holds
-        found = np.unique((rows[holds] << 32) | level.forms_of(alternatives[holds]))
-        forms = found & _MEMBER
-        return np.repeat(found & ~_MEMBER, level.sizes_of(forms)) | level.members_of(forms)
+        found = np.unique(pairs_of(rows[holds], level.forms_of(alternatives[holds])))
+        forms = members_of(found)
+        return pairs_of(np.repeat(rows_of(found), level.sizes_of(forms)), level.members_of(forms))
 
     def _in_tip(self, book: Book, view: View, run: Run) -> list[Numbers]:
         """Return the matches of the members that no level has, as pairs of row and member."""
@@ -111,7 +106,7 @@ class Search:
         for place, reason in settled.overruns.items():
             self._note_overrun(book, view, run, members[numbers[place]], int(rows[place]), reason)
         matches = zip(rows[settled.holds].tolist(), numbers[settled.holds].tolist(), strict=True)
-        return [row << 32 | members[number] for row, number in matches]
+        return [pairs_of(row, members[number]) for row, number in matches]
 
     def _account(self, settled: Settled, candidates: int = 0) -> None:
         self.accounts.evaluated(
@@ -122,7 +117,6 @@ class Search:
         self, book: Book, view: View, run: Run, members: Numbers, row: int, reason: str
     ) -> None:
         """Note an overrun on a row of those members who see it."""
-        seen = book.members.seeing(members, run.positions, np.full(len(members), row), view.known)
-        seeing = members if seen is None else members[seen]
+        seen = members_of(book.members.seeing(pairs_of(row, members), run.positions, view.known))
         position = int(run.positions[row])
-        self.overruns.note([book.members.ids[each] for each in seeing.tolist()], reason, position)
+        self.overruns.note([book.members.ids[each] for each in seen.tolist()], reason, position)

@@ -26,6 +26,10 @@ class Operator(Enum):
     GREATER = ">"
     GREATER_OR_EQUAL = ">="
 
+    __hash__ = (
+        object.__hash__
+    )  # that of enumerations is a function in Python, and filters are hashed by the million
+
 
 @dataclass(frozen=True, slots=True)
 class Has(Node):

@@ -68,10 +68,7 @@ class _Room:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Matches as pairs of row and member, candidates as pairs of row and alternative, and the kernel's counts.
-
-    A pair is one number, with the row in its upper half: sorted, pairs are ordered by both.
-    """
+    """Matches as pairs of row and member, candidates as pairs of row and alternative, and the kernel's counts."""
 
     matches: Numbers
     candidates: Numbers
