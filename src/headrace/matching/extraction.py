@@ -27,7 +27,7 @@ from headrace.filters.variables import variables_of
 from headrace.matching.cells import ABSENT, DOUBLE, FALSE, INT, LIST, MAP, NOWHERE, NULL, STRING, TRUE, Cells
 from headrace.matching.checks import double_bits
 from headrace.matching.fields import CONTEXT
-from headrace.matching.scan.extensions import read_extensions
+from headrace.matching.scan.extensions import Map, read_extensions
 from headrace.matching.scan.scanner import scan
 
 if TYPE_CHECKING:
@@ -141,16 +141,10 @@ class Extract:
         self.cells.number[:, column] = pc.fill_null(moments, 0).to_numpy(zero_copy_only=False)
 
     def _read_extensions(self, batch: pa.RecordBatch) -> Numbers:
-        """Read extensions that are strings; return the rows that have others."""
-        untold = np.flatnonzero(np.diff(batch["extension_types"].offsets.to_numpy()))
-        array = batch["extensions"]
-        ends = array.offsets.to_numpy().astype(np.int64)
-        name_offsets, names = _layout(array.keys.slice(ends[0], ends[-1] - ends[0]))
-        value_offsets, values = _layout(array.items.slice(ends[0], ends[-1] - ends[0]))
-        start = self._append(values)
-        wanted = self.fields.extensions
-        read_extensions(ends - ends[0], name_offsets, names, value_offsets + start, wanted, self.cells)
-        return untold
+        """Read extensions; return the rows that must be read otherwise."""
+        extensions, types = (_map_of(batch[name]) for name in ("extensions", "extension_types"))
+        start = self._append(extensions.texts)
+        return read_extensions(extensions, types, self.fields.extensions, start, self.cells)
 
     def _read_slowly(self, batch: pa.RecordBatch, odd: Numbers, untold: Numbers) -> None:
         rows = np.union1d(odd, untold)
@@ -292,6 +286,13 @@ def _layout(array: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint
     places = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1].astype(np.int64)
     text = np.frombuffer(values, np.uint8) if values is not None else np.empty(0, np.uint8)
     return places - places[0], text[places[0] : places[-1]]
+
+
+def _map_of(array: pa.MapArray) -> Map:
+    ends = array.offsets.to_numpy().astype(np.int64)
+    first, count = ends[0], ends[-1] - ends[0]
+    names, texts = (_layout(each.slice(first, count)) for each in (array.keys, array.items))
+    return Map(ends - first, *names, *texts)
 
 
 def _is_readable(batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:

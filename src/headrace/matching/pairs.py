@@ -31,9 +31,10 @@ def members_of(pairs: Numbers) -> Numbers:
     return pairs & _MEMBER
 
 
-def pairs_of(rows: Numbers | int, members: Numbers | int) -> Any:
+def pairs_of(rows: Numbers | int, members: Numbers | int) -> Numbers:
     """Return the pairs of these rows and members."""
-    return rows << 32 | members
+    upper: Numbers = np.left_shift(rows, 32, dtype=np.int64)
+    return upper | members
 
 
 def spread(pairs: Numbers, positions: npt.NDArray[np.int64]) -> tuple[Numbers, Numbers]:
