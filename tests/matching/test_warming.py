@@ -7,10 +7,11 @@ PROGRAM = """
 from headrace.matching.warming import warm_up
 warm_up()
 from numba.core.dispatcher import Dispatcher
-from headrace.matching import Matcher
-from headrace.matching.index import bloom, grams, hashing, kernel, keys, trees
+from headrace.matching import pairs
+from headrace.matching.index import grams, hashing, kernel, keys, trees
 from headrace.matching.scan import escapes, extensions, scanner
-wanted = [grams.choose_grams, hashing._hash_at, kernel.match_rows, keys.fill, trees.cover, extensions._read, scanner._scan_all, escapes._unescape_each]
+wanted = [grams.choose_grams, hashing._hash_at, kernel.match_rows, keys.fill, keys._seed_owners, trees.cover, trees._hand_down,
+          escapes._unescape_each, extensions._read_texts, extensions._read_types, scanner._scan_all, pairs._spread]
 print(all(isinstance(each, Dispatcher) and each.signatures for each in wanted))
 """
 

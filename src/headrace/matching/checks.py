@@ -24,7 +24,8 @@ from headrace.filters.ir.atoms import (
 )
 from headrace.filters.ir.expression import Not
 from headrace.filters.ir.literals import Literal
-from headrace.filters.ir.operands import CE
+from headrace.filters.ir.operands import CE, Path
+from headrace.filters.ir.terms import Call, Operation, TypeName
 from headrace.filters.values.budget import longest_matched
 from headrace.filters.values.kinds import INT64
 from headrace.filters.values.patterns import translate
@@ -150,6 +151,11 @@ def check_of(part: Expression) -> Check | None:
         return None
 
 
+def is_text(operand: Operand) -> Check:
+    """Return the check that a field is a string: every one begins with the empty one."""
+    return Check(STARTS, operand, b"")
+
+
 def pattern_of(part: Expression) -> Check | None:
     """Return the check of a clause that is a pattern: exact, but as dear as a run of RE2."""
     match part:
@@ -166,7 +172,8 @@ def _negated(atom: Expression) -> Check | None:
         # No value of an event is NaN, and a bound that is gets no check.
         return _check(Comparison(atom.operand, _OPPOSITES[atom.operator], atom.literal))
     check = _check(atom)
-    if check is None or check.code not in _NEGATED:
+    # A clause about a type is false where the check that stands for it is unknown.
+    if check is None or check.code not in _NEGATED or isinstance(atom, Operation):
         return None
     return Check(_NEGATED[check.code], check.operand, check.payload)
 
@@ -192,6 +199,22 @@ def _check(atom: Expression) -> Check | None:  # noqa: PLR0911 -- one per atom
             return Check(ENDS, operand, text.encode())
         case Contains(operand, text):
             return Check(CONTAINS, operand, text.encode())
+        case Operation("==", (Call("type", (Path() as operand,)), TypeName(name))) if operand != CE:
+            return _of_type(operand, name)
+        case _:
+            return None
+
+
+def _of_type(operand: Path, name: str) -> Check | None:
+    match name:
+        case "int":
+            return Check(WITHIN, operand, Interval(_LEAST, _MOST, _MOST, _LEAST))
+        case "bool":
+            return Check(
+                ONE_OF, operand, tuple(Constant(CONSTANT_KEY, b"", key) for key in (FALSE_KEY, TRUE_KEY))
+            )
+        case "string":
+            return is_text(operand)
         case _:
             return None
 

@@ -12,12 +12,14 @@ from headrace.filters.ir.atoms import (
     EndsWith,
     Has,
     Includes,
+    Matches,
     MatchesGlob,
     OneOf,
     StartsWith,
 )
 from headrace.filters.ir.expression import And, all_of
 from headrace.filters.ir.operands import Text
+from headrace.filters.rewrites.specialize import specialize
 from headrace.filters.values.patterns import pieces_of
 from headrace.matching.checks import (
     BETWEEN,
@@ -35,6 +37,7 @@ from headrace.matching.checks import (
     Interval,
     Span,
     check_of,
+    is_text,
     pattern_of,
 )
 
@@ -63,7 +66,8 @@ def alternatives_of(expression: Expression) -> tuple[Alternative, ...]:
         return (_alternative((expression,)),)  # no rewrite could say it better
     if isinstance(expression, And) and all(isinstance(part, _PLAIN) for part in expression.parts):
         return (_alternative(expression.parts),)
-    return tuple(_alternative(each.keys + each.residual) for each in conjunctions_of(expression))
+    conjunctions = (specialize(each.keys + each.residual) for each in conjunctions_of(expression))
+    return tuple(_alternative(each) for each in conjunctions if each is not None)
 
 
 def _alternative(parts: Iterable[Expression]) -> Alternative:
@@ -80,6 +84,7 @@ def _alternative(parts: Iterable[Expression]) -> Alternative:
         checks.extend(check for part in rest for check in _necessary(part))
     if rest and not any(check.code in _SELECTIVE for check in checks):
         _promote_pattern(checks, rest)
+    checks.extend(is_text(part.operand) for part in rest if isinstance(part, Matches))
     return Alternative(tuple(checks), all_of(tuple(rest)) if rest else None)
 
 
