@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 # Places in the array of counts. `ASKED`: look-ups; `PASSED`: those that the Bloom filter let pass; `FOUND`: those that
-# the table has a key for. The others from `MASK` on are told by the caller.
+# the table has a key for. `KEEPING`: where the posts that are visited are copied to, unless it is 0. The others from
+# `MASK` on are told by the caller.
 (
     MATCHES,
     CANDIDATES,
@@ -21,8 +22,9 @@ from __future__ import annotations
     LISTS_AT,
     LOOKUPS_AT,
     ROW_BYTES,
+    KEEPING,
     COUNTS,
-) = range(17)
+) = range(18)
 
 # Places of the arrays among the addresses of cells, and of those of the room. `KEYS` are those of the row that is
 # matched: the kernel itself puts the address there.
@@ -40,7 +42,7 @@ from __future__ import annotations
     PATTERN_AT,
     PATTERN_LIST,
 ) = range(12)
-PAIRS, CANDIDATE_PAIRS, FORM_SEEN, GRAM_SEEN, UNDER_WAY, KEYS = range(6)
+PAIRS, CANDIDATE_PAIRS, FORM_SEEN, GRAM_SEEN, MEMO, KEPT, UNDER_WAY, KEYS = range(8)
 
 # A row that is under way has the number of its look-ups, keys by column, the lists of ranges by slot, and look-ups:
 # hash, owner, tag, value, column, and at last the key. The key in the column `ALWAYS` is 0 in every row.

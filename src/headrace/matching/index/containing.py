@@ -8,6 +8,7 @@ from headrace.matching.index import tables as T  # noqa: N812 -- a name for each
 from headrace.matching.index.arguments import EPOCH, GRAM_SEEN
 from headrace.matching.index.grams import GRAM_TAG
 from headrace.matching.index.holding import is_too_long
+from headrace.matching.index.memo import begin_keeping, end_keeping, entry_of, is_kept, keep, visit_kept
 from headrace.matching.index.memory import byte, is_same, long, put_long, short
 from headrace.matching.index.values import constant_text, key_of
 from headrace.matching.index.visiting import visit
@@ -41,7 +42,9 @@ def _visit_gram(
         ):
             continue
         put_long(o, GRAM_SEEN, mark, epoch)
-        if not visit(t, c, o, group, short(t, T.GRAM_LIST, each), row, n):
+        list_ = short(t, T.GRAM_LIST, each)
+        keep(t, o, list_, n)
+        if not visit(t, c, o, group, list_, row, n):
             return False
     return True
 
@@ -67,4 +70,10 @@ def visit_contained(
     """Visit the lists of the texts that a text contains."""
     if not byte(t, T.SLOT_GRAMS, slot) or is_too_long(text, length):
         return True
-    return _visit_grams(t, c, o, group, slot, text, length, row, n)
+    entry = entry_of(t, o, slot, text, length)
+    if is_kept(o, entry, text, length):
+        return visit_kept(t, c, o, group, entry, row, n)
+    begin_keeping(o, entry, text, length, n)
+    is_whole = _visit_grams(t, c, o, group, slot, text, length, row, n)
+    end_keeping(o, entry, length, is_whole, n)
+    return is_whole

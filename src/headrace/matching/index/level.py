@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from headrace.matching.index.arguments import (
     WIDTH,
 )
 from headrace.matching.index.kernel import match_rows
+from headrace.matching.index.memo import new_memo
 from headrace.matching.index.patterns import PatternSet
 from headrace.matching.index.ragged import places
 from headrace.matching.index.tables import addresses
@@ -54,7 +56,7 @@ class _Room:
     """Room for what a walk finds, and its memory of what an event has met already. Belongs to one walk at a time."""
 
     pairs: list[Numbers]  # matches, candidates
-    seen: list[Numbers]  # forms, grams, rows under way
+    seen: list[Numbers]  # forms, grams, the memo, rows under way
     parts: tuple[int, int, int]  # where the lists and look-ups of a row under way begin and end, in bytes
     epoch: int = 0
 
@@ -170,12 +172,12 @@ class Level:
         lookups = slots + len(self.tables.start_length) + len(self.tables.end_length)
         lists = 1 + COLUMN_OF_SLOTS + lookups
         parts = 8 * lists, 8 * (lists + slots), 8 * (lists + slots + lookups * LOOKUP_WORDS)
-        sizes = marks, grams, parts[-1] // 8 * ROWS_UNDER_WAY
-        return _Room(
-            [np.empty(_ROOM, np.int64) for _ in range(2)],
-            [np.zeros(size, np.int64) for size in sizes],
-            parts,
+        of_marks, of_grams, under_way = (
+            np.zeros(size, np.int64) for size in (marks, grams, parts[-1] // 8 * ROWS_UNDER_WAY)
         )
+        memo = new_memo() if grams else [of_grams, of_grams]
+        pairs = [np.empty(_ROOM, np.int64) for _ in range(2)]
+        return _Room(pairs, [of_marks, of_grams, *memo, under_way], parts)
 
     def _input(self, extract: Extract, group: int, columns: Numbers) -> tuple[Numbers, ...]:
         """Return the arrays in the order in which the kernel names them."""
@@ -198,7 +200,7 @@ class Level:
         """Return the lists that patterns lead each row to."""
         first = self.tables.group_at[group]
         rows = len(extract.cells.kind)
-        found: list[tuple[int, ...]] = [()] * rows
+        found: list[tuple[int, Numbers]] = []
         for slot, patterns in self._patterns.items():
             local = slot - first
             if not 0 <= local < len(columns):
@@ -209,12 +211,14 @@ class Level:
             starts = cells.start[strings, column].tolist()
             lengths = cells.length[strings, column].tolist()
             for row, start, length in zip(strings.tolist(), starts, lengths, strict=True):
-                found[row] += patterns.found_in(bytes(text[start : start + length]))
+                found.append((row, patterns.found_in(bytes(text[start : start + length]))))
         at = np.zeros(rows + 1, np.int64)
-        if not self._patterns:
+        if not found:
             return at, np.empty(0, np.int32)
-        np.cumsum([len(each) for each in found], out=at[1:])
-        return at, np.array([number for each in found for number in each], np.int32)
+        found.sort(key=itemgetter(0))
+        at_rows, lists = zip(*found, strict=True)
+        at[1:] = np.cumsum(np.bincount(at_rows, list(map(len, lists)), rows))
+        return at, np.concatenate(lists)
 
 
 def _address(array: Numbers) -> int:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import re2
 
 from headrace.filters.values.patterns import InvalidPattern, compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy.typing as npt
 
     from headrace.matching.checks import Pattern
 
@@ -27,13 +30,14 @@ class PatternSet:
     def __init__(self, patterns: Sequence[Numbered]) -> None:
         """Take the patterns; one that RE2 can't read is found nowhere."""
         self._sets = _sets_of([each for each in patterns if _is_pattern(each[0].text)])
-        self._known: dict[bytes, tuple[int, ...]] = {}
+        self._known: dict[bytes, npt.NDArray[np.int32]] = {}
 
-    def found_in(self, text: bytes) -> tuple[int, ...]:
+    def found_in(self, text: bytes) -> npt.NDArray[np.int32]:
         """Return the numbers of the patterns that are found in a text."""
         known = self._known.get(text)
         if known is None:
-            known = tuple(number for patterns, set_ in self._sets for number in _search(patterns, set_, text))
+            found = [number for patterns, set_ in self._sets for number in _search(patterns, set_, text)]
+            known = np.array(found, np.int32)
             if len(self._known) >= _KEPT:
                 self._known.clear()
             self._known[text] = known

@@ -31,25 +31,34 @@ _LOWER = np.int64(0xFFFFFFFF)
 @inlined
 def visit(t: Any, c: Any, o: Any, group: Any, list_: Any, row: Any, n: Any) -> Any:
     """Look at the alternatives of a list; false where there is no room left for what was found."""
-    return _visit_posts(t, c, o, group, long(t, T.LIST_AT, list_), long(t, T.LIST_AT, list_ + 1), row, n)
+    post, count = posts_of(t, list_)
+    return visit_posts(t, c, o, group, post, count, row, n)
+
+
+@inlined
+def posts_of(t: Any, list_: Any) -> Any:
+    """Return where the posts of a list lie, and how many these are."""
+    first = long(t, T.LIST_AT, list_)
+    return address(t, T.POSTS) + POST_BYTES * first, long(t, T.LIST_AT, list_ + 1) - first
 
 
 @inlined
 def visit_key(t: Any, c: Any, o: Any, group: Any, key: Any, row: Any, n: Any) -> Any:
     """Look at the alternatives of a key's list."""
     ends = long(t, T.KEYS, 4 * key + 1)
-    return _visit_posts(t, c, o, group, ends & _LOWER, ends >> 32, row, n)
+    first = ends & _LOWER
+    return visit_posts(t, c, o, group, address(t, T.POSTS) + POST_BYTES * first, (ends >> 32) - first, row, n)
 
 
 @compiled
-def _visit_posts(t: Any, c: Any, o: Any, group: Any, first: Any, last: Any, row: Any, n: Any) -> Any:
+def visit_posts(t: Any, c: Any, o: Any, group: Any, post: Any, count: Any, row: Any, n: Any) -> Any:
     """Look at posts. Who stands there alone is written down at once and counts if the post's key is the row's."""
-    add(n, VISITED, last - first)
+    add(n, VISITED, count)
     matches = word_at(n + 8 * MATCHES)
-    if matches + last - first > word_at(n + 8 * ROOM):
+    if matches + count > word_at(n + 8 * ROOM):
         return False
     keys, pairs = address(o, KEYS), address(o, PAIRS)
-    post, end = address(t, T.POSTS) + POST_BYTES * first, address(t, T.POSTS) + POST_BYTES * last
+    end = post + POST_BYTES * count
     while post < end:
         fits = word_at(keys + 8 * half_at(post)) == half_at(post + 4)
         who = half_at(post + 8)
