@@ -1,6 +1,11 @@
-"""What all tests share: hypothesis without a deadline, since CI machines pause when they like."""
+"""What all tests share: hypothesis without a deadline, since CI machines pause when they like, and databases."""
 
+from contextlib import contextmanager
+
+import pytest
 from hypothesis import settings
+from tests.postgres import Postgres, programs
+from tests.subscriptions.stores import memory_url
 
 settings.register_profile("headrace", deadline=None)
 settings.load_profile("headrace")
@@ -11,3 +16,30 @@ _LONG = ("service", "pipeline", "docs", "delivery")
 
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: not any(folder in item.path.parts for folder in _LONG))
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A real PostgreSQL server, shared by all tests; who kills it starts it again."""
+    binaries = programs()
+    if binaries is None:
+        pytest.skip("no PostgreSQL server here (Debian: apt-get install postgresql)")
+    server = Postgres(binaries)
+    server.start()
+    yield server
+    server.remove()
+
+
+@contextmanager
+def new_database(request):
+    """The address of a new database of the kind that the fixture's parameter names."""
+    made = request.getfixturevalue("postgres").new_url() if request.param == "postgresql" else memory_url()
+    with made as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request):
+    """The address of a new database, once of each kind."""
+    with new_database(request) as url:
+        yield url

@@ -162,6 +162,7 @@ def _with_data(value: Value, data: str) -> Value:
 
 def write_snapshot(config: Config, path: Path) -> None:
     """Write the configuration for the processes of one start."""
+    path.touch(0o600)  # it may hold a password
     path.write_bytes(msgspec.json.encode(config, enc_hook=str))
 
 

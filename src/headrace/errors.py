@@ -11,6 +11,7 @@
     ├── InvalidRequest            a request for time travel with faults; carries the property's path
     ├── NotFound                  no such subscription, channel or job
     ├── Conflict                  the request contradicts what exists
+    ├── StoreUnavailable          the database can't be reached or used now
     ├── LogError
     │   ├── LogUnavailable        can't append now, may work later (disk full, queue full)
     │   ├── LogBehind             routing lags too far behind to take more events
@@ -168,6 +169,22 @@ class Conflict(HeadraceError):
     """The request contradicts what exists."""
 
     code = "conflict"
+
+
+class StoreUnavailable(HeadraceError):
+    """The database is lost, for now. `unknown` where it was lost in a commit, which may have got through."""
+
+    code = "store-unavailable"
+
+    def __init__(self, reason: str, *, unknown: bool = False, retry_after: int = 2) -> None:
+        outcome = (
+            "whether the change was made is unknown: look before you repeat it"
+            if unknown
+            else "nothing was changed"
+        )
+        super().__init__(f"the database can't be used ({reason}); {outcome}, try again in {retry_after} s")
+        self.unknown = unknown
+        self.retry_after = retry_after
 
 
 class LogError(HeadraceError):

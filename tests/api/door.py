@@ -51,13 +51,15 @@ class Answer:
 class Door:
     """One deployment's HTTP side. `backlog` and `roles` are what the rest of it would say."""
 
-    def __init__(self, folder: Path, *, metrics: bool = True, **settings: int) -> None:
+    def __init__(
+        self, folder: Path, *, metrics: bool = True, store_url: str | None = None, **settings: int
+    ) -> None:
         self.folder = folder
         self.backlog = self.backlog_bytes = self.outbox_bytes = 0
         self.roles = {"http": "ready", "pipeline": "ready", "dispatcher": "ready"}
         self.writer = SegmentWriter(folder / "log", 1 << 20)
         self.log = GroupCommitter(self.writer, 64 << 20)
-        self.store = Store(f"sqlite:///{folder}/store.db")
+        self.store = Store(store_url or f"sqlite:///{folder}/store.db")
         self.channels = KnownChannels(self.store)
         overrides = {f"api.{key}": value for key, value in settings.items()}
         settings_ = load_config(None, overrides, {}).api

@@ -268,3 +268,23 @@ async def test_head_is_get_without_a_body(door):
     """The server leaves the body out; the application answers as it does to GET."""
     for path in ("/healthz", "/subscriptions", "/api/channels"):
         assert (await door.call("HEAD", path)).status == 200
+
+
+async def test_a_lost_database_is_503_and_passes(open_door, postgres):
+    with postgres.new_url() as url:
+        door = open_door(store_url=url)
+        wish = msgspec.json.encode({"sink": "http://sink/", "protocol": "HTTP"})
+        assert (await door.call("POST", "/subscriptions", body=wish)).status == 201
+        postgres.kill()
+        try:
+            for method, path, body in (("POST", "/subscriptions", wish), ("GET", "/subscriptions", b"")):
+                answer = await door.call(method, path, body=body)
+                assert (answer.status, answer.json["code"]) == (503, "store-unavailable")
+                assert answer.headers["retry-after"] == "2"
+            accepted = await door.post(V1)
+            assert accepted.status == 202, "events need the log, not the database"
+        finally:
+            postgres.start()
+        assert (await door.call("POST", "/subscriptions", body=wish)).status == 201
+        assert len((await door.call("GET", "/subscriptions")).json) == 2
+        door.store.close()

@@ -19,6 +19,7 @@ STATUSES = {
     errors.UnsupportedFormat("gzip", ["identity"]): 415,
     errors.LogBehind(11, 10, retry_after=7): 429,
     errors.LogUnavailable("the disk is full", retry_after=3): 503,
+    errors.StoreUnavailable("the server closed the connection", retry_after=5): 503,
     errors.LogDamaged("/x", 1, "cut"): 500,
     errors.ConfigError("no such setting"): 500,
 }
@@ -37,6 +38,7 @@ def test_status_and_document(error, status):
 def test_when_to_try_again():
     assert headers_of(errors.LogBehind(11, 10, retry_after=7)) == {"retry-after": "7"}
     assert headers_of(errors.LogUnavailable("full", retry_after=3)) == {"retry-after": "3"}
+    assert headers_of(errors.StoreUnavailable("gone", retry_after=5)) == {"retry-after": "5"}
     assert headers_of(errors.NotFound("channel", "a/b")) == {}
 
 

@@ -60,3 +60,11 @@ def test_what_can_not_be_used_is_said_without_a_traceback(run, command, environm
 
 def test_a_file_that_is_not_there_is_wrong_usage(run):
     assert run("config", "--config", "nowhere.toml").exit_code == 2
+
+
+def test_passwords_are_not_shown(run):
+    url = "postgresql+psycopg://me:secret@host/name"
+    for more in ((), ("--json",)):
+        shown = run("config", *more, env={"HEADRACE_STORE_URL": url}).stdout
+        assert "secret" not in shown
+        assert "me:***@host/name" in shown.replace("\n", "")

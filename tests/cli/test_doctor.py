@@ -40,7 +40,7 @@ def java(tmp_path):
 def test_all_is_well(doctor, java, tmp_path):
     status, findings = doctor(JAVA_HOME=str(java("21.0.1")))
     assert status == 0
-    assert set(findings) == {"python", "java", "spark", "port", "disk", "sync"}
+    assert set(findings) == {"python", "java", "spark", "port", "disk", "sync", "store"}
     assert all(finding["good"] for finding in findings.values())
     assert findings["python"]["what"] == f"Python {sys.version.split()[0]}"
     assert findings["java"]["what"] == "Java 21 from JAVA_HOME"
@@ -52,7 +52,7 @@ def test_for_people_each_check_is_a_line(run, java):
     result = run("doctor", env=environment)
     assert result.exit_code == 0
     assert [line.split()[:2] for line in result.stdout.splitlines()] == [
-        ["ok", name] for name in ("python", "java", "spark", "port", "disk", "sync")
+        ["ok", name] for name in ("python", "java", "spark", "port", "disk", "sync", "store")
     ]
 
 
@@ -103,3 +103,18 @@ def test_a_data_folder_that_can_not_be_one(doctor, java, tmp_path):
 def test_an_address_that_is_not_of_this_machine(doctor, java):
     status, findings = doctor(JAVA_HOME=str(java("17.0.1")), HEADRACE_API_HOST="192.0.2.1")
     assert (status, findings["port"]["good"]) == (1, False)
+
+
+def test_a_database_server_is_asked_whether_one_can_rest_on_it(doctor, java, postgres):
+    home = str(java("17.0.1"))
+    with postgres.new_url() as url:
+        status, findings = doctor(JAVA_HOME=home, HEADRACE_STORE_URL=url)
+        assert (status, findings["store"]["good"]) == (1, False), "the tests' server doesn't sync"
+        assert findings["store"]["what"].startswith("PostgreSQL ")
+        assert findings["store"]["what"].endswith("; fsync is off")
+        assert "fsync = on" in findings["store"]["remedy"]
+        nobody = url.replace("headrace@", "nobody@")
+        status, findings = doctor(JAVA_HOME=home, HEADRACE_STORE_URL=nobody)
+        assert (status, findings["store"]["good"]) == (1, False)
+        assert "nobody" in findings["store"]["what"]
+        assert "store.url" in findings["store"]["remedy"]

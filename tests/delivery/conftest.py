@@ -4,8 +4,8 @@ from tests.delivery.raw_sink import RawSink
 
 
 @pytest.fixture
-def office(tmp_path):
-    office = Office(tmp_path)
+def office(tmp_path, database_url):
+    office = Office(tmp_path, database_url)
     yield office
     office.close()
 

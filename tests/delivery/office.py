@@ -1,4 +1,4 @@
-"""Everything around a dispatcher, for real: log, outbox, store and ledger on disk."""
+"""Everything around a dispatcher, for real: log and outbox on disk, store and ledger in one database."""
 
 import asyncio
 import time
@@ -55,17 +55,21 @@ async def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> No
 
 
 class Office:
-    def __init__(self, folder: Path, segment_bytes: int = 1 << 20) -> None:
+    def __init__(
+        self, folder: Path, database_url: str, segment_bytes: int = 1 << 20, patience: float = 0.0
+    ) -> None:
         self.folder = folder
+        self.database_url = database_url
+        self._patience = patience
         self.log = SegmentWriter(folder / "log", segment_bytes)
         self.outbox = OutboxFileWriter(folder / "outbox")
-        self.store = Store(f"sqlite:///{folder}/store.db")
+        self.store = Store(database_url, patience)
         self.ledger = self.open_ledger()
-        self.jobs = Jobs(f"sqlite:///{folder}/store.db")
+        self.jobs = Jobs(database_url, patience)
         self.replays = Replays(self.jobs)
 
     def open_ledger(self) -> Ledger:
-        return Ledger(f"sqlite:///{self.folder}/delivery.db")
+        return Ledger(self.database_url, self._patience)
 
     def close(self) -> None:
         self.log.close()

@@ -229,9 +229,9 @@ async def test_the_cursor_never_passes_what_is_not_settled(office):
     assert len(sink.requests) == 21
 
 
-async def test_what_waits_keeps_its_events(tmp_path):
+async def test_what_waits_keeps_its_events(tmp_path, database_url):
     """The cursor goes on, retention runs, and the event of a retry is still there."""
-    office = Office(tmp_path, segment_bytes=1)  # a segment per commit
+    office = Office(tmp_path, database_url, segment_bytes=1)  # a segment per commit
     heal = asyncio.Event()
     keep_nothing = LogSettings(1, 1, retention_seconds=-1.0, retention_bytes=0)
     async with (
@@ -266,11 +266,11 @@ class MovingLedger(Ledger):
         return self.move(super().needed_before(cut))
 
 
-async def test_an_event_that_comes_to_wait_at_this_moment_is_not_called_settled(office, tmp_path):
-    ledger = Ledger(f"sqlite:///{tmp_path}/delivery.db")
+async def test_an_event_that_comes_to_wait_at_this_moment_is_not_called_settled(office):
+    ledger = Ledger(office.database_url)
     sender = HttpSender(1.0)
     dispatcher = office.dispatcher(ledger, sender, delivery_settings())
-    dispatcher._ledger = MovingLedger(f"sqlite:///{tmp_path}/delivery.db")
+    dispatcher._ledger = MovingLedger(office.database_url)
     assert dispatcher.settled() <= Cut.at(3)
     await sender.close()
     dispatcher._ledger.close()

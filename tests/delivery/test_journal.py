@@ -38,8 +38,8 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(tmp_path):
-    ledger = Ledger(f"sqlite:///{tmp_path}/delivery.db")
+async def desk(database_url):
+    ledger = Ledger(database_url)
     desk = Desk(ledger)
     yield desk
     desk.gate.set()

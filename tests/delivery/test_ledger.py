@@ -8,8 +8,8 @@ from headrace.events.positions import Cut, position_at
 
 
 @pytest.fixture
-def ledger(tmp_path):
-    ledger = Ledger(f"sqlite:///{tmp_path}/delivery.db")
+def ledger(database_url):
+    ledger = Ledger(database_url)
     yield ledger
     ledger.close()
 
@@ -35,12 +35,12 @@ def test_a_new_ledger_begins_at_nought_and_is_empty(ledger):
     assert ledger.kept_behind(Cut.at(0)) == set()
 
 
-def test_the_cursor_stays_where_it_was_put(ledger, tmp_path):
+def test_the_cursor_stays_where_it_was_put(ledger, database_url):
     commit(ledger, cursor=Cut.at(5))
     commit(ledger, waits=[wait()])
     commit(ledger, cursor=Cut.at(1 << 40))
     ledger.close()
-    again = Ledger(f"sqlite:///{tmp_path}/delivery.db")
+    again = Ledger(database_url)
     assert again.cursor() == Cut.at(1 << 40)
     assert again.count() == (1, 0)
     again.close()
@@ -110,8 +110,8 @@ def test_a_commit_is_all_or_nothing(ledger):
     assert ledger.kept_behind(Cut.at(0)) == {Key("old", 1)}
 
 
-def test_two_ledgers_of_one_database_see_the_same(ledger, tmp_path):
-    other = Ledger(f"sqlite:///{tmp_path}/delivery.db")
+def test_two_ledgers_of_one_database_see_the_same(ledger, database_url):
+    other = Ledger(database_url)
     commit(ledger, waits=[wait()], cursor=Cut.at(4))
     assert (other.cursor(), other.count()) == (Cut.at(4), (1, 0))
     other.close()

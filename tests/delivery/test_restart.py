@@ -5,10 +5,11 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from contextlib import closing
 from functools import partial
 
 import pytest
-from tests.delivery.office import eventually, sample
+from tests.delivery.office import Office, eventually, sample
 from tests.delivery.raw_sink import RawSink, answer, silence
 
 from headrace.config import load_config, write_snapshot
@@ -117,7 +118,13 @@ async def test_the_role_killed_in_the_middle_loses_nothing(office, sink, tmp_pat
     subscription = office.subscribe(sink.url)
     office.send(events(*range(300)), subscription)
     (tmp_path / "run").mkdir()
-    settings = {"data": str(tmp_path), "delivery.concurrency": 2, "delivery.flush_seconds": 0.02}
+    settings = {
+        "data": str(tmp_path),
+        "store.url": office.database_url,
+        "delivery.url": office.database_url,
+        "delivery.concurrency": 2,
+        "delivery.flush_seconds": 0.02,
+    }
     write_snapshot(load_config(None, settings, {}), tmp_path / "run" / "config.json")
     command = [
         sys.executable,
@@ -148,3 +155,19 @@ async def test_the_role_killed_in_the_middle_loses_nothing(office, sink, tmp_pat
     counts = Counter(map(int, sink.ids))
     assert set(counts) == set(range(300))
     assert all(counts[position] == 1 for position in range(cursor))
+
+
+async def test_a_database_that_dies_under_load_holds_up_nothing_but_itself(tmp_path, postgres):
+    """Deliveries go on while it is away; afterwards everything is settled, and nothing was sent twice."""
+    with postgres.new_url() as url, closing(Office(tmp_path, url, patience=30.0)) as office:
+        async with RawSink() as sink, office.delivering(concurrency=4, queue_length=6000):
+            subscription = office.subscribe(sink.url)
+            for start in range(0, 3000, 100):
+                office.send(events(*range(start, start + 100)), subscription)
+            for threshold in (300, 1500):
+                await eventually(partial(has_seen, sink, threshold))
+                await asyncio.to_thread(postgres.kill)
+                await eventually(partial(has_seen, sink, threshold + 500))
+                await asyncio.to_thread(postgres.start)
+            await eventually(office.settled)
+        assert sorted(map(int, sink.ids)) == list(range(3000))

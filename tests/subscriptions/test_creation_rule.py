@@ -12,16 +12,17 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.subscriptions.stores import memory_url, proposal
+from tests.conftest import new_database
+from tests.subscriptions.stores import proposal
 
 from headrace.errors import NotFound
 from headrace.events.positions import Cut
 from headrace.subscriptions.store import Store
 
 
-@pytest.fixture(scope="module")
-def store():
-    with memory_url() as url, closing(Store(url)) as opened:
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def store(request):
+    with new_database(request) as url, closing(Store(url)) as opened:
         yield opened
 
 

@@ -4,7 +4,7 @@ import re
 from contextlib import closing
 
 import pytest
-from tests.subscriptions.stores import memory_url, proposal
+from tests.subscriptions.stores import proposal
 
 from headrace.events.positions import Cut
 from headrace.subscriptions.status import FilterStatus, timestamp
@@ -12,14 +12,8 @@ from headrace.subscriptions.store import Store
 
 
 @pytest.fixture
-def url():
-    with memory_url() as address:
-        yield address
-
-
-@pytest.fixture
-def store(url):
-    with closing(Store(url)) as opened:
+def store(database_url):
+    with closing(Store(database_url)) as opened:
         yield opened
 
 
@@ -79,12 +73,12 @@ def test_a_reason_has_room_for_so_much(store):
         assert store.overruns()[dear].reason == "ü" * 500
 
 
-def test_a_store_of_an_earlier_version_gets_the_table(url):
-    with closing(Store(url)) as old:
+def test_a_store_of_an_earlier_version_gets_the_table(database_url):
+    with closing(Store(database_url)) as old:
         dear = old.create(proposal(), Cut).id
         with old._engine.begin() as connection:
             connection.exec_driver_sql("DROP TABLE overruns")
-    with closing(Store(url)) as new:
+    with closing(Store(database_url)) as new:
         new.report_overruns({dear: status()})
         assert new.overruns() == {dear: status()}
 

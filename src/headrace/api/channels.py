@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from sqlalchemy.exc import SQLAlchemyError
+from headrace.errors import StoreUnavailable
 
 if TYPE_CHECKING:
     from headrace.subscriptions.channel import ChannelName
@@ -39,5 +39,5 @@ class KnownChannels:
                 if seen != revision:
                     await self.refresh()
                     revision = seen
-            except SQLAlchemyError:
-                _log.exception("the store can't be read; channels stay as they were known")
+            except StoreUnavailable as error:
+                _log.warning("channels stay as they were known: %s", error)

@@ -20,6 +20,7 @@ from headrace.errors import (
     LogUnavailable,
     NotFound,
     PayloadTooLarge,
+    StoreUnavailable,
     UnsupportedFormat,
 )
 
@@ -38,6 +39,7 @@ _STATUS: dict[type[HeadraceError], int] = {
     DeliveryBehind: 429,
     DiskNearlyFull: 507,
     LogUnavailable: 503,
+    StoreUnavailable: 503,
 }
 _TITLES = {
     400: "Bad request",
@@ -60,7 +62,7 @@ def status_of(error: HeadraceError) -> int:
 
 def headers_of(error: HeadraceError) -> dict[str, str]:
     """Return the headers that go with it: when to try again."""
-    if isinstance(error, LogBehind | DeliveryBehind | DiskNearlyFull | LogUnavailable):
+    if isinstance(error, LogBehind | DeliveryBehind | DiskNearlyFull | LogUnavailable | StoreUnavailable):
         return {"retry-after": str(error.retry_after)}
     return {}
 

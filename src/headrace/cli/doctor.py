@@ -20,6 +20,7 @@ from headrace.config import Config, load_config
 from headrace.errors import HeadraceError
 from headrace.pipeline.java import find_java
 from headrace.service.layout import Layout
+from headrace.subscriptions.examination import examine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +40,7 @@ class _Finding(NamedTuple):
 @options.config_file
 @options.as_json
 def doctor(spark: bool, data: str | None, config_file: Path | None, as_json: bool) -> None:
-    """Check Python, Java, Spark, the port and the disk, and say what to do about what is wrong.
+    """Check Python, Java, Spark, the port, the disk and the database, and say what to do about what is wrong.
 
     \b
     Example:
@@ -53,6 +54,7 @@ def doctor(spark: bool, data: str | None, config_file: Path | None, as_json: boo
         "port": _port,
         "disk": _disk,
         "sync": _sync,
+        "store": _store,
     }
     findings = {}
     for name, check in checks.items():
@@ -139,6 +141,27 @@ def _sync(config: Config) -> _Finding:
         )
     remedy = "Each 202 waits for one of these: put --data on a faster disk."
     return _Finding(took < 0.1, f"a durable write takes {took * 1000:.1f} ms in {folder}", remedy)
+
+
+def _store(config: Config) -> _Finding:
+    """Every role but the pipeline's executors talks to it; SQLite's file was looked at with the disk."""
+    addresses = dict.fromkeys((config.store.url, config.delivery.url))
+    servers = [url for url in addresses if not url.startswith("sqlite")]
+    if not servers:
+        return _Finding(True, "SQLite in the data folder")
+    return next((finding for finding in map(_server, servers) if not finding.good), _server(servers[0]))
+
+
+def _server(url: str) -> _Finding:
+    try:
+        server = examine(url)
+    except HeadraceError as error:
+        remedy = (
+            "Start the server, or correct the address, the user or the password (store.url, delivery.url)."
+        )
+        return _Finding(False, str(error), remedy)
+    what = f"PostgreSQL {server.version}, a round trip takes {server.round_trip * 1000:.1f} ms"
+    return _Finding(not server.faults, "; ".join([what, *server.faults]), server.remedy)
 
 
 def _existing(folder: Path) -> Path:

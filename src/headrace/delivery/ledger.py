@@ -14,6 +14,7 @@ from sqlalchemy import bindparam, delete, false, func, insert, or_, select, tupl
 from headrace.delivery.tables import CURSOR, DEAD, METADATA, REPLAY_CURSORS, WAITING
 from headrace.events.positions import Cut, position_at
 from headrace.subscriptions.database import open_database
+from headrace.subscriptions.patience import repeatable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -62,18 +63,22 @@ class Changes:
 class Ledger:
     """Calls block; any thread may make them. The dispatcher is the only writer, from one thread."""
 
-    def __init__(self, url: str) -> None:
-        self._engine = open_database(url, METADATA)
+    def __init__(self, url: str, patience: float = 0.0) -> None:
+        """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
+        self.patience = patience
+        self._engine = open_database(url, METADATA, patience)
 
     def close(self) -> None:
         """Close the connections."""
         self._engine.dispose()
 
+    @repeatable
     def cursor(self) -> Cut:
         """Return the cut from which the outbox is read on."""
         with self._engine.connect() as connection:
             return Cut.from_json(connection.execute(select(CURSOR.c.cut)).scalar() or "{}")
 
+    @repeatable
     def commit(self, changes: Changes) -> None:
         """Make the changes durable, all or none."""
         with self._engine.begin() as connection:
@@ -89,17 +94,20 @@ class Ledger:
                 connection.execute(delete(REPLAY_CURSORS).where(REPLAY_CURSORS.c.replay == replay))
                 connection.execute(insert(REPLAY_CURSORS).values(replay=replay, number=number))
 
+    @repeatable
     def next_due(self) -> float | None:
         """Return when the earliest waiting delivery is due."""
         with self._engine.connect() as connection:
             return connection.execute(select(func.min(WAITING.c.due))).scalar()
 
+    @repeatable
     def subscriptions_due(self, now: float) -> list[str]:
         """List the subscriptions that have waiting deliveries due."""
         with self._engine.connect() as connection:
             query = select(WAITING.c.subscription).where(WAITING.c.due <= now).distinct()
             return list(connection.execute(query).scalars())
 
+    @repeatable
     def due(self, subscription: str, now: float, limit: int, without: Collection[Key] = ()) -> list[Wait]:
         """Return the oldest deliveries of a subscription that are due, except those under way already."""
         query = (
@@ -121,6 +129,7 @@ class Ledger:
             for row in rows
         ]
 
+    @repeatable
     def needed_before(self, cut: Cut) -> Cut:
         """Return the cut, taken back to the oldest event in each lane that is still needed for another attempt."""
         oldest = dict(cut)
@@ -132,6 +141,7 @@ class Ledger:
                 oldest[lane] = position if waiting is None else waiting
         return Cut(oldest)
 
+    @repeatable
     def kept_behind(self, cut: Cut) -> set[Key]:
         """Return what waits or is dead and isn't before the cut: a crash came before the cursor had passed it."""
         kept: set[Key] = set()
@@ -143,6 +153,7 @@ class Ledger:
                 kept.update(Key(*row) for row in connection.execute(query))
         return kept
 
+    @repeatable
     def forget(self, subscription: str) -> int:
         """Drop what waits for a subscription that was deleted; return how many that were."""
         with self._engine.begin() as connection:
@@ -150,6 +161,7 @@ class Ledger:
 
     # Replays
 
+    @repeatable
     def replay_cursor(self, replay: str) -> int:
         """Return the number of the event from which a replay goes on."""
         with self._engine.connect() as connection:
@@ -164,17 +176,20 @@ class Ledger:
         """Return the positions of a replay's events that were given up."""
         return self._positions(DEAD, replay)
 
+    @repeatable
     def forget_replay(self, replay: str) -> int:
         """Drop a replay's cursor and what waits of it; return how many that were. The dead stay."""
         with self._engine.begin() as connection:
             connection.execute(delete(REPLAY_CURSORS).where(REPLAY_CURSORS.c.replay == replay))
             return connection.execute(delete(WAITING).where(WAITING.c.replay == replay)).rowcount
 
+    @repeatable
     def _positions(self, table: Table, replay: str) -> set[int]:
         with self._engine.connect() as connection:
             query = select(table.c.position).where(table.c.replay == replay)
             return set(connection.execute(query).scalars())
 
+    @repeatable
     def count(self) -> tuple[int, int]:
         """Return how many deliveries wait and how many are dead."""
         with self._engine.connect() as connection:

@@ -19,6 +19,7 @@ class DeliverySettings:
     """How hard and how long the dispatcher tries, and how much it holds in memory."""
 
     url: str
+    patience_seconds: _Seconds
     concurrency: _AtLeastOne
     queue_length: _AtLeastOne
     max_queued: _AtLeastOne

@@ -19,6 +19,7 @@ from headrace.errors import Conflict, JobLost, NotFound
 from headrace.jobs.job import Job, State
 from headrace.jobs.tables import JOBS, METADATA
 from headrace.subscriptions.database import open_database
+from headrace.subscriptions.patience import once, repeatable
 from headrace.subscriptions.status import timestamp
 
 if TYPE_CHECKING:
@@ -33,8 +34,10 @@ _TRIED_AT_ONCE = 8
 class Jobs:
     """Threads and processes may share the database; calls block, so an event loop makes them in a thread."""
 
-    def __init__(self, url: str) -> None:
-        self.engine = open_database(url, METADATA)
+    def __init__(self, url: str, patience: float = 0.0) -> None:
+        """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
+        self.patience = patience
+        self.engine = open_database(url, METADATA, patience)
 
     def close(self) -> None:
         """Close the connections."""
@@ -47,9 +50,14 @@ class Jobs:
         if connection is not None:
             connection.execute(insert(JOBS).values(_to_row(job) | {"due": time.time()}))
             return job
+        return self._add(job)
+
+    @once
+    def _add(self, job: Job) -> Job:
         with self.engine.begin() as own:
             return self.add(job, own)
 
+    @repeatable
     def get(self, job_id: str) -> Job:
         """Return the job, or raise NotFound."""
         with self.engine.connect() as connection:
@@ -58,6 +66,7 @@ class Jobs:
             raise NotFound("job", job_id)
         return _from_row(row)
 
+    @repeatable
     def list(
         self, *, kind: str | None = None, subscription: str | None = None, limit: int = 1000
     ) -> list[Job]:
@@ -68,6 +77,7 @@ class Jobs:
         with self.engine.connect() as connection:
             return [_from_row(row) for row in connection.execute(query)]
 
+    @once
     def cancel(self, job_id: str) -> Job:
         """End a job; whoever works on it finds out at its next step. Conflict where it has ended already."""
         with self.engine.begin() as connection:
@@ -79,6 +89,7 @@ class Jobs:
 
     # For those who work
 
+    @repeatable
     def take(self, hold_seconds: float) -> Claim | None:
         """Take the job that is due longest, and hold it for so many seconds; None where there is none."""
         now = time.time()
@@ -96,6 +107,7 @@ class Jobs:
                 return Claim(self, _from_row(row), token)
         return None
 
+    @repeatable
     def prune(self, ended_before: str) -> int:
         """Forget jobs that ended before a time; return how many."""
         with self.engine.begin() as connection:
@@ -107,6 +119,7 @@ class Claim:
 
     def __init__(self, jobs: Jobs, job: Job, token: str) -> None:
         self._jobs = jobs
+        self.patience = jobs.patience
         self._token = token
         self.job = job
 
@@ -138,12 +151,16 @@ class Claim:
 
     def _write(self, values: Mapping[str, Any], connection: Connection | None = None) -> None:
         if connection is None:
-            with self._jobs.engine.begin() as own:
-                return self._write(values, own)
+            return self._commit(values)
         held = JOBS.c.id == self.job.id, JOBS.c.claim == self._token, JOBS.c.state == State.RUNNING
         if not connection.execute(update(JOBS).where(*held).values(values)).rowcount:
             raise JobLost(self.job.id)
         return None
+
+    @once
+    def _commit(self, values: Mapping[str, Any]) -> None:
+        with self._jobs.engine.begin() as own:
+            self._write(values, own)
 
 
 def cancel_open(connection: Connection, *which: ColumnElement[bool], reason: str | None = None) -> int:

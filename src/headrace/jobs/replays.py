@@ -16,6 +16,7 @@ from sqlalchemy import delete, func, insert, select, update
 from headrace.jobs.job import State
 from headrace.jobs.jobs import cancel_open, finish_running
 from headrace.jobs.tables import CHUNKS, JOBS, REPLAYS
+from headrace.subscriptions.patience import once, repeatable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,8 +59,10 @@ class Replays:
     """Calls block. A replay's chunks are appended under the job's claim, and dropped by one dispatcher."""
 
     def __init__(self, jobs: Jobs) -> None:
+        self.patience = jobs.patience
         self._engine = jobs.engine
 
+    @repeatable
     def find(self, job_id: str) -> Replay | None:
         """Return the replay of a job; None where it has not begun."""
         with self._engine.connect() as connection:
@@ -68,6 +71,7 @@ class Replays:
 
     # The pipeline's side
 
+    @once
     def begin(self, claim: Claim, replay: Replay, memory: Mapping[str, Any]) -> None:
         """Open a replay of the claimed job."""
         with self._engine.begin() as connection:
@@ -75,6 +79,7 @@ class Replays:
             fields = {column.name: getattr(replay, column.name) for column in REPLAYS.c}
             connection.execute(insert(REPLAYS).values(fields))
 
+    @once
     def append(self, claim: Claim, events: pa.Table, memory: Mapping[str, Any]) -> None:
         """Add a chunk of events, in the schema of the log, and remember how far the search has come."""
         job_id, extremes = claim.job.id, pc.min_max(events["position"])
@@ -88,12 +93,14 @@ class Replays:
             first = found - events.num_rows
             connection.execute(insert(CHUNKS).values(job=job_id, first=first, rows=events.num_rows, **row))
 
+    @once
     def complete(self, claim: Claim) -> None:
         """Say that nothing more comes. The job ends when the dispatcher has delivered it all."""
         with self._engine.begin() as connection:
             connection.execute(update(REPLAYS).where(REPLAYS.c.job == claim.job.id).values(complete=True))
             claim.release(None, connection)
 
+    @repeatable
     def waiting_chunks(self, job_id: str) -> int:
         """Count the chunks that are not delivered yet."""
         query = select(func.count()).select_from(CHUNKS).where(CHUNKS.c.job == job_id)
@@ -102,12 +109,14 @@ class Replays:
 
     # The dispatcher's side
 
+    @repeatable
     def active(self) -> list[Replay]:
         """List the replays whose jobs have not ended."""
         query = select(REPLAYS).join(JOBS).where(JOBS.c.state == State.RUNNING).order_by(JOBS.c.asked)
         with self._engine.connect() as connection:
             return [Replay(*row) for row in connection.execute(query)]
 
+    @repeatable
     def chunks(self, job_id: str) -> list[Chunk]:
         """List the chunks that are still kept, in order."""
         columns = [CHUNKS.c[name] for name in Chunk._fields]
@@ -115,6 +124,7 @@ class Replays:
         with self._engine.connect() as connection:
             return [Chunk(*row) for row in connection.execute(query)]
 
+    @repeatable
     def events(self, job_id: str, chunk: Chunk) -> pa.RecordBatch:
         """Read a chunk."""
         query = select(CHUNKS.c.events).where(CHUNKS.c.job == job_id, CHUNKS.c.first == chunk.first)
@@ -123,6 +133,7 @@ class Replays:
         with pa.ipc.open_stream(content) as stream:
             return pa.concat_batches(stream)
 
+    @repeatable
     def drop(self, job_id: str, chunks: Sequence[Chunk] | None = None) -> None:
         """Forget chunks whose events nobody needs any more: these, or all."""
         gone = delete(CHUNKS).where(CHUNKS.c.job == job_id)
@@ -131,6 +142,7 @@ class Replays:
         with self._engine.begin() as connection:
             connection.execute(gone)
 
+    @repeatable
     def tell(self, job_id: str, delivered: int, dead: int) -> None:
         """Tell how many were acknowledged, and how many were given up."""
         with self._engine.begin() as connection:
@@ -138,11 +150,13 @@ class Replays:
                 update(REPLAYS).where(REPLAYS.c.job == job_id).values(delivered=delivered, dead=dead)
             )
 
+    @repeatable
     def cancel(self, job_id: str, reason: str) -> None:
         """End the job of a replay that can't go on."""
         with self._engine.begin() as connection:
             cancel_open(connection, JOBS.c.id == job_id, reason=reason)
 
+    @repeatable
     def finish(self, job_id: str, delivered: int, dead: int) -> None:
         """End the job of a complete replay, all of whose events were delivered or given up."""
         result = {"found": delivered + dead, "delivered": delivered, "dead": dead}

@@ -14,12 +14,15 @@ import threading
 from pathlib import Path
 
 from headrace.config import Config, read_snapshot
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, StoreUnavailable
 from headrace.heap import spare_heap
 from headrace.service.layout import Layout
 from headrace.service.states import STARTING, announce
 
 ROLES = ("http", "pipeline", "dispatcher")
+EXIT_FAILED = 1
+"""Something is not there at the moment; starting again may help."""
+
 EXIT_REFUSED = 3
 """The role can't run as things are, and starting it again would change nothing."""
 
@@ -38,6 +41,9 @@ def main(arguments: list[str]) -> int:
         role = importlib.import_module(f"headrace.service.roles.{name}")
         spare_heap()
         role.run(config)
+    except StoreUnavailable as error:
+        logging.getLogger(__name__).error("%s", error)  # noqa: TRY400  the message says all
+        return EXIT_FAILED
     except HeadraceError as error:
         logging.getLogger(__name__).error("%s", error)  # noqa: TRY400  the message says what to do
         return EXIT_REFUSED

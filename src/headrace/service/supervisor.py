@@ -88,13 +88,12 @@ class Supervisor:
 
     def _await_log(self) -> bool:
         """Wait until the log exists: the other roles read it. False if it was refused."""
-        http = self._processes.get("http")
         while (
-            http is not None
+            "http" in self._processes
             and not self._stop.is_set()
             and read_states(self._layout.run, ["http"])["http"] != READY
         ):
-            if http.poll() is not None:
+            if self._tend():
                 return False
             time.sleep(0.02)
         return True

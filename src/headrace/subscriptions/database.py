@@ -1,4 +1,4 @@
-"""Opening a database: PostgreSQL as it comes, SQLite so that several processes share it and commits last."""
+"""Opening a database: PostgreSQL so that a lost server is noticed, SQLite so that several processes share it."""
 
 from __future__ import annotations
 
@@ -8,28 +8,87 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+from headrace.errors import ConfigError
+from headrace.subscriptions.patience import patiently, watch_commits
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine, MetaData
+    from sqlalchemy import URL, Engine, MetaData
 
 _TIMEOUT = 30.0  # seconds to wait for another process's transaction
+_DRIVER = "postgresql+psycopg"
+# A number of our own: of processes that start at once, one makes the tables.
+_MAKING_TABLES = 0x68656164
+# A server that is gone without a word, with its machine or its network, is given up after about half a minute.
+_LOST_AFTER = {
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
 
 
-def open_database(url: str, metadata: MetaData) -> Engine:
-    """Return an engine whose tables exist."""
-    parsed = make_url(url)
-    if parsed.get_backend_name() != "sqlite":
-        engine = create_engine(parsed)
-        metadata.create_all(engine)
-        return engine
-    if parsed.database:
-        Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
-    engine = create_engine(parsed, connect_args={"timeout": _TIMEOUT})
-    event.listen(engine, "connect", _tune_sqlite)
+def open_database(url: str, metadata: MetaData, patience: float = 0.0) -> Engine:
+    """Return an engine whose tables exist, trying for so many seconds to get there."""
+    engine = connect_to(url)
+    watch_commits(engine)
+    patiently(lambda: _make_tables(engine, metadata), patience)
+    return engine
+
+
+def _make_tables(engine: Engine, metadata: MetaData) -> None:
+    lock = "BEGIN IMMEDIATE"
+    if engine.dialect.name == "postgresql":
+        lock = f"SELECT pg_advisory_xact_lock({_MAKING_TABLES})"
     with engine.connect() as connection:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")  # of processes that start at once, one makes the tables
+        connection.exec_driver_sql(lock)
         metadata.create_all(connection)
         connection.commit()
+
+
+def connect_to(url: str) -> Engine:
+    """Return an engine; whether anybody answers is seen when it is used."""
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise ConfigError(
+            f"{url!r} is no address of a database; write sqlite:///path or {_DRIVER}://user@host/name"
+        ) from None
+    if parsed.get_backend_name() == "sqlite":
+        return _sqlite(parsed)
+    if parsed.drivername != _DRIVER:
+        raise ConfigError(
+            f"a database of kind {parsed.drivername!r} can't be used; there are sqlite and {_DRIVER}"
+        )
+    return _postgres(parsed)
+
+
+def address_of(url: str) -> str:
+    """Return the address as it may be shown: without the password."""
+    return make_url(url).render_as_string(hide_password=True)
+
+
+def _postgres(url: URL) -> Engine:
+    try:
+        return create_engine(
+            url,
+            # The order in which revisions become visible rests on row locks, which this level takes as they come.
+            isolation_level="READ COMMITTED",
+            connect_args=_LOST_AFTER,
+            pool_pre_ping=True,  # a connection that died in the pool is replaced before it is used
+            max_overflow=-1,  # the callers' threads are the bound
+        )
+    except (NoSuchModuleError, ModuleNotFoundError):
+        raise ConfigError("PostgreSQL needs the driver psycopg: pip install 'headrace[postgres]'") from None
+
+
+def _sqlite(url: URL) -> Engine:
+    if url.database:
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(url, connect_args={"timeout": _TIMEOUT})
+    event.listen(engine, "connect", _tune_sqlite)
     return engine
 
 

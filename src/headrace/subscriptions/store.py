@@ -23,6 +23,7 @@ from headrace.errors import Conflict, NotFound
 from headrace.events.positions import Cut
 from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName
 from headrace.subscriptions.database import open_database
+from headrace.subscriptions.patience import once, repeatable
 from headrace.subscriptions.status import FilterStatus
 from headrace.subscriptions.subscription import Subscription
 from headrace.subscriptions.tables import CHANNELS, METADATA, OVERRUNS, REVISION, SUBSCRIPTIONS
@@ -38,8 +39,10 @@ _MAX_REASON = 500
 class Store:
     """Threads and processes may share the database; calls block, so an event loop makes them in a thread."""
 
-    def __init__(self, url: str) -> None:
-        self._engine = open_database(url, METADATA)
+    def __init__(self, url: str, patience: float = 0.0) -> None:
+        """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
+        self.patience = patience
+        self._engine = open_database(url, METADATA, patience)
         for table, row in (
             (REVISION, {"only": 1, "value": 0}),
             (CHANNELS, {"namespace": DEFAULT_CHANNEL.namespace, "name": DEFAULT_CHANNEL.name}),
@@ -56,21 +59,24 @@ class Store:
 
     # Channels
 
+    @once
     def create_channel(self, channel: ChannelName) -> None:
         """Make a channel, or raise Conflict where it exists."""
         try:
             with self._engine.begin() as connection:
-                connection.execute(insert(CHANNELS).values(namespace=channel.namespace, name=channel.name))
                 _next_revision(connection)
+                connection.execute(insert(CHANNELS).values(namespace=channel.namespace, name=channel.name))
         except IntegrityError:
             raise Conflict(f"channel {channel} exists already") from None
 
+    @repeatable
     def channels(self) -> list[ChannelName]:
         """List the channels in order of their names."""
         query = select(CHANNELS.c.namespace, CHANNELS.c.name).order_by(CHANNELS.c.namespace, CHANNELS.c.name)
         with self._engine.connect() as connection:
             return [ChannelName(*row) for row in connection.execute(query)]
 
+    @once
     def delete_channel(self, channel: ChannelName) -> None:
         """Remove a channel that nobody listens to."""
         with self._engine.begin() as connection:
@@ -88,6 +94,7 @@ class Store:
 
     # Subscriptions
 
+    @once
     def create(
         self,
         subscription: Subscription,
@@ -108,6 +115,7 @@ class Store:
         self._settle("created", subscription.id, end_of_log())
         return self.get(subscription.id)
 
+    @repeatable
     def get(self, subscription_id: str) -> Subscription:
         """Return the subscription, or raise NotFound."""
         query = select(SUBSCRIPTIONS).where(SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting)
@@ -117,6 +125,7 @@ class Store:
             raise NotFound("subscription", subscription_id)
         return _from_row(row)
 
+    @repeatable
     def subscriptions(self) -> list[Subscription]:
         """List the subscriptions in order of their creation."""
         query = (
@@ -125,6 +134,7 @@ class Store:
         with self._engine.connect() as connection:
             return [_from_row(row) for row in connection.execute(query)]
 
+    @once
     def delete(self, subscription_id: str, end_of_log: Callable[[], Cut]) -> Subscription:
         """End it: no event accepted from now on is for it. Return what it was."""
         subscription = self.get(subscription_id)
@@ -141,6 +151,7 @@ class Store:
 
     # How they fare
 
+    @once
     def report_overruns(self, overruns: Mapping[str, FilterStatus]) -> None:
         """Add to what is known, by subscription; who is not there any more is left out.
 
@@ -152,6 +163,7 @@ class Store:
             ):  # always in one order, so that two reports can't lock each other
                 _report(connection, subscription_id, overruns[subscription_id])
 
+    @repeatable
     def overruns(self, subscription_id: str | None = None) -> dict[str, FilterStatus]:
         """Return what was reported, by subscription: of all, or of one."""
         query = select(OVERRUNS)
@@ -163,17 +175,20 @@ class Store:
 
     # What the pipeline and the dispatcher follow
 
+    @repeatable
     def revision(self) -> int:
         """Return a number that grows with every change."""
         with self._engine.connect() as connection:
             return int(connection.execute(select(REVISION.c.value)).scalar_one())
 
+    @repeatable
     def bounds(self) -> dict[str, tuple[Cut | None, Cut | None]]:
         """Return the cuts `created` and `deleted` of all subscriptions, ended ones included, by their ids."""
         query = select(SUBSCRIPTIONS.c.id, SUBSCRIPTIONS.c.created, SUBSCRIPTIONS.c.deleted)
         with self._engine.connect() as connection:
             return {row.id: (_cut(row.created), _cut(row.deleted)) for row in connection.execute(query)}
 
+    @repeatable
     def changes(self, since: int) -> tuple[int, list[Subscription]]:
         """Return the subscriptions changed after revision `since`, ended ones included, and the revision reached."""
         query = (
@@ -183,6 +198,7 @@ class Store:
             rows = connection.execute(query).all()
         return max([since, *(row.revision for row in rows)]), [_from_row(row) for row in rows]
 
+    @repeatable
     def settle(self, end_of_log: Callable[[], Cut]) -> None:
         """Give subscriptions that wait for a cut the end of the log as it is now."""
         waiting = select(SUBSCRIPTIONS.c.id, SUBSCRIPTIONS.c.created, SUBSCRIPTIONS.c.deleting).where(
@@ -196,6 +212,7 @@ class Store:
             if row.deleting:
                 self._settle("deleted", row.id, end_of_log())
 
+    @repeatable
     def purge(self, settled: Cut) -> list[str]:
         """Forget ended subscriptions, once an event behind their end has been delivered; return their ids.
 
@@ -214,6 +231,7 @@ class Store:
                 connection.execute(forget, [{"gone": each} for each in gone])
             return gone
 
+    @repeatable
     def _settle(self, column: str, subscription_id: str, cut: Cut) -> None:
         target = SUBSCRIPTIONS.c[column]
         with self._engine.begin() as connection:

@@ -6,19 +6,22 @@ from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Integer, MetaDat
 
 METADATA = MetaData()
 
+# Ordered by bytes whatever language the server speaks.
+_NAME = String(63).with_variant(String(63, collation="C"), "postgresql")
+
 CHANNELS = Table(
     "channels",
     METADATA,
-    Column("namespace", String(63), primary_key=True),
-    Column("name", String(63), primary_key=True),
+    Column("namespace", _NAME, primary_key=True),
+    Column("name", _NAME, primary_key=True),
 )
 
 SUBSCRIPTIONS = Table(
     "subscriptions",
     METADATA,
     Column("id", String(64), primary_key=True),
-    Column("namespace", String(63), nullable=False, index=True),
-    Column("channel", String(63), nullable=False),
+    Column("namespace", _NAME, nullable=False, index=True),
+    Column("channel", _NAME, nullable=False),
     Column("document", Text, nullable=False),
     Column("created", Text),
     Column("deleted", Text),

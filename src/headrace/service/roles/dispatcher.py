@@ -8,11 +8,11 @@ import signal
 from typing import TYPE_CHECKING
 
 import uvloop
-from sqlalchemy.exc import SQLAlchemyError
 
 from headrace.delivery.dispatcher import Dispatcher
 from headrace.delivery.ledger import Ledger
 from headrace.delivery.protocols.http import HttpSender
+from headrace.errors import StoreUnavailable
 from headrace.eventlog.local.outbox import OutboxFiles
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.retention import expire_segments
@@ -38,11 +38,12 @@ def run(config: Config) -> None:
 async def _deliver(config: Config) -> None:
     layout = Layout(config.data)
     stop = asyncio.Event()
+    patience = config.delivery.patience_seconds
+    store, ledger = Store(config.store.url, patience), Ledger(config.delivery.url, patience)
+    jobs, outbox = Jobs(config.store.url, patience), OutboxFiles(layout.outbox)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    store, ledger, outbox = Store(config.store.url), Ledger(config.delivery.url), OutboxFiles(layout.outbox)
     senders = {"HTTP": HttpSender(config.delivery.timeout_seconds)}
-    jobs = Jobs(config.store.url)
     dispatcher = Dispatcher(
         outbox, SegmentReader(layout.log), store, ledger, Replays(jobs), senders, config.delivery
     )
@@ -72,5 +73,5 @@ async def _clear(
         await asyncio.sleep(_CLEAR_SECONDS)
         try:
             await asyncio.to_thread(clear_once)
-        except (OSError, SQLAlchemyError):
-            _log.exception("what nobody needs any more could not be removed; it is tried again")
+        except (OSError, StoreUnavailable) as error:
+            _log.warning("what nobody needs any more is removed later: %s", error)

@@ -55,11 +55,11 @@ async def _serve(config: Config, listener: socket.socket) -> None:
     layout = Layout(config.data)
     writer = SegmentWriter(layout.log, config.log.segment_bytes)
     outbox = OutboxFiles(layout.outbox)
-    store = Store(config.store.url)
-    jobs = Jobs(config.store.url)
+    patience = config.store.patience_seconds
+    store, jobs = Store(config.store.url, patience), Jobs(config.store.url, patience)
     log = GroupCommitter(writer, config.log.max_pending_bytes)
     channels = KnownChannels(store)
-    reader, ledger = SegmentReader(layout.log), Ledger(config.delivery.url)
+    reader, ledger = SegmentReader(layout.log), Ledger(config.delivery.url, patience)
     gauges = Gauges(
         backlog_events=lambda: outbox.covered().count_to(Cut.at(writer.end)),
         backlog_bytes=lambda: _bytes_behind(reader, outbox),
