@@ -8,7 +8,7 @@
     ├── FilterError               a filter that can't be compiled; carries where and why
     ├── InvalidSubscription       a subscription object with faults; carries the property's path
     ├── InvalidChannel            a channel object with faults
-    ├── InvalidRequest            a request for time travel with faults; carries the property's path
+    ├── InvalidRequest            a request with faults; carries the property's path
     ├── NotFound                  no such subscription, channel or job
     ├── Conflict                  the request contradicts what exists
     ├── StoreUnavailable          the database can't be reached or used now
@@ -145,7 +145,7 @@ class InvalidChannel(HeadraceError):
 
 
 class InvalidRequest(HeadraceError):
-    """A request for time travel that can't be met. `faults` maps a property's path to what is wrong with it."""
+    """A request that can't be met. `faults` maps a property's path to what is wrong with it."""
 
     code = "invalid-request"
 
@@ -248,14 +248,14 @@ class DiskNearlyFull(LogError):
 
 
 class LogDamaged(LogError):
-    """Bytes that were durable once can't be read any more. Nothing is cut or skipped: an operator decides."""
+    """Bytes that were durable once can't be read any more. Nothing is cut: an operator decides how to start."""
 
     code = "log-damaged"
 
     def __init__(self, path: Path | str, offset: int, problem: str) -> None:
         super().__init__(
             f"{path} is damaged at byte {offset}: {problem}. "
-            "Restore the file from a copy, or move it away to go on without the events it holds."
+            "Restore the file from a copy, or set log.accept_damage to go on without the events it held."
         )
         self.path = str(path)
         self.offset = offset

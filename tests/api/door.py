@@ -122,9 +122,11 @@ class Door:
         async def send(message: dict[str, Any]) -> None:
             sent.append(message)
 
+        target, _, query = path.partition("?")
         scope = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http",
-            "method": method, "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "",
+            "method": method, "path": target, "raw_path": path.encode(), "query_string": query.encode(),
+            "root_path": "",
             "headers": raw, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8080),
         }  # fmt: skip
         await self.app(scope, receive, send)

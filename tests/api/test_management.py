@@ -8,6 +8,7 @@ from tests.api.door import V1
 from headrace.api.channels import KnownChannels
 from headrace.events.positions import Cut
 from headrace.subscriptions.channel import ChannelName
+from headrace.subscriptions.set_aside import Kind, SetAside
 from headrace.subscriptions.status import FilterStatus
 
 WISH = {"sink": "http://127.0.0.1:9/", "protocol": "HTTP"}
@@ -288,3 +289,17 @@ async def test_a_lost_database_is_503_and_passes(open_door, postgres):
         assert (await door.call("POST", "/subscriptions", body=wish)).status == 201
         assert len((await door.call("GET", "/subscriptions")).json) == 2
         door.store.close()
+
+
+async def test_what_is_set_aside_is_listed_newest_first(door):
+    door.store.set_aside([SetAside(Kind.EVENT, 3, 4, "why", "default", "default")])
+    door.store.set_aside([SetAside(Kind.DAMAGE, 7, 9, "a wrong checksum")])
+    listed = (await door.call("GET", "/api/set-aside")).json
+    assert [(each["kind"], each["position"], each["until"]) for each in listed] == [
+        ("damage", 7, 9),
+        ("event", 3, 4),
+    ]
+    assert "channel" not in listed[0]
+    assert (await door.call("GET", "/api/set-aside?limit=1")).json == listed[:1]
+    for wrong in ("limit=0", "limit=x", "limit=10001", "limit=%C2%B2"):
+        assert_problem(await door.call("GET", f"/api/set-aside?{wrong}"), 400, "invalid-request")

@@ -17,7 +17,7 @@ def test_every_setting_with_its_origin(run, tmp_path):
     assert shown["api.host"] == ["environment", "HEADRACE_API_HOST"]
     assert shown["data"] == ["/d", "command", "line"]
     assert shown["store.url"] == ["sqlite:////d/store.db", "default"]
-    assert shown["pipeline.master"] == ["local[*]", "default"]
+    assert shown["pipeline.master"] == ["local[*,4]", "default"]
 
 
 def test_long_values_are_not_cut_in_a_pipe(run):

@@ -1,9 +1,11 @@
 """A log, an outbox and a store on a temporary folder."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import create_engine, update
 
 from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
 from headrace.eventlog.local.reader import SegmentReader
@@ -14,6 +16,7 @@ from headrace.events.positions import Cut
 from headrace.subscriptions.channel import DEFAULT_CHANNEL
 from headrace.subscriptions.store import Store
 from headrace.subscriptions.subscription import Subscription, parse_subscription
+from headrace.subscriptions.tables import SUBSCRIPTIONS
 
 
 class Deployment:
@@ -54,6 +57,11 @@ class Deployment:
         }
         return self.store.create(parse_subscription(document), lambda: Cut.at(self.writer.end))
 
+    def subscribe_unchecked(self, *filters: object) -> Subscription:
+        """Store filters that the API would refuse, as another version may have accepted them."""
+        wish = parse_subscription({"sink": "http://sink/", "protocol": "HTTP"})
+        return self.store.create(replace(wish, filters=filters), lambda: Cut.at(self.writer.end))
+
     def pairs(self) -> list[tuple[int, str]]:
         """All planned deliveries, from the files."""
         return [
@@ -63,6 +71,21 @@ class Deployment:
                 table["position"].to_pylist(), table["subscription"].to_pylist(), strict=True
             )
         ]
+
+
+def spoil_filters(deployment: Deployment, subscription_id: str, filters: list[object]) -> None:
+    """Make the store hold filters that it would not have accepted, as another version may have written them."""
+    document = {"sink": "http://sink/", "protocol": "HTTP", "config": {}, "protocolsettings": {}}
+    spoil_document(deployment, subscription_id, json.dumps(document | {"filters": filters}))
+
+
+def spoil_document(deployment: Deployment, subscription_id: str, document: str) -> None:
+    engine = create_engine(deployment.store_url)
+    with engine.begin() as connection:
+        connection.execute(
+            update(SUBSCRIPTIONS).where(SUBSCRIPTIONS.c.id == subscription_id).values(document=document)
+        )
+    engine.dispose()
 
 
 @pytest.fixture

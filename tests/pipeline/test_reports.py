@@ -11,9 +11,9 @@ import pytest
 
 from headrace.config import load_config
 from headrace.events.positions import Cut
+from headrace.pipeline.plan import _SCHEMA
 from headrace.pipeline.reports import Reporter, overruns_in
 from headrace.pipeline.route import Route, RoutePaths
-from headrace.pipeline.worker import _SCHEMA
 from headrace.subscriptions.status import FilterStatus
 from headrace.subscriptions.store import Store
 from headrace.telemetry.metrics import OVERRUNS

@@ -5,6 +5,7 @@ import threading
 import msgspec
 import pyarrow as pa
 import pytest
+from tests.pipeline.conftest import spoil_document, spoil_filters
 
 from headrace.events.batch import Arrival, Recorded
 from headrace.events.event import Event
@@ -263,3 +264,30 @@ def test_a_changed_roster_compiles_only_what_is_new(deployment):
     matcher = reader.matcher(roster.current(Cut()))
     assert (reader._programs.hits, reader._programs.misses) == (0, 3)
     assert matcher.match(_event(0, "c")) == [third.id]
+
+
+def test_filters_that_cannot_be_used_are_left_out_of_a_base_and_looked_at_again(deployment, monkeypatch):
+    monkeypatch.setattr("headrace.pipeline.roster._FEW_CHANGES", 2)
+    broken, good = deployment.subscribe_unchecked({"of a later version": {}}), deployment.subscribe()
+    others = [deployment.subscribe({"exact": {"type": f"t{n}"}}) for n in range(4)]
+    matcher = Loaded(_roster(deployment).current(Cut())).matcher
+    assert matcher.ids() == {good.id, *(each.id for each in others)}
+    [aside] = deployment.store.what_is_set_aside(10)
+    assert (aside.kind, aside.subscription) == ("filter", broken.id)
+
+    deployment.store.forget_filters_set_aside()
+    reader = RosterReader()
+    assert broken.id not in reader.matcher(_roster(deployment).current(Cut()))
+    assert [each.subscription for each in reader.take_refused()] == [broken.id]
+    spoil_filters(deployment, broken.id, [{"exact": {"type": "a"}}])  # for a version that can read them
+    assert broken.id in Loaded(_roster(deployment).current(Cut())).matcher
+
+
+def test_a_document_that_cannot_be_read_is_set_aside(deployment):
+    broken, good = deployment.subscribe(), deployment.subscribe()
+    spoil_document(deployment, broken.id, '{"sink": ')
+    assert Loaded(_roster(deployment).current(Cut())).matcher.ids() == {good.id}
+    [aside] = deployment.store.what_is_set_aside(10)
+    assert (aside.kind, aside.subscription) == ("filter", broken.id)
+    assert "can't be read" in aside.reason
+    assert [each.id for each in deployment.store.subscriptions()] == [good.id]

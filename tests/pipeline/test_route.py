@@ -1,5 +1,6 @@
 """The route on real Spark."""
 
+import os
 import threading
 import time
 
@@ -9,26 +10,29 @@ import pytest
 from headrace.config import load_config
 from headrace.errors import OutboxGap
 from headrace.events.positions import Cut, position_at
-from headrace.pipeline.route import Route, RoutePaths, _cuts_of
+from headrace.pipeline.plan import cuts_of
+from headrace.pipeline.route import Route, RoutePaths
 
 
 def _plan(*rows: tuple[int, str | None, int | None]) -> pa.Table:
-    columns = zip(*rows, strict=True) if rows else ([], [], [])
-    return pa.table(dict(zip(("position", "subscription", "until"), map(list, columns), strict=True)))
+    columns = dict(
+        zip(("position", "subscription", "until"), map(list, zip(*rows, strict=True)), strict=True)
+    )
+    return pa.table(columns | {"aside": [None] * len(rows)})
 
 
 def test_the_ranges_of_the_tasks_join():
-    assert _cuts_of(_plan((5, None, 9), (2, None, 5), (3, "s", None))) == (Cut.at(2), Cut.at(9))
+    assert cuts_of(_plan((5, None, 9), (2, None, 5), (3, "s", None))) == (Cut.at(2), Cut.at(9))
 
 
 def test_each_lane_has_ranges_of_its_own():
     other = position_at(1, 4)
-    assert _cuts_of(_plan((other, None, other + 2), (0, None, 5))) == (Cut.at(other), Cut.at(5, other + 2))
+    assert cuts_of(_plan((other, None, other + 2), (0, None, 5))) == (Cut.at(other), Cut.at(5, other + 2))
 
 
 def test_a_gap_between_tasks_is_refused():
     with pytest.raises(OutboxGap):
-        _cuts_of(_plan((0, None, 4), (5, None, 9)))
+        cuts_of(_plan((0, None, 4), (5, None, 9)))
 
 
 class _Running:
@@ -56,6 +60,31 @@ def _wait_for_coverage(deployment, end: int) -> None:
     while deployment.outbox.covered()[0] < end:
         assert time.monotonic() < deadline, f"covered {deployment.outbox.covered()} of {end}"
         time.sleep(0.02)
+
+
+def _check_what_is_broken_is_set_aside(deployment, everything: str, monkeypatch) -> set[tuple[int, str]]:
+    """A filter that can't be compiled and a damaged frame: both are written down, and the rest goes on."""
+    broken = deployment.subscribe_unchecked({"of a later version": {}})
+    first = deployment.append("x", "x")
+    path = max((deployment.folder / "log").glob("*.seg"))
+    sync = os.fdatasync
+
+    def sync_to_a_bad_disk(descriptor: int) -> None:
+        with path.open("r+b") as file:
+            file.seek(-100, os.SEEK_END)
+            file.write(b"\xff" * 100)
+        sync(descriptor)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdatasync", sync_to_a_bad_disk)
+        deployment.append("damaged")
+    deployment.append("x")
+    _wait_for_coverage(deployment, deployment.writer.end)
+    asides = {each.kind: each for each in deployment.store.what_is_set_aside(10)}
+    assert asides["filter"].subscription == broken.id
+    assert (asides["damage"].position, asides["damage"].until) == (first + 2, first + 3)
+    assert len(asides) == 2
+    return {(first + n, everything) for n in (0, 1, 3)}
 
 
 def _check_a_filter_that_costs_too_much(deployment) -> int:
@@ -96,6 +125,8 @@ def test_events_are_routed_as_subscriptions_come_and_go(deployment, monkeypatch)
 
         fourth = _check_a_filter_that_costs_too_much(deployment)
         expected.add((fourth, everything.id))
+
+        expected |= _check_what_is_broken_is_set_aside(deployment, everything.id, monkeypatch)
 
         # A batch that fails is repeated from where the outbox ends, by a new query.
         failures: list[object] = []

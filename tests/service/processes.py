@@ -25,3 +25,11 @@ def role_processes(session: int, role: str) -> list[int]:
         for process, command in session_processes(session).items()
         if b"headrace.service.role" in command and role.encode() in command
     ]
+
+
+def parent_of(process: int) -> int:
+    """The process that started this one; 0 where it has ended."""
+    try:
+        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from headrace.api.documents import json_response, read_document
 from headrace.api.problems import MEDIA_TYPE, body_of, headers_of, problem, status_of
-from headrace.errors import HeadraceError, InvalidChannel, InvalidSubscription, NotFound
+from headrace.errors import HeadraceError, InvalidChannel, InvalidRequest, InvalidSubscription, NotFound
 from headrace.filters import compile_filter
 from headrace.jobs.job import Job
 from headrace.jobs.requests import CATCH_UP, ReplayRequest
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from headrace.subscriptions.subscription import Subscription
 
     Handler = Callable[[Request], Awaitable[Response]]
+
+_SHOWN, _MOST_SHOWN = 100, 10_000
 
 
 class Management:
@@ -61,6 +63,7 @@ class Management:
             "/subscriptions/{id}": {"GET": self.subscription, "DELETE": self.unsubscribe},
             "/api/channels": {"GET": self.list_channels, "POST": self.create_channel},
             "/api/channels/{namespace}/{name}": {"GET": self.channel, "DELETE": self.delete_channel},
+            "/api/set-aside": {"GET": self.set_aside},
             "/healthz": {"GET": self.health},
             "/readyz": {"GET": self.readiness},
             **({"/metrics": {"GET": self.metrics}} if self._metrics else {}),
@@ -129,6 +132,12 @@ class Management:
         await self._channels.refresh()
         return Response(status_code=204)
 
+    async def set_aside(self, request: Request) -> Response:
+        """List what routing went on without, the newest first."""
+        limit = _number(request, "limit", _SHOWN, _MOST_SHOWN)
+        found = await asyncio.to_thread(self._store.what_is_set_aside, limit)
+        return json_response([each.document() for each in found])
+
     async def health(self, _: Request) -> Response:
         """Say that this process answers."""
         return json_response({"status": "ok"})
@@ -160,6 +169,13 @@ def on_status(status: int, code: str, detail: str) -> Callable[[Request, Excepti
         return Response(body, status, headers, MEDIA_TYPE)
 
     return answer
+
+
+def _number(request: Request, name: str, default: int, most: int) -> int:
+    text = request.query_params.get(name, str(default))
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= most:
+        raise InvalidRequest([(name, f"{text!r} can't be used; give a number from 1 to {most}")])
+    return int(text)
 
 
 def _with_notes(subscription: Subscription) -> dict[str, Any]:

@@ -14,19 +14,20 @@ from headrace.client import Client
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(["subscriptions", "channels"]))
+@click.argument("kind", type=click.Choice(["subscriptions", "channels", "set-aside"]))
 @click.argument("subscription_id", required=False)
 @options.url
 @options.as_json
 def get(kind: str, subscription_id: str | None, url: str, as_json: bool) -> None:
-    """List subscriptions or channels, or show one subscription by its id.
+    """List subscriptions or channels, show one subscription by its id, or list what could not be routed.
 
     \b
     Examples:
       headrace get subscriptions
       headrace get channels --json
+      headrace get set-aside
     """
-    if subscription_id is not None and kind == "channels":
+    if subscription_id is not None and kind != "subscriptions":
         raise click.UsageError("an id goes with subscriptions only")
     found = asyncio.run(_fetch(kind, subscription_id, url))
     if as_json or subscription_id is not None:
@@ -35,6 +36,8 @@ def get(kind: str, subscription_id: str | None, url: str, as_json: bool) -> None
         print_table(
             ["namespace", "name", "url"], [[each["namespace"], each["name"], each["url"]] for each in found]
         )
+    elif kind == "set-aside":
+        _print_set_aside(found)
     else:
         _print_subscriptions(found)
 
@@ -43,7 +46,36 @@ async def _fetch(kind: str, subscription_id: str | None, url: str) -> Any:
     async with Client(url) as client:
         if subscription_id is not None:
             return await client.subscription(subscription_id)
-        return await (client.channels() if kind == "channels" else client.subscriptions())
+        lists = {
+            "channels": client.channels,
+            "set-aside": client.set_aside,
+            "subscriptions": client.subscriptions,
+        }
+        return await lists[kind]()
+
+
+def _print_set_aside(found: list[dict[str, Any]]) -> None:
+    print_table(
+        ["time", "what", "positions", "channel", "subscription", "reason"],
+        [
+            [
+                each["time"],
+                each["kind"],
+                _positions(each),
+                f"{each['namespace']}/{each['channel']}" if "channel" in each else "",
+                each.get("subscription", ""),
+                each["reason"],
+            ]
+            for each in found
+        ],
+    )
+
+
+def _positions(aside: dict[str, Any]) -> str:
+    if aside["kind"] == "filter":
+        return ""
+    first, last = aside["position"], aside["until"] - 1
+    return str(first) if first == last else f"{first} to {last}"
 
 
 def _print_subscriptions(found: list[dict[str, Any]]) -> None:

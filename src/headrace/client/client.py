@@ -82,6 +82,10 @@ class Client:
         """End a subscription, and return what it was."""
         return await self._object("DELETE", f"/subscriptions/{subscription_id}")
 
+    async def set_aside(self, limit: int = 100) -> list[dict[str, Any]]:
+        """List what could not be routed, the newest first."""
+        return await self._list(f"/api/set-aside?limit={limit}")
+
     async def readiness(self) -> dict[str, Any]:
         """Ask whether every role is ready; an answer of 503 is an answer too."""
         try:

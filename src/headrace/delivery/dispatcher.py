@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _PAIRS_AT_A_TIME = 1000
+_LOST = "its event can't be read from the log any more"
 _REFRESH_SECONDS = 0.5
 # An outbox that was still for this long is looked at half as often.
 _IDLE_AFTER = 1.0
@@ -134,7 +135,10 @@ class Dispatcher:
                 self._kept.discard(key)
             else:
                 self._progress.begin(position)
-                self._begin(Delivery(key, parcels[position]))
+                if parcel := parcels.get(position):
+                    self._begin(Delivery(key, parcel))
+                else:
+                    self._lose(key, partial(self._settled, key))
         await asyncio.sleep(0)
 
     def _begin(self, delivery: Delivery) -> None:
@@ -181,6 +185,8 @@ class Dispatcher:
         for wait in waits:
             if parcel := parcels.get(wait.key):
                 self._put(lane, Delivery(wait.key, parcel, wait.attempts, waited=True))
+            elif not wait.key.replay:
+                self._lose(wait.key, partial(under_way.discard, wait.key))
             else:  # it waited for a replay that is over
                 DISCARDED.inc()
                 self._journal.finish(wait.key, partial(under_way.discard, wait.key))
@@ -199,7 +205,7 @@ class Dispatcher:
                 parcels = await asyncio.to_thread(feed.parcels, positions)
             else:
                 continue
-            found |= {key: parcels[key.position] for key in wanted}
+            found |= {key: parcels[key.position] for key in wanted if key.position in parcels}
         return found
 
     # Replays
@@ -269,6 +275,14 @@ class Dispatcher:
         event = encode_structured(delivery.parcel.recorded.event).body
         burial = Burial(delivery.key, delivery.attempts, time.time(), reason, event)
         self._journal.bury(burial, self._after(delivery))
+
+    def _lose(self, key: Key, then: Callable[[], None]) -> None:
+        """Give up an event that can't be read any more; the routing has set its position aside, or will."""
+        BURIED.inc()
+        _log.error(
+            "position %d can't be delivered to subscription %s: %s", key.position, key.subscription, _LOST
+        )
+        self._journal.bury(Burial(key, 0, time.time(), _LOST, b""), then)
 
     def _after(self, delivery: Delivery, due: float | None = None) -> Callable[[], None]:
         """Return what is to be done once the ledger holds the change."""

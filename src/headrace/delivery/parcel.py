@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -13,9 +14,11 @@ from headrace.events.bindings.http import Message, encode_binary, encode_structu
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from headrace.eventlog.damage import Damage
     from headrace.eventlog.log import LogReader
     from headrace.events.batch import Recorded
 
+_log = logging.getLogger(__name__)
 _FAR = 1000
 _ENCODERS = {"binary": encode_binary, "structured": encode_structured}
 
@@ -41,14 +44,21 @@ class Parcel:
 
 
 def read_parcels(log: LogReader, positions: Iterable[int]) -> dict[int, Parcel]:
-    """Read the events at these positions: neighbours together, without what lies far between them."""
+    """Read the events at these positions: neighbours together, without what lies far between them.
+
+    What can't be read any more is left out.
+    """
     parcels: dict[int, Parcel] = {}
     for run in _runs(sorted(set(positions))):
         wanted = pa.array(run, pa.int64())
-        for batch in coalesce(log.read(run[0], run[-1] + 1)):
+        for batch in coalesce(log.read(run[0], run[-1] + 1, _tell)):
             chosen = batch.filter(pc.is_in(batch["position"], value_set=wanted))
             parcels.update({recorded.position: Parcel(recorded) for recorded in from_batch(chosen)})
     return parcels
+
+
+def _tell(damage: Damage) -> None:
+    _log.error("positions %d to %d can't be read: %s", damage.start, damage.end - 1, damage.problem)
 
 
 def _runs(positions: list[int]) -> Iterator[list[int]]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from headrace.eventlog.damage import refuse
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
 
+    from headrace.eventlog.damage import Damage
     from headrace.events.batch import Arrival
     from headrace.events.positions import Cut
 
@@ -40,9 +43,12 @@ class LogReader(Protocol):
         """Return the cut behind the last event of each lane: where the next one will stand."""
         ...
 
-    def read(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
+    def read(
+        self, start: int, end: int, on_damage: Callable[[Damage], None] = refuse
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the events of positions [start, end) of one lane in order, as few large batches.
 
-        Be careful: not every position has to have an event.
+        Be careful: not every position has to have an event. Positions that can't be read any more are told to
+        `on_damage`, which may raise, and are left out.
         """
         ...

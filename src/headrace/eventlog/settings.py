@@ -20,3 +20,4 @@ class LogSettings:
     max_pending_bytes: _Bytes
     retention_seconds: _Seconds
     retention_bytes: _Kept
+    accept_damage: bool = False

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from headrace.errors import SnapshotRefused
+from headrace.errors import HeadraceError, SnapshotRefused
 from headrace.eventlog.local.files import write_whole
 from headrace.events.positions import MOST_LANES, Cut, position_at
 from headrace.matching import Matcher, Scope
 from headrace.matching.programs import Programs
 from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.bounds import Bound, Bounds, last_of
+from headrace.subscriptions.set_aside import SetAside, of_subscription
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,6 +110,7 @@ class RosterWriter:
                 bounds, ids = self._store.bounds(), matcher.ids()
                 # Who was purged while nobody followed has no change to tell of it.
                 self._changes = dict.fromkeys(ids - bounds.keys())
+                self._changes |= self._left_out(ids, revision)
                 self._bounds = {
                     each: Bound.of(created, deleted)
                     for each, (created, deleted) in bounds.items()
@@ -117,6 +119,13 @@ class RosterWriter:
                 return _Base(path, len(matcher)), revision
             path.unlink(missing_ok=True)
         return None, 0
+
+    def _left_out(self, ids: set[str], revision: int) -> dict[str, Entry | None]:
+        """Return who should be in a base and isn't: their filters were refused, perhaps by another version."""
+        left_out = self._store.ids(revision) - ids
+        if not left_out:
+            return {}
+        return {each.id: _entry(each) for each in self._store.changes(0)[1] if each.id in left_out}
 
     def _follow(self, routed: Cut) -> None:
         self._loaded, changed = self._store.changes(self._loaded)
@@ -160,6 +169,7 @@ class RosterWriter:
         if rebasing.base is None:
             return False
         self._base = rebasing.base
+        self._store.set_aside(rebasing.refused)
         self._changes = {
             each: entry
             for each, entry in self._changes.items()
@@ -201,6 +211,7 @@ class _Rebase:
         self, old: Path | None, changes: dict[str, Entry | None], path: Path, matching: MatchingSettings
     ) -> None:
         self.changes = changes
+        self.refused: list[SetAside] = []
         self._matching = matching
         self.base: _Base | None = None
         self._old = old
@@ -219,7 +230,7 @@ class _Rebase:
         try:
             bloom = self._matching.bloom
             matcher = Matcher(bloom) if self._old is None else Matcher.open(self._old, bloom)
-            apply_changes(matcher, self.changes, Programs(self._matching.cel.cache_size))
+            self.refused = apply_changes(matcher, self.changes, Programs(self._matching.cel.cache_size))
             matcher.save(self._path)
             self.base = _Base(self._path, len(matcher))
         except Exception:  # noqa: BLE001 -- logged with its trace
@@ -238,8 +249,9 @@ def _entry(subscription: Subscription) -> Entry:
     )
 
 
-def apply_changes(matcher: Matcher, changes: dict[str, Entry | None], programs: Programs) -> None:
-    """Bring a matcher to what the changes say."""
+def apply_changes(matcher: Matcher, changes: dict[str, Entry | None], programs: Programs) -> list[SetAside]:
+    """Bring a matcher to what the changes say, and return whose filters can't be used: they match nothing."""
+    refused = []
     for subscription_id, entry in changes.items():
         if entry is None:
             if subscription_id in matcher:
@@ -251,7 +263,18 @@ def apply_changes(matcher: Matcher, changes: dict[str, Entry | None], programs: 
             source=entry.source,
             types=entry.types,
         )
-        matcher.add(entry.id, programs.compile(entry.filters), scope=scope)
+        try:
+            matcher.add(entry.id, programs.compile(entry.filters), scope=scope)
+        except Exception as error:  # noqa: BLE001  whatever a filter does, the others have to work
+            if entry.id in matcher:
+                matcher.remove(entry.id)
+            refused.append(_refusal(entry, error))
+    return refused
+
+
+def _refusal(entry: Entry, error: Exception) -> SetAside:
+    reason = str(error) if isinstance(error, HeadraceError) else repr(error)
+    return of_subscription(entry.id, entry.namespace, entry.channel, f"its filters can't be used: {reason}")
 
 
 class RosterReader:
@@ -266,6 +289,12 @@ class RosterReader:
         self._roster = Roster(None, {})
         self._matcher = Matcher()
         self._programs = Programs()
+        self._refused: list[SetAside] = []
+
+    def take_refused(self) -> list[SetAside]:
+        """Return whose filters were refused since the last call."""
+        refused, self._refused = self._refused, []
+        return refused
 
     def matcher(self, path: Path) -> Matcher:
         """Return the matcher of a roster; from one roster to the next only the difference is compiled."""
@@ -288,7 +317,7 @@ class RosterReader:
             if each not in old.changes or old.changes[each] != entry
         }
         self._programs.size = roster.matching.cel.cache_size
-        apply_changes(self._matcher, new, self._programs)
+        self._refused += apply_changes(self._matcher, new, self._programs)
         self._programs.publish()
         self._roster = roster
         self.bounds = Bounds(roster.bounds)

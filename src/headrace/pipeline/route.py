@@ -10,33 +10,33 @@ import logging
 import shutil
 import threading
 import time
+import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import pyarrow.compute as pc
 
-from headrace.errors import OutboxGap
-from headrace.events.positions import Cut, lane_of
 from headrace.matching.settings import MatchingSettings
 from headrace.matching.warming import warm_up
+from headrace.pipeline.plan import PLAN, asides_in, cuts_of, deliveries_in
 from headrace.pipeline.reports import Reporter, overruns_in
 from headrace.pipeline.session import Session
 from headrace.pipeline.source import WARM_UP_TICKS, LogSource
-from headrace.pipeline.worker import PLAN, match_pointers
+from headrace.pipeline.worker import match_pointers
+from headrace.subscriptions.set_aside import join
 from headrace.subscriptions.store import Store
-from headrace.telemetry.metrics import BATCH_SECONDS, MATCHED, OVERRUNS, ROUTED
+from headrace.telemetry.metrics import BATCH_SECONDS, MATCHED, OVERRUNS, ROUTED, SET_ASIDE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from headrace.eventlog.outbox import OutboxWriter
     from headrace.pipeline.settings import PipelineSettings
+    from headrace.subscriptions.set_aside import SetAside
 
 _log = logging.getLogger(__name__)
 
@@ -78,12 +78,23 @@ class Route:
             "Spark %s on Java %s (%s)", session.spark.version, session.java.version, session.java.origin
         )
         try:
+            self._look_at_all_filters_again()
             session.spark.dataSource.register(LogSource)
             with self._reporter:
                 while not stop.is_set():
-                    self._run_query(session.spark, stop, on_ready)
+                    try:
+                        self._run_query(session.spark, stop, on_ready)
+                    except Exception as error:
+                        if not session.is_running:
+                            raise  # without its JVM this process is of no use
+                        self._pause(error, stop)
         finally:
             session.stop()
+
+    def _look_at_all_filters_again(self) -> None:
+        store = Store(self._paths.store)
+        store.forget_filters_set_aside()
+        store.close()
 
     def _run_query(self, spark: SparkSession, stop: threading.Event, on_ready: Callable[[], None]) -> None:
         query = self._start(spark)
@@ -95,14 +106,16 @@ class Route:
         if stop.is_set():
             query.stop()
             return
-        _log.error(
-            "routing stopped and starts again from position %s: %s", self._outbox.covered(), query.exception()
-        )
+        self._pause(query.exception(), stop)
+
+    def _pause(self, error: Exception | None, stop: threading.Event) -> None:
+        _log.error("routing stopped and starts again from position %s: %s", self._outbox.covered(), error)
         stop.wait(self._settings.restart_seconds)
 
     def _start(self, spark: SparkSession) -> StreamingQuery:
-        checkpoint = self._paths.work / "checkpoint"
-        shutil.rmtree(checkpoint, ignore_errors=True)
+        checkpoints = self._paths.work / "checkpoint"
+        shutil.rmtree(checkpoints, ignore_errors=True)
+        checkpoint = checkpoints / uuid.uuid4().hex  # even if the old one can't be removed
         self._batches = 0
         pointers = spark.readStream.format(LogSource.name()).options(**self._options(spark)).load()
         plan = pointers.mapInArrow(match_pointers, PLAN)
@@ -128,9 +141,10 @@ class Route:
         """Take one batch's plan to the outbox. Spark's batch id means nothing here."""
         began = time.monotonic()
         plan = frame.toArrow()
-        start, end = _cuts_of(plan)
+        start, end = cuts_of(plan)
+        self._set_aside(asides_in(plan))
         if events := start.count_to(end):
-            MATCHED.inc(self._outbox.write(start, end, _deliveries_in(plan)))
+            MATCHED.inc(self._outbox.write(start, end, deliveries_in(plan)))
             ROUTED.inc(events)
             overruns = overruns_in(plan)
             OVERRUNS.inc(sum(each.overruns for each in overruns.values()))
@@ -138,21 +152,15 @@ class Route:
             BATCH_SECONDS.observe(time.monotonic() - began)
         self._batches += 1
 
-
-def _deliveries_in(plan: pa.Table) -> pa.Table:
-    is_delivery = pc.and_(pc.is_valid(plan["subscription"]), pc.is_null(plan["overrun"]))
-    return plan.filter(is_delivery).select(["position", "subscription"])
-
-
-def _cuts_of(plan: pa.Table) -> tuple[Cut, Cut]:
-    """Return the cuts between which the batch covers everything; in a lane its tasks' ranges have to join."""
-    notes = plan.filter(pc.is_valid(plan["until"])).sort_by("position")
-    starts: dict[int, int] = {}
-    ends: dict[int, int] = {}
-    for start, end in zip(notes["position"].to_pylist(), notes["until"].to_pylist(), strict=True):
-        lane = lane_of(start)
-        if ends.get(lane, start) != start:
-            raise OutboxGap(ends[lane], start)
-        starts.setdefault(lane, start)
-        ends[lane] = end
-    return Cut(starts), Cut(ends)
+    def _set_aside(self, records: list[SetAside]) -> None:
+        """Write down what is left out, before the outbox covers it."""
+        if not records:
+            return
+        store = Store(self._paths.store)
+        try:
+            store.set_aside(records)
+        finally:
+            store.close()
+        for record in join(records):
+            SET_ASIDE.labels(record.kind).inc(record.count)
+            _log.error("set aside %s at position %d: %s", record.kind, record.position, record.reason)

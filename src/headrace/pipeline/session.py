@@ -74,9 +74,16 @@ class Session:
             builder = builder.config(key, value)
         self.spark = builder.getOrCreate()
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the JVM lives."""
+        gateway = SparkContext._gateway  # noqa: SLF001
+        return gateway is not None and gateway.proc.poll() is None
+
     def stop(self) -> None:
         """Stop Spark and wait for the JVM's end, so that a new session of this process starts a new one."""
-        self.spark.stop()
+        if self.is_running:
+            self.spark.stop()
         gateway = SparkContext._gateway  # noqa: SLF001  PySpark has no public way to end its JVM
         if gateway is None:
             return

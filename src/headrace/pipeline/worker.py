@@ -7,30 +7,23 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.events.batch import coalesce
 from headrace.heap import spare_heap
 from headrace.matching.warming import warm_up
+from headrace.pipeline.plan import aside_rows, delivery_rows, note_row, overrun_rows
 from headrace.pipeline.roster import RosterReader
+from headrace.subscriptions.set_aside import Kind, SetAside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    import pyarrow as pa
+
+    from headrace.eventlog.damage import Damage
     from headrace.matching import Matcher
-    from headrace.matching.overruns import Overrun
-
-PLAN = "position long, subscription string, until long, overrun struct<reason: string, times: long>"
-"""One of three: a note that positions [position, until) were matched in full (it alone has `until`); the overruns of
-a subscription's filter, the last one at `position` (they alone have `overrun`); or else a planned delivery."""
-
-_OVERRUN = pa.struct([("reason", pa.string()), ("times", pa.int64())])
-_SCHEMA = pa.schema(
-    [("position", pa.int64()), ("subscription", pa.string()), ("until", pa.int64()), ("overrun", _OVERRUN)]
-)
 
 
 @lru_cache(maxsize=1)
@@ -62,19 +55,43 @@ def match_pointers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 def _match(log: str, roster: str, start: int, end: int) -> Iterator[pa.RecordBatch]:
     warm_up()
     reader, matcher = _log(log), _matcher(roster)
-    for events in coalesce(reader.read(start, end)):
-        found = matcher.match_pairs(events)
+    asides = _rosters().take_refused()
+    damaged: list[Damage] = []
+    for events in coalesce(reader.read(start, end, damaged.append)):
+        for pairs in _pairs(matcher, events, asides):
+            kept = _rosters().bounds.keep(pairs["position"], pairs["subscription"].dictionary_decode())
+            if len(kept[0]):
+                yield delivery_rows(*kept)
         matcher.publish()
-        pairs = _rosters().bounds.keep(found["position"], found["subscription"].dictionary_decode())
-        if count := len(pairs[0]):
-            nothing = [pa.nulls(count, pa.int64()), pa.nulls(count, _OVERRUN)]
-            yield pa.RecordBatch.from_arrays([*pairs, *nothing], schema=_SCHEMA)
         overruns = matcher.take_overruns()
         if overruns:
-            yield pa.RecordBatch.from_pylist([_row(each) for each in overruns], schema=_SCHEMA)
-    yield pa.RecordBatch.from_pylist([{"position": start, "until": end}], schema=_SCHEMA)
+            yield overrun_rows(overruns)
+    asides += [SetAside(Kind.DAMAGE, each.start, each.end, _where(each)) for each in damaged]
+    if asides:
+        yield aside_rows(asides)
+    yield note_row(start, end)
 
 
-def _row(overrun: Overrun) -> dict[str, Any]:
-    told = {"reason": overrun.reason, "times": overrun.times}
-    return {"position": overrun.position, "subscription": overrun.subscription, "overrun": told}
+def _pairs(matcher: Matcher, events: pa.RecordBatch, asides: list[SetAside]) -> Iterator[pa.RecordBatch]:
+    """Match the events; where that fails, halve them until it is known which event is at fault, and set it aside."""
+    try:
+        yield matcher.match_pairs(events)
+    except MemoryError:
+        raise  # no event's fault
+    except Exception as error:  # noqa: BLE001  whatever an event does to the matcher, the others go on
+        half = events.num_rows // 2
+        if half:
+            yield from _pairs(matcher, events.slice(0, half), asides)
+            yield from _pairs(matcher, events.slice(half), asides)
+        else:
+            asides.append(_unmatched(events, error))
+
+
+def _unmatched(event: pa.RecordBatch, error: Exception) -> SetAside:
+    position, namespace, channel = (event[name][0].as_py() for name in ("position", "namespace", "channel"))
+    reason = f"matching it failed: {error!r}"
+    return SetAside(Kind.EVENT, position, position + 1, reason, namespace, channel)
+
+
+def _where(damage: Damage) -> str:
+    return f"{damage.path} is damaged at byte {damage.offset}: {damage.problem}"

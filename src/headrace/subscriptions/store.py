@@ -21,6 +21,7 @@ from sqlalchemy.exc import IntegrityError
 
 from headrace.errors import Conflict, NotFound
 from headrace.events.positions import Cut
+from headrace.subscriptions import set_aside
 from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import once, repeatable
@@ -29,9 +30,11 @@ from headrace.subscriptions.subscription import Subscription
 from headrace.subscriptions.tables import CHANNELS, METADATA, OVERRUNS, REVISION, SUBSCRIPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sqlalchemy import Connection, Row
+
+    from headrace.subscriptions.set_aside import SetAside
 
 _MAX_REASON = 500
 
@@ -132,7 +135,8 @@ class Store:
             select(SUBSCRIPTIONS).where(~SUBSCRIPTIONS.c.deleting).order_by(SUBSCRIPTIONS.c.first_revision)
         )
         with self._engine.connect() as connection:
-            return [_from_row(row) for row in connection.execute(query)]
+            rows = connection.execute(query).all()
+        return self._readable(rows)
 
     @once
     def delete(self, subscription_id: str, end_of_log: Callable[[], Cut]) -> Subscription:
@@ -173,6 +177,26 @@ class Store:
             rows = connection.execute(query).all()
         return {row.subscription: FilterStatus(row.times, row.reason, row.position, row.time) for row in rows}
 
+    # What could not be routed
+
+    @repeatable
+    def set_aside(self, records: Iterable[SetAside]) -> None:
+        """Write down what is left out of the routing, durably."""
+        with self._engine.begin() as connection:
+            set_aside.write(connection, set_aside.join(records))
+
+    @repeatable
+    def what_is_set_aside(self, limit: int) -> list[SetAside]:
+        """Return what was set aside last, the newest first."""
+        with self._engine.connect() as connection:
+            return set_aside.newest(connection, limit)
+
+    @repeatable
+    def forget_filters_set_aside(self) -> None:
+        """Forget what was said of filters: they are about to be looked at again."""
+        with self._engine.begin() as connection:
+            set_aside.forget_filters(connection)
+
     # What the pipeline and the dispatcher follow
 
     @repeatable
@@ -189,6 +213,15 @@ class Store:
             return {row.id: (_cut(row.created), _cut(row.deleted)) for row in connection.execute(query)}
 
     @repeatable
+    def ids(self, revision: int | None = None) -> set[str]:
+        """Return the ids of all subscriptions, ended ones included, or of those last changed up to a revision."""
+        query = select(SUBSCRIPTIONS.c.id)
+        if revision is not None:
+            query = query.where(SUBSCRIPTIONS.c.revision <= revision)
+        with self._engine.connect() as connection:
+            return set(connection.execute(query).scalars())
+
+    @repeatable
     def changes(self, since: int) -> tuple[int, list[Subscription]]:
         """Return the subscriptions changed after revision `since`, ended ones included, and the revision reached."""
         query = (
@@ -196,7 +229,20 @@ class Store:
         )
         with self._engine.connect() as connection:
             rows = connection.execute(query).all()
-        return max([since, *(row.revision for row in rows)]), [_from_row(row) for row in rows]
+        return max([since, *(row.revision for row in rows)]), self._readable(rows)
+
+    def _readable(self, rows: Sequence[Row[Any]]) -> list[Subscription]:
+        """Return the subscriptions of the rows that this version can read, and set the others aside."""
+        read, unread = [], []
+        for row in rows:
+            try:
+                read.append(_from_row(row))
+            except (msgspec.DecodeError, KeyError, TypeError) as error:
+                reason = f"its document in the store can't be read: {error!r}"
+                unread.append(set_aside.of_subscription(row.id, row.namespace, row.channel, reason))
+        if unread:
+            self.set_aside(unread)
+        return read
 
     @repeatable
     def settle(self, end_of_log: Callable[[], Cut]) -> None:

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Integer, MetaData, String, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
 
 METADATA = MetaData()
 
@@ -46,6 +57,22 @@ OVERRUNS = Table(
     Column("time", String(24), nullable=False),
 )
 """Filters that cost more than they may, one row per subscription; it goes with the subscription."""
+
+SET_ASIDE = Table(
+    "set_aside",
+    METADATA,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("kind", String(16), nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("until", BigInteger, nullable=False),
+    Column("namespace", String(63)),
+    Column("channel", String(63)),
+    Column("subscription", String(64), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("time", String(24), nullable=False),
+    UniqueConstraint("kind", "position", "subscription"),
+)
+"""What could not be routed; a row stands for neighbours that failed for the same reason. The oldest rows go."""
 
 REVISION = Table(
     "revision",

@@ -42,6 +42,11 @@ DISK_FREE_BYTES = Gauge(
 ROUTED = Counter("headrace_events_routed", "Events matched against all subscriptions.")
 MATCHED = Counter("headrace_deliveries_planned", "Pairs of event and subscription in the outbox.")
 OVERRUNS = Counter("headrace_filter_overruns", "Times a filter cost more than it may on an event.")
+SET_ASIDE = Counter(
+    "headrace_set_aside",
+    "Events, filters and damaged positions that routing goes on without; `headrace get set-aside` lists them.",
+    ("kind",),
+)
 BATCH_SECONDS = Histogram(
     "headrace_batch_seconds", "Matching and planning of one micro-batch.", buckets=_SECONDS
 )

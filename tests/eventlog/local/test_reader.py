@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.eventlog.arrivals import HUGE, arrival, arrivals, build, ids, logs, memory_folder, python, read
 
 from headrace.errors import LogDamaged, LogError
-from headrace.eventlog.local.damage import Damage
+from headrace.eventlog.damage import Damage
 from headrace.eventlog.local.frames import FRAME_HEADER
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.segments import list_segments

@@ -20,11 +20,13 @@ from tests.eventlog.arrivals import (
 )
 
 from headrace.errors import LogDamaged
+from headrace.eventlog.damage import Damage
 from headrace.eventlog.local.frames import FRAME_HEADER, SEGMENT_HEADER, SegmentHead, pack_segment_head
 from headrace.eventlog.local.mark import Mark
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.segments import list_segments, segment_path
 from headrace.eventlog.local.writer import SegmentWriter
+from headrace.events.batch import from_batch
 
 COMMITS = ["ab", "c", "def"]
 FRAMES = [0, 2, 3, 6]  # the positions at which frames begin, and the end
@@ -342,3 +344,60 @@ def test_a_refused_log_is_not_kept_locked(fresh):
     set_end(folder, 6)
     assert reopen(folder) == 6
     assert caught.value.offset
+
+
+def _cut_last(folder, _edges):
+    os.truncate(segment_path(folder, 0), segment_path(folder, 0).stat().st_size - 1)
+
+
+def _spoil_head(folder, _edges):
+    _flip(segment_path(folder, 0), 3)
+
+
+def _spoil_middle(folder, edges):
+    _flip(segment_path(folder, 0), edges[1] + 4)
+
+
+def _remove_all(folder, _edges):
+    segment_path(folder, 0).unlink()
+
+
+def _flip(path, at):
+    content = bytearray(path.read_bytes())
+    content[at] ^= 0x10
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "kept", "end"),
+    [
+        (_cut_last, "abc", FRAMES[3]),
+        (_spoil_head, "", FRAMES[3]),
+        (_spoil_head, "", None),
+        (_spoil_middle, "abdef", FRAMES[3]),
+        (_spoil_middle, "abdef", None),
+        (_remove_all, "", FRAMES[3]),
+    ],
+)
+def test_damage_that_is_accepted_is_kept_and_gone_on_behind(one_segment, fresh, spoil, kept, end):
+    lay_out, edges = one_segment
+    folder = lay_out(fresh())
+    spoil(folder, edges)
+    set_end(folder, end)
+    before = {name: content for name, content in snapshot(folder).items() if name.endswith(".seg")}
+    with pytest.raises(LogDamaged):
+        SegmentWriter(folder, HUGE)
+    with closing(SegmentWriter(folder, HUGE, accept_damage=True)) as writer:
+        first = writer.append([arrival("next")])
+    assert before.items() <= snapshot(folder).items(), "what there was is left as it is"
+    assert first >= FRAMES[3], "no position is given away twice"
+    told: list[Damage] = []
+    reader = SegmentReader(folder)
+    begin = reader.start()[0]
+    found = [each for batch in reader.read(begin, first + 1, told.append) for each in from_batch(batch)]
+    expected = {position: name for position, name in enumerate("abcdef") if name in kept}
+    assert {each.position: each.event.id for each in found} == expected | {first: "next"}
+    lost = {position for each in told for position in range(each.start, each.end)}
+    assert lost == set(range(begin, first)) - set(expected)
+    with closing(SegmentWriter(folder, HUGE, accept_damage=True)) as writer:
+        assert writer.end == first + 1

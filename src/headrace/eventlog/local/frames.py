@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from mmap import mmap
 
 FORMAT_VERSION = 1
 FRAME_MAGIC = b"HRF\x01"
@@ -86,3 +89,21 @@ def unpack_frame(header: bytes | memoryview, salt: int) -> Frame | None:
 def body_is_whole(body: bytes | memoryview, frame: Frame) -> bool:
     """Tell whether these are the bytes that were written."""
     return len(body) == frame.length and zlib.crc32(body) == frame.checksum
+
+
+def find_frame(
+    mapped: mmap | memoryview | bytes, offset: int, salt: int, position: int
+) -> tuple[int, Frame] | None:
+    """Return the next whole frame at or behind an offset that holds no event before `position`.
+
+    An event may carry a copy of a frame, of an earlier one: none that follows existed when it was sent.
+    """
+    content = bytes(mapped[offset:])
+    at = content.find(FRAME_MAGIC)
+    while at != -1:
+        frame = unpack_frame(content[at : at + FRAME_HEADER], salt)
+        body = at + FRAME_HEADER
+        if frame and frame.first >= position and body_is_whole(content[body : body + frame.length], frame):
+            return offset + at, frame
+        at = content.find(FRAME_MAGIC, at + 1)
+    return None

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from headrace.errors import LogError
-from headrace.eventlog.local.damage import Damage, find_frame, refuse
+from headrace.eventlog.damage import Damage, refuse
 from headrace.eventlog.local.frames import (
     FRAME_HEADER,
     SEGMENT_HEADER,
     Frame,
     body_is_whole,
+    find_frame,
     unpack_frame,
     unpack_segment_head,
 )

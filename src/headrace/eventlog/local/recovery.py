@@ -1,23 +1,25 @@
 """What a log's writer does first: find the end of what is whole, cut a torn tail, refuse damage.
 
 A commit is synced before the next one is written. So a crash can tear only the last frame, which nobody was
-told is stored: that may be cut. Anything broken before the last frame was stored once: that is never cut.
+told is stored: that may be cut. Anything broken before the last frame was stored once: that is never cut. Where
+damage is accepted, everything stays as it is, and a new segment begins behind every position that was given away.
 """
 
 from __future__ import annotations
 
+import logging
 import mmap
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.errors import LogDamaged
-from headrace.eventlog.local.damage import find_frame
 from headrace.eventlog.local.files import sync_folder
 from headrace.eventlog.local.frames import (
     FRAME_HEADER,
     SEGMENT_HEADER,
     SegmentHead,
     body_is_whole,
+    find_frame,
     unpack_frame,
     unpack_segment_head,
 )
@@ -25,6 +27,11 @@ from headrace.eventlog.local.segments import Segment, list_segments
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+_log = logging.getLogger(__name__)
+_LEAST_BYTES = 64
+"""No event takes less in a segment: its fixed columns and the offsets of its texts are more."""
 
 
 class Tail(NamedTuple):
@@ -36,12 +43,49 @@ class Tail(NamedTuple):
     end: int
 
 
-def recover(folder: Path, durable_end: int | None) -> Tail | None:
-    """Check every segment, cut the torn tail of the last, and say where to go on; None for an empty log.
+def recover(folder: Path, durable_end: int | None, *, accept_damage: bool = False) -> Tail | int:
+    """Check every segment, cut the torn tail of the last, and say where to go on: there, or in a new segment.
 
     `durable_end` is what the last writer said was durable, where that is still known: nothing below it is cut.
     Sealed segments are checked by their headers here, and by their checksums whenever they are read.
     """
+    try:
+        return _find_tail(folder, durable_end) or 0
+    except LogDamaged as damage:
+        if not accept_damage:
+            raise
+        found = _behind_damage(folder, durable_end or 0)
+        end = found if isinstance(found, int) else found.end
+        _log.error("%s The log goes on at position %d without them.", damage, end)
+        return found
+
+
+def _behind_damage(folder: Path, durable_end: int) -> Tail | int:
+    """Go on in the last segment, if that is whole, or in a new one behind every position that was given away."""
+    segments = list_segments(folder)
+    if not segments:
+        return durable_end
+    try:
+        tail = _check(segments[-1], is_last=True, durable_end=durable_end)
+    except LogDamaged:
+        return max(durable_end, _furthest_end(segments[-1]))
+    return tail if tail.end >= durable_end else durable_end
+
+
+def _furthest_end(segment: Segment) -> int:
+    """Return a position behind every one that a damaged segment may have held."""
+    with segment.path.open("rb") as file:
+        head = unpack_segment_head(file.read(SEGMENT_HEADER))
+        file.seek(0)
+        content = file.read()
+    end, offset = segment.first, 0
+    if not isinstance(head, str):
+        while (found := find_frame(content, offset, head.salt, end)) is not None:
+            end, offset = found[1].first + found[1].rows, found[0] + FRAME_HEADER + found[1].length
+    return end + 1 + (len(content) - offset) // _LEAST_BYTES
+
+
+def _find_tail(folder: Path, durable_end: int | None) -> Tail | None:
     segments = list_segments(folder)
     tail = None
     for segment in segments:

@@ -32,7 +32,7 @@ class SegmentWriter:
     Readers are told of a frame only after it was synced: an event that a failed sync takes back was never seen.
     """
 
-    def __init__(self, folder: Path, segment_bytes: int) -> None:
+    def __init__(self, folder: Path, segment_bytes: int, *, accept_damage: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._segment_bytes = segment_bytes
@@ -41,7 +41,8 @@ class SegmentWriter:
             undo.callback(self._lock.release)
             remove_temporaries(folder)
             self._mark = Mark(folder / END_MARK, create=True)
-            self._open(recover(folder, self._mark.get()) or self._new_segment(0))
+            found = recover(folder, self._mark.get(), accept_damage=accept_damage)
+            self._open(self._new_segment(found) if isinstance(found, int) else found)
             self._mark.set(self._end)
             undo.pop_all()
 

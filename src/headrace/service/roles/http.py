@@ -53,7 +53,7 @@ def run(config: Config) -> None:
 
 async def _serve(config: Config, listener: socket.socket) -> None:
     layout = Layout(config.data)
-    writer = SegmentWriter(layout.log, config.log.segment_bytes)
+    writer = SegmentWriter(layout.log, config.log.segment_bytes, accept_damage=config.log.accept_damage)
     outbox = OutboxFiles(layout.outbox)
     patience = config.store.patience_seconds
     store, jobs = Store(config.store.url, patience), Jobs(config.store.url, patience)
