@@ -17,7 +17,6 @@ from pathlib import Path
 
 import pytest
 from tests.eventlog.conftest import Disk
-from tests.service.processes import parent_of, role_processes, session_processes
 
 from headrace.client import Client
 from headrace.errors import ServiceRefused, ServiceUnreachable
@@ -26,6 +25,7 @@ from headrace.eventlog.local.reader import SegmentReader
 from headrace.events.event import Event
 from headrace.events.positions import Cut
 from headrace.service.process import ServiceProcess, free_port
+from headrace.service.processes import parent_of, role_processes, session_processes
 
 _PRODUCERS = 2
 _BATCH = 20
@@ -223,7 +223,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
                 pytest.skip(f"a small file system can't be mounted here: {done.stderr.strip()}")
             mounted.append(disk.folder)
         stage.service.start()
-        asyncio.run(stage.service.wait_until_ready())
+        asyncio.run(stage.service.wait_until_ready(240))
         asyncio.run(stage.subscribe())
         yield stage
     finally:

@@ -6,10 +6,9 @@ import signal
 import subprocess
 import sys
 
-from tests.service.processes import role_processes
-
 from headrace.client import Client, Sink
 from headrace.events.event import Event
+from headrace.service.processes import role_processes
 from headrace.service.role import EXIT_REFUSED
 
 

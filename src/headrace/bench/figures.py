@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from headrace.service.processes import session_processes
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -28,14 +30,12 @@ def quantiles(latencies: Sequence[float]) -> dict[str, float]:
 def cpu_seconds(session: int) -> float:
     """Return the processor time that all living processes of a session have used so far."""
     total = 0
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue  # it has ended
-            if int(fields[3]) == session:
-                total += int(fields[11]) + int(fields[12])
+    for process in session_processes(session):
+        try:
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended
+        total += int(fields[11]) + int(fields[12])
     return total / _TICKS_PER_SECOND
 
 
@@ -47,10 +47,19 @@ def counter(exposition: str, name: str) -> float:
     )
 
 
-def observed(exposition: str, name: str) -> float:
-    """Return the sum of all that a histogram observed, from Prometheus' text format."""
-    found = re.findall(rf"^{name}_sum(?:{{[^}}]*}})? (\S+)$", exposition, re.MULTILINE)
-    return sum(map(float, found))
+def observed(exposition: str, name: str, **labels: str) -> float:
+    """Return the sum of all that a histogram observed, under these labels, from Prometheus' text format."""
+    found = re.findall(rf"^{name}_sum({{[^}}]*}})? (\S+)$", exposition, re.MULTILINE)
+    wanted = [f'{label}="{value}"' for label, value in labels.items()]
+    return sum(float(value) for its_labels, value in found if all(each in its_labels for each in wanted))
+
+
+def show_one(title: str, figures: Mapping[str, Any]) -> None:
+    """Print one measurement of many figures, one line per figure."""
+    table = Table(title=title, title_justify="left", show_header=False, box=None)
+    for name, value in figures.items():
+        table.add_row(name, str(value))
+    Console().print(table)
 
 
 def show(title: str, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -97,10 +97,28 @@ async def saturate(
     return latencies, refused
 
 
+async def fill(host: str, port: int, connections: int, requests: Iterator[bytes]) -> None:
+    """Post all requests as fast as answers come, over several connections; each again until it is accepted."""
+
+    async def produce() -> None:
+        connection = await Connection.open(host, port)
+        for request in requests:
+            while await connection.post(request) != 202:  # noqa: ASYNC110  the service says when, not an event
+                await asyncio.sleep(0.05)
+        connection.close()
+
+    await asyncio.gather(*(produce() for _ in range(connections)))
+
+
 async def pace(
-    host: str, port: int, rate: float, requests: list[bytes], on_sent: Callable[[int, float], None]
+    host: str,
+    port: int,
+    rate: float,
+    requests: Iterator[bytes],
+    count: int,
+    on_sent: Callable[[int, float], None],
 ) -> list[float]:
-    """Post at a steady rate, whatever the answers do; return latencies of 202s.
+    """Post so many requests at a steady rate, whatever the answers do; return latencies of 202s.
 
     Each request has its planned time, and latency counts from there: a stall is not hidden by sending later.
     """
@@ -112,13 +130,13 @@ async def pace(
             idle.pop()
         connection = idle.pop() if idle else await Connection.open(host, port)
         on_sent(number, planned)
-        if await connection.post(requests[number]) == 202:
+        if await connection.post(next(requests)) == 202:
             latencies.append(time.time() - planned)
         idle.append(connection)
 
     began = time.time()
     async with asyncio.TaskGroup() as sending:
-        for number in range(len(requests)):
+        for number in range(count):
             planned = began + number / rate
             await asyncio.sleep(max(planned - time.time(), 0))
             sending.create_task(send(number, planned))

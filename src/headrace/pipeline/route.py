@@ -25,7 +25,7 @@ from headrace.pipeline.source import WARM_UP_TICKS, LogSource
 from headrace.pipeline.worker import match_pointers
 from headrace.subscriptions.set_aside import join
 from headrace.subscriptions.store import Store
-from headrace.telemetry.metrics import BATCH_SECONDS, MATCHED, OVERRUNS, ROUTED, SET_ASIDE
+from headrace.telemetry.metrics import BATCH_SECONDS, MATCHED, OVERRUNS, ROUTE_SECONDS, ROUTED, SET_ASIDE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -144,7 +144,8 @@ class Route:
         start, end = cuts_of(plan)
         self._set_aside(asides_in(plan))
         if events := start.count_to(end):
-            MATCHED.inc(self._outbox.write(start, end, deliveries_in(plan)))
+            with ROUTE_SECONDS.labels("outbox").time():
+                MATCHED.inc(self._outbox.write(start, end, deliveries_in(plan)))
             ROUTED.inc(events)
             overruns = overruns_in(plan)
             OVERRUNS.inc(sum(each.overruns for each in overruns.values()))

@@ -21,6 +21,7 @@ from headrace.heap import spare_heap
 from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.roster import RosterWriter
 from headrace.subscriptions.store import Store
+from headrace.telemetry.metrics import ROUTE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -144,7 +145,8 @@ class _Planner:
 
     def tasks(self, start: Cut, end: Cut) -> list[list[Pointer]]:
         self._last_batch = time.monotonic()
-        roster = str(self._roster.current(start))
+        with ROUTE_SECONDS.labels("source").time():
+            roster = str(self._roster.current(start))
         tasks = max(1, min(self._tasks, start.count_to(end) // self._min_per_task))
         ranges = list(start.ranges_to(end)) or [(0, 0)]  # a tick
         return [

@@ -5,6 +5,7 @@ Workers outlive a micro-batch, and so do the mapped log, the matcher and the com
 
 from __future__ import annotations
 
+import time
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from headrace.matching.warming import warm_up
 from headrace.pipeline.plan import aside_rows, delivery_rows, note_row, overrun_rows
 from headrace.pipeline.roster import RosterReader
 from headrace.subscriptions.set_aside import Kind, SetAside
+from headrace.telemetry.metrics import ROUTE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -57,7 +59,7 @@ def _match(log: str, roster: str, start: int, end: int) -> Iterator[pa.RecordBat
     reader, matcher = _log(log), _matcher(roster)
     asides = _rosters().take_refused()
     damaged: list[Damage] = []
-    for events in coalesce(reader.read(start, end, damaged.append)):
+    for events in _timed(coalesce(reader.read(start, end, damaged.append))):
         for pairs in _pairs(matcher, events, asides):
             kept = _rosters().bounds.keep(pairs["position"], pairs["subscription"].dictionary_decode())
             if len(kept[0]):
@@ -70,6 +72,19 @@ def _match(log: str, roster: str, start: int, end: int) -> Iterator[pa.RecordBat
     if asides:
         yield aside_rows(asides)
     yield note_row(start, end)
+
+
+def _timed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Pass batches on, and note how long they took to come."""
+    spent = 0.0
+    while True:
+        began = time.perf_counter()
+        batch = next(batches, None)
+        spent += time.perf_counter() - began
+        if batch is None:
+            break
+        yield batch
+    ROUTE_SECONDS.labels("read").observe(spent)
 
 
 def _pairs(matcher: Matcher, events: pa.RecordBatch, asides: list[SetAside]) -> Iterator[pa.RecordBatch]:

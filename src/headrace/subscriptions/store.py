@@ -118,6 +118,19 @@ class Store:
         self._settle("created", subscription.id, end_of_log())
         return self.get(subscription.id)
 
+    @once
+    def create_many(self, subscriptions: Iterable[Subscription], created: Cut) -> None:
+        """Add many at once, in one transaction, to see the events from a cut on.
+
+        Be careful: only while nobody routes; `create` is what settles with a pipeline that runs.
+        """
+        with self._engine.begin() as connection:
+            revision = _next_revision(connection)
+            settled = {"created": created.to_json()}
+            connection.execute(
+                insert(SUBSCRIPTIONS), [_to_row(each, revision) | settled for each in subscriptions]
+            )
+
     @repeatable
     def get(self, subscription_id: str) -> Subscription:
         """Return the subscription, or raise NotFound."""

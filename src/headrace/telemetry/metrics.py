@@ -47,6 +47,12 @@ SET_ASIDE = Counter(
     "Events, filters and damaged positions that routing goes on without; `headrace get set-aside` lists them.",
     ("kind",),
 )
+ROUTE_SECONDS = Histogram(
+    "headrace_route_seconds",
+    "Parts of a micro-batch: source (planning it), read (the log, per task), outbox (writing it).",
+    ("stage",),
+    buckets=_SECONDS,
+)
 BATCH_SECONDS = Histogram(
     "headrace_batch_seconds", "Matching and planning of one micro-batch.", buckets=_SECONDS
 )

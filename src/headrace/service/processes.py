@@ -1,4 +1,6 @@
-"""The processes of a running service."""
+"""The processes of a running service, as the kernel lists them."""
+
+from __future__ import annotations
 
 from pathlib import Path
 
@@ -33,3 +35,16 @@ def parent_of(process: int) -> int:
         return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
     except OSError:
         return 0
+
+
+def memory_bytes(session: int) -> int:
+    """Return what the processes of a session take in memory; what several of them map counts once."""
+    return sum(map(_memory_of, session_processes(session)))
+
+
+def _memory_of(process: int) -> int:
+    try:
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
