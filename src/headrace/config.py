@@ -13,6 +13,7 @@ import msgspec
 from headrace.api.settings import ApiSettings
 from headrace.delivery.settings import DeliverySettings
 from headrace.errors import ConfigError
+from headrace.eventlog.archive.settings import ArchiveSettings
 from headrace.eventlog.settings import LogSettings
 from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.settings import PipelineSettings
@@ -37,6 +38,7 @@ class Config:
     api: ApiSettings
     store: StoreSettings
     log: LogSettings
+    archive: ArchiveSettings
     matching: MatchingSettings
     pipeline: PipelineSettings
     delivery: DeliverySettings

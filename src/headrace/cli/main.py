@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from headrace.cli.archive import archive
 from headrace.cli.bench import bench
 from headrace.cli.config import config
 from headrace.cli.delete import delete
@@ -46,5 +47,5 @@ def main() -> None:
     """
 
 
-for _command in (up, demo, publish, subscribe, listen, get, delete, filter_, config, doctor, bench):
+for _command in (up, demo, publish, subscribe, listen, get, delete, filter_, archive, config, doctor, bench):
     main.add_command(_command)

@@ -1,11 +1,20 @@
 """Logs in memory to archive from, and what is in an archive."""
 
+import time
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headrace.eventlog.archive.archiver import COMMIT_EVENTS, archive_log
-from headrace.events.batch import SCHEMA, from_batch, to_batch
+from headrace.eventlog.archive.keeper import Keeper
+from headrace.eventlog.archive.settings import ArchiveSettings
+from headrace.eventlog.archive.storage import Storage
+from headrace.events.batch import SCHEMA, Arrival, from_batch, to_batch
+from headrace.events.event import Event
 from headrace.events.positions import Cut
+
+DAY = 86_400_000_000
+HUGE = 1 << 50
 
 
 class RecordedLog:
@@ -14,6 +23,14 @@ class RecordedLog:
     def __init__(self, batches):
         self.batches = batches
         self.first = 0
+        self.expired = 0
+        self.last = sum(batch.num_rows for batch in batches)
+
+    def start(self):
+        return Cut.at(self.first)
+
+    def end(self):
+        return Cut.at(self.last)
 
     def read(self, start, end):
         for batch in self.batches:
@@ -24,6 +41,14 @@ class RecordedLog:
 
     def events(self, start, end):
         return [recorded for batch in self.read(start, end) for recorded in from_batch(batch)]
+
+
+def arrival(name, namespace="n", channel="c", **attributes):
+    return Arrival(
+        Event({"specversion": "1.0", "id": str(name), "source": "/s", "type": "t", **attributes}),
+        namespace,
+        channel,
+    )
 
 
 def recorded_log(commits, times=None):
@@ -39,26 +64,55 @@ def recorded_log(commits, times=None):
 def archive(storage, log, end, commit_events=COMMIT_EVENTS):
     """Archive up to a position or a cut, and return the manifest then."""
     end = end if isinstance(end, Cut) else Cut.at(end)
-    for _ in archive_log(storage, log, Cut.at(log.first), end, commit_events):
+    for _ in archive_log(storage, log, Cut.at(log.first), end, commit_events=commit_events):
         pass
     return storage.manifest()
 
 
-def archived(storage):
-    """Every event of the archive, in order of position; the files lie where the manifest says and nothing else does."""
+def archived(storage, only=None, tidy=True):
+    """Every event of the archive, in order of position; and nothing lies there but what the manifest names."""
     manifest = storage.manifest()
-    lying = storage.list_events()
     leaving = {each.path for each in manifest.leaving}
-    assert {file.path: file.bytes for file in manifest.files} == {
-        path: size for path, size in lying.items() if path not in leaving
-    }
+    lying = {path: size for path, size in storage.list_events().items() if path not in leaving}
+    assert not tidy or {file.path: file.bytes for file in manifest.files} == lying
     found = []
-    for file in manifest.files:
+    for file in manifest.files if only is None else [only]:
         table = pq.read_table(storage.open(file.path), columns=SCHEMA.names).cast(SCHEMA)
         events = [recorded for batch in table.to_batches() for recorded in from_batch(batch)]
         assert [event.position for event in events] == sorted(event.position for event in events)
-        assert {(each.arrival.namespace, each.arrival.channel) for each in events} == {
-            (file.namespace, file.channel)
-        }
+        assert len(events) == file.rows
+        homes = {(each.arrival.namespace, each.arrival.channel) for each in events}
+        assert homes == {(file.namespace, file.channel)}
         found += events
     return sorted(found, key=lambda recorded: recorded.position)
+
+
+def settings(seconds=float(HUGE), size=HUGE, file_bytes=HUGE, grace=0.0):
+    return ArchiveSettings(
+        enabled=True, path="", interval_seconds=1.0, retention_seconds=seconds, retention_bytes=size,
+        file_bytes=file_bytes, grace_seconds=grace,
+    )  # fmt: skip
+
+
+def keeper(storage, log, wanted=None):
+    """A keeper that keeps ten days, and replaced files not at all."""
+    return Keeper(storage, log, wanted or settings(seconds=10 * 86_400.0))
+
+
+def prepared(folder):
+    """An archive with a file to expire and two to join; and its log, with events of two channels to archive."""
+    now = time.time_ns() // 1000
+    log = recorded_log(
+        [
+            [arrival(0), arrival(1)],
+            [arrival(2), arrival(3)],
+            [arrival(4)],
+            [arrival(n, channel=channel) for n in range(5, 9) for channel in ("c", "d")],
+        ],
+        [now - 20 * DAY, now - DAY, now - DAY + 1000, now],
+    )
+    storage = Storage(str(folder))
+    for end in (2, 4, 5):
+        archive(storage, log, end)
+    log.expired = 2
+    return log

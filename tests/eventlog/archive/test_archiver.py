@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.eventlog.archive.archives import archive, archived, recorded_log
+from tests.eventlog.archive.archives import DAY, archive, archived, arrival, recorded_log
 from tests.eventlog.arrivals import memory_folder
 
 from headrace.errors import ArchiveRefused
@@ -33,15 +33,6 @@ HOSTILE = [
     "_hidden",
     ":",
 ]
-DAY = 86_400_000_000
-
-
-def arrival(name, namespace="n", channel="c", **attributes):
-    return Arrival(
-        Event({"specversion": "1.0", "id": str(name), "source": "/s", "type": "t", **attributes}),
-        namespace,
-        channel,
-    )
 
 
 def test_everything_once(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from headrace.errors import ArchiveRefused
@@ -12,7 +13,7 @@ from headrace.events.batch import coalesce
 from headrace.events.positions import Cut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
 
@@ -28,11 +29,17 @@ _MOST_FILES = 256
 
 
 def archive_log(
-    storage: Storage, log: LogReader, begin: Cut, end: Cut, commit_events: int = COMMIT_EVENTS
+    storage: Storage,
+    log: LogReader,
+    begin: Cut,
+    end: Cut,
+    stopped: Callable[[], bool] = lambda: False,
+    commit_events: int = COMMIT_EVENTS,
 ) -> Iterator[Manifest]:
     """Archive what the log has before `end` and the archive hasn't; yield the manifest after each commit.
 
-    `begin` is where the log begins. Positions that it no longer has stay unarchived.
+    `begin` is where the log begins. Positions that it no longer has stay unarchived. When `stopped` says so, what
+    isn't committed is left lying for the next run to sweep up.
     """
     manifest = storage.manifest()
     archived = Cut(manifest.archived)
@@ -42,10 +49,16 @@ def archive_log(
     for start, stop in begin.join(archived).ranges_to(end):
         for first in range(start, stop, commit_events):
             last = min(first + commit_events, stop)
-            files = write_files(storage, log.read(first, last))
+            files = write_files(storage, _unless(stopped, log.read(first, last)))
+            if stopped():
+                return
             manifest = manifest.followed(now=time.time(), add=files, archived=Cut.at(last))
             storage.commit(manifest)
             yield manifest
+
+
+def _unless(stopped: Callable[[], bool], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return takewhile(lambda _: not stopped(), batches)
 
 
 def write_files(storage: Storage, batches: Iterable[pa.RecordBatch]) -> list[ArchivedFile]:

@@ -116,9 +116,22 @@ class Storage:
         except FileNotFoundError:
             return
 
-    def _versions(self) -> list[int]:
+    def sweep(self) -> int:
+        """Remove what an interrupted run left and no manifest names; return how many files that were."""
+        manifest = self.manifest()
+        named = {file.path for file in manifest.files} | {each.path for each in manifest.leaving}
+        left = [path for path in self.list_events() if path not in named]
+        left += [name for name in self._names() if name.endswith(TEMPORARY)]
+        for path in left:
+            self.delete(path)
+        return len(left)
+
+    def _names(self) -> list[str]:
         selector = fs.FileSelector(self.root, allow_not_found=True)
-        names = (_MANIFEST.fullmatch(each.base_name) for each in self._files.get_file_info(selector))
+        return [each.base_name for each in self._files.get_file_info(selector)]
+
+    def _versions(self) -> list[int]:
+        names = map(_MANIFEST.fullmatch, self._names())
         return sorted(int(name.group(1)) for name in names if name)
 
     def _relative(self, path: str) -> str:

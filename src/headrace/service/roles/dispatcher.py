@@ -12,7 +12,9 @@ import uvloop
 from headrace.delivery.dispatcher import Dispatcher
 from headrace.delivery.ledger import Ledger
 from headrace.delivery.protocols.http import HttpSender
-from headrace.errors import StoreUnavailable
+from headrace.errors import ArchiveError, StoreUnavailable
+from headrace.eventlog.archive.lag import ArchivedForLong
+from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.local.outbox import OutboxFiles
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.retention import expire_segments
@@ -61,11 +63,19 @@ async def _deliver(config: Config) -> None:
 async def _clear(
     dispatcher: Dispatcher, outbox: OutboxFiles, store: Store, ledger: Ledger, config: Config
 ) -> None:
+    archived = (
+        ArchivedForLong(Storage(config.archive.path), config.archive.grace_seconds)
+        if config.archive.enabled
+        else None
+    )
+
     def clear_once() -> None:
         cursor = ledger.cursor()
         freed = outbox.drop(cursor)
-        freed += expire_segments(Layout(config.data).log, dispatcher.settled(), config.log)
         gone = store.purge(cursor)
+        settled = dispatcher.settled()
+        removable = settled if archived is None else settled.meet(archived.cut())
+        freed += expire_segments(Layout(config.data).log, removable, config.log)
         if freed or gone:
             _log.debug("cleared %d bytes and %d ended subscriptions", freed, len(gone))
 
@@ -73,5 +83,5 @@ async def _clear(
         await asyncio.sleep(_CLEAR_SECONDS)
         try:
             await asyncio.to_thread(clear_once)
-        except (OSError, StoreUnavailable) as error:
+        except (OSError, StoreUnavailable, ArchiveError) as error:
             _log.warning("what nobody needs any more is removed later: %s", error)

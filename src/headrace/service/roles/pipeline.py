@@ -1,4 +1,4 @@
-"""The role that routes: a Spark driver, the one writer of the outbox."""
+"""The role that routes and archives: a Spark driver, the one writer of the outbox."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ import os
 import signal
 import sys
 import threading
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+from headrace.eventlog.archive.keeper import Keeper
+from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.local.outbox import OutboxFileWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.pipeline.route import Route, RoutePaths
+from headrace.service.archiving import Archiving
 from headrace.service.layout import Layout
 from headrace.service.states import READY, announce
 
@@ -34,8 +38,14 @@ def run(config: Config) -> None:
     outbox = OutboxFileWriter(layout.outbox, SegmentReader(layout.log).start())
     paths = RoutePaths(layout.log, config.store.url, layout.work)
     route = Route(paths, outbox, config.pipeline, config.matching)
-    route.run(stop, lambda: announce(layout.run, ROLE, READY))
+    with _archiving(config) if config.archive.enabled else nullcontext():
+        route.run(stop, lambda: announce(layout.run, ROLE, READY))
     outbox.close()
+
+
+def _archiving(config: Config) -> Archiving:
+    keeper = Keeper(Storage(config.archive.path), SegmentReader(Layout(config.data).log), config.archive)
+    return Archiving(keeper, config.archive.interval_seconds)
 
 
 def _send_java_output_to(path: Path) -> None:

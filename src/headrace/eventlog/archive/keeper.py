@@ -1,0 +1,121 @@
+"""All that is done to an archive, step by step; each step ends with a manifest, so that any may be the last."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headrace.errors import ArchiveBusy, LogLocked
+from headrace.eventlog.archive.archiver import archive_log
+from headrace.eventlog.archive.compaction import files_to_join, join_files
+from headrace.eventlog.archive.retention import cut_behind, files_to_expire
+from headrace.eventlog.local.files import WriterLock
+from headrace.telemetry.metrics import ARCHIVE_BYTES, ARCHIVE_EXPIRED, ARCHIVE_JOINED, ARCHIVED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from headrace.eventlog.archive.manifest import Manifest
+    from headrace.eventlog.archive.settings import ArchiveSettings
+    from headrace.eventlog.archive.storage import Storage
+    from headrace.eventlog.log import LogReader
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """What one run did."""
+
+    archived: int
+    joined: int
+    expired: int
+    manifest: Manifest
+
+
+def never() -> bool:
+    """Don't stop."""
+    return False
+
+
+class Keeper:
+    """Archives, joins, expires and cleans. One run at a time and archive: a lock sees to that, on a local disk.
+
+    Elsewhere the second of two commits is refused, and its files are swept up by the next run.
+    """
+
+    def __init__(self, storage: Storage, log: LogReader, settings: ArchiveSettings) -> None:
+        self._storage = storage
+        self._log = log
+        self._settings = settings
+        self._swept = False
+
+    def run(
+        self, stopped: Callable[[], bool] = never, on_progress: Callable[[Manifest], None] | None = None
+    ) -> Upkeep:
+        """Bring the archive up to the end of the log. When stopped, it returns with what is committed."""
+        with self._alone():
+            if not self._swept:
+                self._storage.sweep()
+            self._swept = False  # unless this run ends well, the next one has to clean up after it
+            before = self._storage.manifest()
+            for manifest in archive_log(
+                self._storage, self._log, self._log.start(), self._log.end(), stopped
+            ):
+                if on_progress:
+                    on_progress(manifest)
+            archived = self._storage.manifest()
+            ARCHIVED.inc(archived.rows - before.rows)
+            ARCHIVE_BYTES.inc(archived.bytes - before.bytes)
+            upkeep = Upkeep(archived.rows - before.rows, self._join(stopped), self._expire(), self._clean())
+            self._swept = not stopped()
+            return upkeep
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        folder = self._storage.folder
+        if folder is None:
+            yield
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            lock = WriterLock(folder)
+        except LogLocked:
+            raise ArchiveBusy(str(folder)) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _join(self, stopped: Callable[[], bool]) -> int:
+        joined = 0
+        for files in files_to_join(self._storage.manifest(), self._settings.file_bytes, time.time()):
+            if stopped():
+                break
+            written = join_files(self._storage, files)
+            self._commit(add=[written], drop=files)
+            ARCHIVE_BYTES.inc(written.bytes)
+            joined += len(files)
+        ARCHIVE_JOINED.inc(joined)
+        return joined
+
+    def _expire(self) -> int:
+        files = files_to_expire(self._storage.manifest(), self._settings, time.time())
+        if files:
+            self._commit(drop=files, expired=cut_behind(files))
+        ARCHIVE_EXPIRED.inc(len(files))
+        return len(files)
+
+    def _clean(self) -> Manifest:
+        """Remove files that left so long ago that nobody reads them any more."""
+        manifest = self._storage.manifest()
+        horizon = time.time() - self._settings.grace_seconds
+        gone = [each.path for each in manifest.leaving if each.since <= horizon]
+        for path in gone:
+            self._storage.delete(path)
+        return self._commit(gone=gone) if gone else manifest
+
+    def _commit(self, **changes: Any) -> Manifest:
+        manifest = self._storage.manifest().followed(now=time.time(), **changes)
+        self._storage.commit(manifest)
+        return manifest
