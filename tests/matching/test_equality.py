@@ -2,6 +2,8 @@
 
 import json
 import random
+from collections import Counter
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -17,11 +19,14 @@ from headrace.errors import FilterError
 from headrace.events.batch import Recorded, from_batch
 from headrace.events.event import Event
 from headrace.filters import compile_filter
+from headrace.filters.backends.reference import evaluate
 from headrace.filters.filter import Filter
 from headrace.filters.ir import atoms
 from headrace.filters.ir.expression import And, Not, Or
 from headrace.filters.ir.literals import Literal, Uint
-from headrace.filters.ir.operands import Path, Text
+from headrace.filters.ir.operands import Path, Text, attribute
+from headrace.filters.truth import UNKNOWN
+from headrace.filters.variables import variables_of
 from headrace.matching import Matcher
 
 
@@ -227,3 +232,53 @@ def test_values_too_long_for_a_clause_are_unknown():
     assert_equal_to_reference(
         filters, [data_event(json.dumps(value, ensure_ascii=False)) for value in values]
     )
+
+
+def test_filters_that_only_their_cost_keeps_from_matching_are_told_of():
+    path = Path(("data", "v"))
+    of_texts: list[Any] = [
+        atoms.Contains(path, "b"),
+        atoms.Contains(path, "ab"),
+        atoms.Matches(path, "a*b"),
+        atoms.Matches(path, "(a|b)*b" * 20),
+    ]
+    of_lists: list[Any] = [atoms.Includes(path, Literal(value)) for value in ("b", "b" * 100, 5)]
+    glob: Any = atoms.MatchesGlob(path, "*b*")
+    here, elsewhere = (
+        atoms.Comparison(attribute("type"), atoms.Operator.EQUAL, Literal(text)) for text in "tu"
+    )
+    filters = [
+        Filter(tree)
+        for each in (*of_texts, *of_lists)
+        for tree in (each, Not(each), And((each, here)), And((each, elsewhere)), Or((each, here)))
+    ]
+    filters += [Filter(And((here, *pair))) for pair in combinations([*of_texts, glob], 2)]
+    filters += [Filter(And(pair)) for pair in combinations(of_lists, 2)]
+    values = [
+        *("a" * count + "b" for count in (99, 9_999, 127_999, 128_000)),
+        "é" * 127_999 + "b",
+        "é" * 128_000 + "b",
+        *(["a"] * count + ["b", "b" * 100, 5] for count in (3_000, 3_900, 15_999)),
+    ]
+    events = [data_event(json.dumps(value, ensure_ascii=False)) for value in values]
+    wanted = [overruns_by_reference(filters, event) for event in events]
+    assert [len(each) for each in wanted].count(0) == 2
+    matcher = Matcher()
+    matcher.add_many((str(number), each) for number, each in enumerate(filters))
+    matcher.settle_down()
+    for event, expected_ in zip(events, wanted, strict=True):
+        matcher.match(event)
+        assert {each.subscription: each.reason for each in matcher.take_overruns()} == expected_
+    matcher.match_batch(events)
+    times = Counter(subscription for each in wanted for subscription in each)
+    assert {each.subscription: each.times for each in matcher.take_overruns()} == times
+
+
+def overruns_by_reference(filters, event):
+    """Return why each filter costs too much that nothing but this keeps from matching."""
+    found = {}
+    for number, each in enumerate(filters):
+        overruns: list[str] = []
+        if evaluate(each.expression, variables_of(event), overruns) is UNKNOWN and overruns:
+            found[str(number)] = overruns[0]
+    return found

@@ -66,3 +66,42 @@ def test_who_does_not_see_the_event_is_not_told_of():
     matcher.remove("gone")
     matcher.match_batch(to_batch([Arrival(event(60), "n", "c")], 7, 0))
     assert [each.subscription for each in matcher.take_overruns()] == ["here"]
+
+
+LONG = Event(
+    {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}, json.dumps({"v": "a" * 200_000}).encode()
+)
+
+
+def test_a_text_too_long_for_the_index_is_told_of_to_those_who_see_it():
+    contains = compile_filter({"cel": 'data.v.contains("b")'})
+    matcher = Matcher()
+    matcher.add("later", contains, scope=Scope("n", "c", created=100))
+    matcher.add("elsewhere", contains, scope=Scope("n", "d"))
+    matcher.add("gone", contains, scope=Scope("n", "c"))
+    matcher.add("here", contains, scope=Scope("n", "c"))
+    matcher.add("other type", contains, scope=Scope("n", "c", types=("u",)))
+    matcher.add("free", compile_filter({"cel": 'ce.type == "t" && !data.v.contains("c")'}))
+    matcher.remove("gone")
+    matcher.settle_down()
+    matcher.match_batch(to_batch([Arrival(LONG, "n", "c"), Arrival(event(3), "n", "c")], 7, 0))
+    overruns = matcher.take_overruns()
+    assert [(each.subscription, each.position, each.times) for each in overruns] == [
+        ("here", 7, 1),
+        ("free", 7, 1),
+    ]
+    assert "budget" in overruns[0].reason
+
+
+def test_of_very_many_a_sample_is_told_of(monkeypatch):
+    monkeypatch.setattr("headrace.matching.search._MOST_TOLD", 5)
+    matcher = Matcher()
+    matcher.add_many((str(n), compile_filter({"cel": f'data.v.contains("b{n}")'})) for n in range(200))
+    matcher.settle_down()
+    told: set[str] = set()
+    for _ in range(20):
+        assert matcher.match(LONG) == []
+        overruns = matcher.take_overruns()
+        assert len(overruns) == 5
+        told.update(each.subscription for each in overruns)
+    assert len(told) > 20

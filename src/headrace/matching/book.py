@@ -12,6 +12,7 @@ import numpy as np
 
 from headrace.matching.catalogue import Catalogue
 from headrace.matching.fields import Fields
+from headrace.matching.index.limits import UNLIMITED
 from headrace.matching.levels import level_of
 from headrace.matching.members import Members
 from headrace.matching.tip import MOST_MEMBERS, Tip
@@ -73,11 +74,15 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How the events of a channel are asked about: the fields, and for each level's groups their columns."""
+    """How the events of a channel are asked about: the fields, and for each level's groups their columns.
+
+    No value up to the length `longest_cheap` is too long for any check.
+    """
 
     layers: tuple[Layer, ...]
     fields: Fields
     steps: tuple[tuple[Level, int, Numbers], ...]
+    longest_cheap: int
 
 
 @dataclass(slots=True)
@@ -248,7 +253,8 @@ def _plan(channel: Channel | None, layers: tuple[Layer, ...]) -> Plan:
         (level, group, np.array([columns[each] for each in level.operands_of(group)], np.int64))
         for level, group in groups
     )
-    return Plan(layers, _fields(tuple(columns), with_elements), steps)
+    longest_cheap = min((level.longest_cheap(group) for level, group in groups), default=UNLIMITED)
+    return Plan(layers, _fields(tuple(columns), with_elements), steps, longest_cheap)
 
 
 @lru_cache(_KEPT_FIELDS)

@@ -6,7 +6,7 @@ the reference evaluator reads it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,6 +80,19 @@ class Extract:
                 extract._put_data(row, variables)
         extract._write_texts()
         return extract
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest text, in bytes, or list."""
+        return int(self.cells.length.max(initial=0))
+
+    def only(self, rows: Numbers) -> Extract:
+        """Return some of the rows."""
+        cells = self.cells
+        chosen = Cells(
+            cells.kind[rows], cells.number[rows], cells.start[rows], cells.length[rows], cells.elements
+        )
+        return replace(self, cells=chosen)
 
     @property
     def text(self) -> npt.NDArray[np.uint8]:

@@ -63,8 +63,10 @@ def settle(
             holds[place] = truth is True
             errors += truth is UNKNOWN
             slow += taken > timeout
-            if overruns or taken > timeout:
-                reasons[place] = overruns[0] if overruns else _too_slow(taken, timeout)
+            if overruns and truth is UNKNOWN:
+                reasons[place] = overruns[0]
+            elif taken > timeout:
+                reasons[place] = _too_slow(taken, timeout)
     told = (
         {each: reasons[place] for each, place in enumerate(which.tolist()) if place in reasons}
         if reasons

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.filters.backends.reference import evaluate
+from headrace.filters.truth import UNKNOWN
 from headrace.matching.catalogue import narrowed
+from headrace.matching.index.limits import UNLIMITED
 from headrace.matching.pairs import NOBODY, members_of, pairs_of, rows_of
 from headrace.matching.residual import settle
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from headrace.matching.accounting import Accounts
     from headrace.matching.bloom_watch import BloomWatch
     from headrace.matching.book import Book, View
+    from headrace.matching.extraction import Extract
     from headrace.matching.index.level import Level
     from headrace.matching.overruns import Overruns
     from headrace.matching.residual import Settled
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
     from headrace.matching.settings import CelSettings
 
     Numbers = npt.NDArray[Any]
+
+_MOST_TOLD = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,7 @@ class Search:
         if not plan.steps:
             return []
         extract = run.extract(plan.fields)
+        is_long = plan.longest_cheap < UNLIMITED and extract.longest > plan.longest_cheap
         pairs = []
         for level, group, columns in plan.steps:
             began = time.perf_counter()
@@ -58,29 +65,64 @@ class Search:
             self.accounts.walked(found.counts, time.perf_counter() - began)
             self._watch_bloom(book, level, group, found.counts)
             pairs.append(found.matches)
+            told = NOBODY
             if len(found.candidates):
-                settled = self._settled(book, view, run, level, found.candidates)
+                settled, told = self._settled(book, view, run, level, found.candidates)
                 pairs[-1] = np.union1d(found.matches, settled)
+            if is_long:
+                kept = self._kept_by_length(level, extract, group, columns)
+                self._tell_of(book, view, run, np.setdiff1d(kept, np.concatenate((pairs[-1], told))))
         return pairs
+
+    def _kept_by_length(self, level: Level, extract: Extract, group: int, columns: Numbers) -> Numbers:
+        """Return pairs of row and member who match if checks hold for which a value is too long."""
+        rows = level.rows_too_dear(extract, group, columns)
+        if not len(rows):
+            return NOBODY
+        found = level.walk(extract.only(rows), group, columns, leniently=True)
+        forms = level.forms_of(members_of(found.candidates))
+        undecided = np.repeat(rows_of(found.candidates), level.sizes_of(forms))
+        pairs = np.concatenate((found.matches, pairs_of(undecided, level.members_of(forms))))
+        return pairs_of(rows[rows_of(pairs)], members_of(pairs))
+
+    def _tell_of(self, book: Book, view: View, run: Run, pairs: Numbers) -> None:
+        """Note whose filter costs too much on a row, as the reference says; of very many pairs a sample is asked."""
+        members = book.members
+        pairs = members.seeing(pairs, run.positions, view.known)
+        if len(pairs) > _MOST_TOLD:
+            self.overruns.dropped += len(pairs) - _MOST_TOLD
+            pairs = np.sort(np.random.default_rng().choice(pairs, _MOST_TOLD, replace=False))
+        asked, which = np.unique(rows_of(pairs), return_inverse=True)
+        variables = run.variables(asked)
+        for row, member in zip(which.tolist(), members_of(pairs).tolist(), strict=True):
+            overruns: list[str] = []
+            truth = evaluate(narrowed(*members.entry(member)), variables[row], overruns)
+            if truth is UNKNOWN and overruns:
+                self.overruns.note([members.ids[member]], overruns[0], int(run.positions[asked[row]]))
 
     def _watch_bloom(self, book: Book, level: Level, group: int, counts: Numbers) -> None:
         removed = book.members.removed / len(book.members)
         if self.watch.note(level.legend.channels[group], counts, removed):
             book.renew(level, self.watch.rebuilt)
 
-    def _settled(self, book: Book, view: View, run: Run, level: Level, candidates: Numbers) -> Numbers:
-        """Return the matches among candidates, as pairs of row and member, each once."""
+    def _settled(
+        self, book: Book, view: View, run: Run, level: Level, candidates: Numbers
+    ) -> tuple[Numbers, Numbers]:
+        """Return the matches among candidates, as pairs of row and member, each once; and the overruns."""
         rows, alternatives = rows_of(candidates), members_of(candidates)
         timeout = self.cel.evaluation_timeout
         settled = settle(run.variables, rows, level.rests_of(alternatives), level.rests, timeout)
         self._account(settled)
+        told = [NOBODY]
         for place, reason in settled.overruns.items():
             members = level.members_of(level.forms_of(alternatives[place : place + 1]))
             self._note_overrun(book, view, run, members, int(rows[place]), reason)
+            told.append(pairs_of(int(rows[place]), members))
         holds = settled.holds
         found = np.unique(pairs_of(rows[holds], level.forms_of(alternatives[holds])))
         forms = members_of(found)
-        return pairs_of(np.repeat(rows_of(found), level.sizes_of(forms)), level.members_of(forms))
+        matches = pairs_of(np.repeat(rows_of(found), level.sizes_of(forms)), level.members_of(forms))
+        return matches, np.concatenate(told)
 
     def _in_tip(self, book: Book, view: View, run: Run) -> list[Numbers]:
         """Return the matches of the members that no level has, as pairs of row and member."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # Places in the array of counts. `ASKED`: look-ups; `PASSED`: those that the Bloom filter let pass; `FOUND`: those that
 # the table has a key for. `KEEPING`: where the posts that are visited are copied to, unless it is 0. The others from
-# `MASK` on are told by the caller.
+# `MASK` on are told by the caller; `LENIENT`: whether a check is taken for true where the value is too long for it.
 (
     MATCHES,
     CANDIDATES,
@@ -23,8 +23,9 @@ from __future__ import annotations
     LOOKUPS_AT,
     ROW_BYTES,
     KEEPING,
+    LENIENT,
     COUNTS,
-) = range(18)
+) = range(19)
 
 # Places of the arrays among the addresses of cells, and of those of the room. `KEYS` are those of the row that is
 # matched: the kernel itself puts the address there.

@@ -35,6 +35,7 @@ from headrace.matching.index.arguments import (
     KEYS,
     KIND,
     LENGTH,
+    LENIENT,
     NUMBER,
     START,
     TEXT,
@@ -152,7 +153,7 @@ def _includes(t: Any, c: Any, group: Any, slot: Any, wanted: Any, first: Any, co
 
 
 @compiled
-def _holds_of_text(t: Any, code: Any, value: Any, size: Any, text: Any, length: Any) -> Any:
+def _holds_of_text(t: Any, code: Any, value: Any, size: Any, text: Any, length: Any, n: Any) -> Any:
     if code == BETWEEN:
         return _in_span(t, value, text, length)
     other = address(t, T.TEXT) + value
@@ -162,7 +163,7 @@ def _holds_of_text(t: Any, code: Any, value: Any, size: Any, text: Any, length: 
         return _is_at(other, size, text, length, True) == (code == ENDS)
     if code in (CONTAINS, CONTAINS_NOT):
         if is_too_long(text, length):
-            return False
+            return word_at(n + 8 * LENIENT) != 0
         return _occurs(other, size, text, length) == (code == CONTAINS)
     return False
 
@@ -196,11 +197,11 @@ def holds(t: Any, c: Any, o: Any, group: Any, check: Any, row: Any, n: Any) -> A
         if kind not in (LIST, MAP):
             return False
         if kind == LIST and value >= 0 and is_too_dear(t, value, short(c, LENGTH, cell)):
-            return False
+            return word_at(n + 8 * LENIENT) != 0
         slot = short(t, T.GROUP_AT, group) + local
         found = _includes(t, c, group, slot, value, long(c, START, cell), short(c, LENGTH, cell), n)
         return found == (code == INCLUDES)
     if kind != STRING:
         return False
     text, length = address(c, TEXT) + long(c, START, cell), short(c, LENGTH, cell)
-    return _holds_of_text(t, code, value, half_at(check + 12), text, length)
+    return _holds_of_text(t, code, value, half_at(check + 12), text, length, n)

@@ -16,6 +16,7 @@ from headrace.matching.index.arguments import (
     COLUMN_OF_SLOTS,
     COUNTS,
     EPOCH,
+    LENIENT,
     LISTS_AT,
     LOOKUP_WORDS,
     LOOKUPS_AT,
@@ -29,6 +30,7 @@ from headrace.matching.index.arguments import (
     WIDTH,
 )
 from headrace.matching.index.kernel import match_rows
+from headrace.matching.index.limits import Limits, lists_beyond
 from headrace.matching.index.memo import new_memo
 from headrace.matching.index.patterns import PatternSet
 from headrace.matching.index.ragged import places
@@ -94,12 +96,14 @@ class Level:
     legend: Legend
     rests: Sequence[Expression]
     groups: dict[Channel | None, int] = field(init=False)
+    _limits: Limits = field(init=False)
     _patterns: dict[int, PatternSet] = field(init=False)
     _addresses: Numbers = field(init=False)
     _rooms: deque[_Room] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_addresses", addresses(self.tables))
+        object.__setattr__(self, "_limits", Limits.of(self.tables, self.legend))
         object.__setattr__(self, "groups", {each: group for group, each in enumerate(self.legend.channels)})
         by_slot: dict[int, list[tuple[Pattern, int]]] = {}
         for slot, pattern, list_ in self.legend.patterns:
@@ -108,8 +112,7 @@ class Level:
 
     def operands_of(self, group: int) -> tuple[Operand, ...]:
         """Return the operands that a group's slots read."""
-        first, last = self.tables.group_at[group : group + 2].tolist()
-        return self.legend.operands[first:last]
+        return self.legend.operands[self._slots(group)]
 
     def operands_with_elements(self, group: int) -> set[Operand]:
         """Return those of the operands of which elements are looked up."""
@@ -142,13 +145,25 @@ class Level:
         at = self.tables.form_at
         return self.tables.form_member[places(at[forms], at[forms + 1])]
 
-    def walk(self, extract: Extract, group: int, columns: Numbers) -> Found:
-        """Take every row through the group's part of the index; columns are those of the group's slots."""
+    def longest_cheap(self, group: int) -> int:
+        """Return the length up to which no value is too long for a check of the group."""
+        return self._limits.least(self._slots(group))
+
+    def rows_too_dear(self, extract: Extract, group: int, columns: Numbers) -> Numbers:
+        """Return the rows that may have a value that is too long for a check of the group."""
+        return self._limits.rows_beyond(extract, self._slots(group), columns)
+
+    def walk(self, extract: Extract, group: int, columns: Numbers, *, leniently: bool = False) -> Found:
+        """Take every row through the group's part of the index; columns are those of the group's slots.
+
+        A lenient walk takes a check for true where the value is too long for it.
+        """
         room = self._rooms.pop() if self._rooms else self._new_room()
-        arrays = self._input(extract, group, columns)
+        arrays = self._input(extract, group, columns, leniently=leniently)
         counts = np.zeros(COUNTS, np.int64)
         counts[EPOCH] = room.epoch
         counts[MASK] = len(self.tables.cells) - 1
+        counts[LENIENT] = leniently
         counts[ROWS], counts[WIDTH] = extract.cells.kind.shape
         counts[[LISTS_AT, LOOKUPS_AT, ROW_BYTES]] = room.parts
         while True:
@@ -179,7 +194,12 @@ class Level:
         pairs = [np.empty(_ROOM, np.int64) for _ in range(2)]
         return _Room(pairs, [of_marks, of_grams, *memo, under_way], parts)
 
-    def _input(self, extract: Extract, group: int, columns: Numbers) -> tuple[Numbers, ...]:
+    def _slots(self, group: int) -> slice:
+        return slice(*self.tables.group_at[group : group + 2].tolist())
+
+    def _input(
+        self, extract: Extract, group: int, columns: Numbers, *, leniently: bool
+    ) -> tuple[Numbers, ...]:
         """Return the arrays in the order in which the kernel names them."""
         cells, elements = extract.cells, extract.cells.elements
         return (
@@ -193,13 +213,28 @@ class Level:
             elements.length,
             extract.text,
             columns,
-            *self._pattern_lists(extract, group, columns),
+            *self._lists(extract, group, columns, leniently=leniently),
         )
 
-    def _pattern_lists(self, extract: Extract, group: int, columns: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the lists that patterns lead each row to."""
-        first = self.tables.group_at[group]
+    def _lists(
+        self, extract: Extract, group: int, columns: Numbers, *, leniently: bool
+    ) -> tuple[Numbers, Numbers]:
+        """Return the lists that patterns lead each row to and, leniently, values that are too long for checks."""
         rows = len(extract.cells.kind)
+        at = np.zeros(rows + 1, np.int64)
+        found = self._found_patterns(extract, group, columns)
+        if leniently:
+            found.extend(lists_beyond(self.tables, self.legend, extract, self._slots(group), columns))
+        if not found:
+            return at, np.empty(0, np.int32)
+        found.sort(key=itemgetter(0))
+        at_rows, lists = zip(*found, strict=True)
+        at[1:] = np.cumsum(np.bincount(at_rows, list(map(len, lists)), rows))
+        return at, np.concatenate(lists)
+
+    def _found_patterns(self, extract: Extract, group: int, columns: Numbers) -> list[tuple[int, Numbers]]:
+        """Return rows with the lists that patterns found in a text lead to."""
+        first = self.tables.group_at[group]
         found: list[tuple[int, Numbers]] = []
         for slot, patterns in self._patterns.items():
             local = slot - first
@@ -212,13 +247,7 @@ class Level:
             lengths = cells.length[strings, column].tolist()
             for row, start, length in zip(strings.tolist(), starts, lengths, strict=True):
                 found.append((row, patterns.found_in(bytes(text[start : start + length]))))
-        at = np.zeros(rows + 1, np.int64)
-        if not found:
-            return at, np.empty(0, np.int32)
-        found.sort(key=itemgetter(0))
-        at_rows, lists = zip(*found, strict=True)
-        at[1:] = np.cumsum(np.bincount(at_rows, list(map(len, lists)), rows))
-        return at, np.concatenate(lists)
+        return found
 
 
 def _address(array: Numbers) -> int:
