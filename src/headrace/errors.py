@@ -28,7 +28,8 @@
     ├── OutboxGap                 a range was skipped: writing it would lose deliveries
     ├── JavaNotFound              Spark needs a Java runtime
     ├── ServiceUnreachable        no Headrace answers at the address
-    └── ServiceRefused            it answered with an error; carries the status and the problem
+    ├── ServiceRefused            it answered with an error; carries the status and the problem
+    └── JobFailed                 a job that was waited for failed or was cancelled
 
 Each has a stable `code`, which the HTTP API returns in its problem documents.
 """
@@ -366,3 +367,17 @@ class ServiceRefused(HeadraceError):
         super().__init__(str(problem.get("detail", f"the service answered with status {status}")))
         self.status = status
         self.problem = dict(problem)
+
+
+class JobFailed(HeadraceError):
+    """A job ended without what was asked for; `job` is its document."""
+
+    code = "job-failed"
+
+    def __init__(self, job: Mapping[str, Any]) -> None:
+        reason = job.get("error") or "nobody said why"
+        super().__init__(f"the {job['kind']} {job['id']} {_ENDS[job['state']]}: {reason}")
+        self.job = dict(job)
+
+
+_ENDS = {"failed": "failed", "cancelled": "was cancelled"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,18 +9,14 @@ import click
 import msgspec
 
 from headrace.cli import options
+from headrace.cli.filters import PATH, compiled, takes_filter
 from headrace.cli.tables import print_table
 from headrace.errors import FilterError, InvalidEvent
 from headrace.events.json_format import decode
-from headrace.filters import Filter, compile_filter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from headrace.events.event import Event
-
-_BYTE = re.compile(r" \(byte (\d+)\)\Z")
-_PATH = click.Path(exists=True, dir_okay=False, allow_dash=True)
+    from headrace.filters import Filter
 
 
 class _Refused(click.ClickException):
@@ -66,20 +61,9 @@ def filter_() -> None:
     """
 
 
-def _takes_filter(command: Callable[..., None]) -> Callable[..., None]:
-    for option in (
-        click.option("--sql", metavar="TEXT", help="The filter, in CloudEvents SQL."),
-        click.option("--cel", metavar="TEXT", help="The filter, in CEL."),
-        click.option("--file", "-f", type=_PATH, help="A file with the filter as JSON; - is standard input."),
-        click.option("--filter", "json_text", metavar="JSON", help="The filter, as JSON."),
-    ):
-        command = option(command)
-    return command
-
-
 _takes_events = click.option(
     "--events",
-    type=_PATH,
+    type=PATH,
     default="-",
     show_default=True,
     help="A file of events as JSON, one per line; - is standard input.",
@@ -87,7 +71,7 @@ _takes_events = click.option(
 
 
 @filter_.command("cel")
-@_takes_filter
+@takes_filter
 @options.as_json
 def print_cel(as_json: bool, **given: str | None) -> None:
     """Print the filter as CEL: the text that defines what it means.
@@ -99,7 +83,7 @@ def print_cel(as_json: bool, **given: str | None) -> None:
       headrace filter cel --filter '{"prefix": {"type": "com.example."}}'
       headrace filter cel -f filter.json
     """
-    wanted = _compiled(**given)
+    wanted = compiled(**given)
     text = _cel_of(wanted)
     if as_json:
         click.echo(msgspec.json.encode({"cel": text, "notes": wanted.notes}))
@@ -111,7 +95,7 @@ def print_cel(as_json: bool, **given: str | None) -> None:
 
 
 @filter_.command("explain")
-@_takes_filter
+@takes_filter
 @_takes_events
 @options.as_json
 def explain(events: str, as_json: bool, **given: str | None) -> None:
@@ -136,7 +120,7 @@ def explain(events: str, as_json: bool, **given: str | None) -> None:
 
 
 @filter_.command("test")
-@_takes_filter
+@takes_filter
 @_takes_events
 @options.as_json
 def test(events: str, as_json: bool, **given: str | None) -> None:
@@ -171,7 +155,7 @@ def _read(events: str, given: dict[str, str | None]) -> tuple[Filter, list[_Line
     """Read the filter and all events before anything is printed."""
     if events == "-" == given["file"]:
         raise click.UsageError("the filter and the events can't both be standard input; give --events")
-    wanted = _compiled(**given)
+    wanted = compiled(**given)
     with click.open_file(events, "rb") as file:
         return wanted, [_event(number, line) for number, line in enumerate(file, start=1) if line.strip()]
 
@@ -183,47 +167,5 @@ def _event(number: int, line: bytes) -> _Line:
         raise InvalidEvent([f"line {number}: {fault}" for fault in error.faults]) from None
 
 
-def _compiled(*, json_text: str | None, file: str | None, cel: str | None, sql: str | None) -> Filter:
-    if sum(each is not None for each in (json_text, file, cel, sql)) != 1:
-        raise click.UsageError("give the filter in one way: --filter, --file, --cel or --sql")
-    if cel is not None:
-        wanted = compile_filter({"cel": cel})
-    elif sql is not None:
-        wanted = compile_filter({"sql": sql})
-    else:
-        wanted = compile_filter(_json(_file_text(file) if file is not None else json_text or ""))
-    for note in wanted.notes:
-        click.echo(f"Note: {note}", err=True)
-    return wanted
-
-
 def _cel_of(wanted: Filter) -> str | None:
     return wanted.cel
-
-
-def _file_text(path: str) -> str:
-    with click.open_file(path, "rb") as file:
-        content: bytes = file.read()
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise FilterError(
-            f"the file is not UTF-8: {error.reason} at byte {error.start}", path="filter"
-        ) from None
-
-
-def _json(text: str) -> Any:
-    document = text.encode(errors="replace")
-    try:
-        return msgspec.json.decode(document)
-    except msgspec.DecodeError as error:
-        raise _malformed(str(error), text, document) from None
-    except RecursionError:
-        raise FilterError("the JSON nests too deep", path="filter", limit="depth") from None
-
-
-def _malformed(problem: str, text: str, document: bytes) -> FilterError:
-    found = _BYTE.search(problem)
-    before = document if found is None else document[: int(found[1])]
-    position = len(before.decode(errors="ignore"))
-    return FilterError(_BYTE.sub("", problem), path="filter", source=text, position=position)

@@ -14,23 +14,24 @@ from headrace.client import Client
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(["subscriptions", "channels", "set-aside"]))
-@click.argument("subscription_id", required=False)
+@click.argument("kind", type=click.Choice(["subscriptions", "channels", "jobs", "set-aside"]))
+@click.argument("id_", metavar="[ID]", required=False)
 @options.url
 @options.as_json
-def get(kind: str, subscription_id: str | None, url: str, as_json: bool) -> None:
-    """List subscriptions or channels, show one subscription by its id, or list what could not be routed.
+def get(kind: str, id_: str | None, url: str, as_json: bool) -> None:
+    """List subscriptions, channels, jobs or what could not be routed; show one subscription or job by its id.
 
     \b
     Examples:
       headrace get subscriptions
       headrace get channels --json
+      headrace get jobs
       headrace get set-aside
     """
-    if subscription_id is not None and kind != "subscriptions":
-        raise click.UsageError("an id goes with subscriptions only")
-    found = asyncio.run(_fetch(kind, subscription_id, url))
-    if as_json or subscription_id is not None:
+    if id_ is not None and kind not in ("subscriptions", "jobs"):
+        raise click.UsageError("an id goes with subscriptions and jobs only")
+    found = asyncio.run(_fetch(kind, id_, url))
+    if as_json or id_ is not None:
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
     elif kind == "channels":
         print_table(
@@ -38,20 +39,38 @@ def get(kind: str, subscription_id: str | None, url: str, as_json: bool) -> None
         )
     elif kind == "set-aside":
         _print_set_aside(found)
+    elif kind == "jobs":
+        _print_jobs(found)
     else:
         _print_subscriptions(found)
 
 
-async def _fetch(kind: str, subscription_id: str | None, url: str) -> Any:
+async def _fetch(kind: str, id_: str | None, url: str) -> Any:
     async with Client(url) as client:
-        if subscription_id is not None:
-            return await client.subscription(subscription_id)
+        if id_ is not None:
+            return await (client.job(id_) if kind == "jobs" else client.subscription(id_))
         lists = {
             "channels": client.channels,
+            "jobs": client.jobs,
             "set-aside": client.set_aside,
             "subscriptions": client.subscriptions,
         }
         return await lists[kind]()
+
+
+def _print_jobs(found: list[dict[str, Any]]) -> None:
+    rows = [
+        [
+            each["id"],
+            each["kind"],
+            each.get("subscription", ""),
+            each["state"],
+            f"{each['progress']:.0%}",
+            each.get("error") or each.get("note", ""),
+        ]
+        for each in found
+    ]
+    print_table(["id", "kind", "subscription", "state", "progress", "note"], rows)
 
 
 def _print_set_aside(found: list[dict[str, Any]]) -> None:

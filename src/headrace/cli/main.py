@@ -5,7 +5,9 @@ from __future__ import annotations
 import click
 
 from headrace.cli.archive import archive
+from headrace.cli.backtest import backtest
 from headrace.cli.bench import bench
+from headrace.cli.cancel import cancel
 from headrace.cli.config import config
 from headrace.cli.delete import delete
 from headrace.cli.demo import demo
@@ -14,6 +16,8 @@ from headrace.cli.filter import filter_
 from headrace.cli.get import get
 from headrace.cli.listen import listen
 from headrace.cli.publish import publish
+from headrace.cli.replay import replay
+from headrace.cli.seek import seek
 from headrace.cli.subscribe import subscribe
 from headrace.cli.up import up
 from headrace.errors import HeadraceError
@@ -47,5 +51,22 @@ def main() -> None:
     """
 
 
-for _command in (up, demo, publish, subscribe, listen, get, delete, filter_, archive, config, doctor, bench):
+filter_.add_command(backtest)
+for _command in (
+    up,
+    demo,
+    publish,
+    subscribe,
+    listen,
+    get,
+    delete,
+    filter_,
+    seek,
+    replay,
+    cancel,
+    archive,
+    config,
+    doctor,
+    bench,
+):
     main.add_command(_command)

@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from headrace.cli import options
+from headrace.cli.points import POINT
 from headrace.client import Client
 
 
@@ -26,6 +27,12 @@ from headrace.client import Client
 @click.option("--suffix", multiple=True, metavar="NAME=VALUE", help="The attribute ends with this value.")
 @click.option("--source", help="Only events of this source.")
 @click.option("--type", "types", multiple=True, help="Only events of this type; may be repeated.")
+@click.option(
+    "--from",
+    "start",
+    type=POINT,
+    help="Also deliver what is kept since this point; without it, only what comes from now on.",
+)
 @click.option("--structured", is_flag=True, help="Deliver in structured mode; binary is the default.")
 @options.channel
 @options.url
@@ -39,6 +46,7 @@ def subscribe(
     suffix: tuple[str, ...],
     source: str | None,
     types: tuple[str, ...],
+    start: Any,
     structured: bool,
     channel: str,
     url: str,
@@ -46,15 +54,19 @@ def subscribe(
 ) -> None:
     """Create a subscription: events accepted from now on that pass its filters go to the sink.
 
+    With --from it also gets events of the past: from earliest, a position (17), a time (2026-01-31T12:00:00Z), so
+    long ago (2h), or from the first event that a filter matches ('{"cel": "ce.gtid == \'3E11:23\'"}').
+
     \b
     Examples:
       headrace subscribe --sink http://127.0.0.1:9000/ --prefix type=com.example.
       headrace subscribe --sink http://127.0.0.1:9000/ --filter '{"not": {"exact": {"type": "test"}}}'
+      headrace subscribe --sink http://127.0.0.1:9000/ --from 2h
     """
     document: dict[str, Any] = {
         "sink": sink,
         "protocol": "HTTP",
-        "config": {"channel": channel},
+        "config": {"channel": channel, **({"start": start} if start is not None else {})},
         "filters": [_parse(text) for text in filters],
     }
     for dialect, given in (("exact", exact), ("prefix", prefix), ("suffix", suffix)):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import urlencode
 
 import aiohttp
 import msgspec
 
-from headrace.errors import ServiceRefused, ServiceUnreachable
+from headrace.client.points import PointLike, point
+from headrace.errors import JobFailed, ServiceRefused, ServiceUnreachable
 from headrace.events.bindings.http import Message, encode_batch, encode_binary, encode_structured
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from headrace.events.event import Event
 
@@ -85,6 +87,69 @@ class Client:
     async def set_aside(self, limit: int = 100) -> list[dict[str, Any]]:
         """List what could not be routed, the newest first."""
         return await self._list(f"/api/set-aside?limit={limit}")
+
+    # Time travel
+
+    async def seek(self, subscription_id: str, to: PointLike, *, dry_run: bool = False) -> dict[str, Any]:
+        """Ask to have a subscription delivered from a point on, and return the job; `finished` waits for it."""
+        document = {"to": point(to), "dryRun": dry_run}
+        return await self._object("POST", f"/api/subscriptions/{subscription_id}/seek", document)
+
+    async def replay(
+        self,
+        subscription_id: str,
+        start: PointLike = "earliest",
+        end: PointLike | None = None,
+        *,
+        filter: Any = None,  # noqa: A002  as everywhere
+        rate: float | None = None,
+    ) -> dict[str, Any]:
+        """Ask to have events of the past delivered once more, and return the job."""
+        members = {
+            "from": point(start),
+            "to": None if end is None else point(end),
+            "filter": filter,
+            "rate": rate,
+        }
+        document = {name: value for name, value in members.items() if value is not None}
+        return await self._object("POST", f"/api/subscriptions/{subscription_id}/replay", document)
+
+    async def backtest(self, filters: Any, **options: Any) -> dict[str, Any]:
+        """Ask what filters would have matched, and return the job.
+
+        Options are those of the API: `channel`, `examples`, `buckets`, and the times `start` and `end`.
+        """
+        names = {"start": "from", "end": "to"}
+        document = {names.get(name, name): value for name, value in options.items() if value is not None}
+        key = "filters" if isinstance(filters, list) else "filter"
+        return await self._object("POST", "/api/filters/backtest", {key: filters} | document)
+
+    async def jobs(self, **which: str) -> list[dict[str, Any]]:
+        """List jobs, the newest first; `kind` and `subscription` choose some."""
+        return await self._list(f"/api/jobs?{urlencode(which)}")
+
+    async def job(self, job_id: str, *, wait_seconds: int = 0) -> dict[str, Any]:
+        """Show a job, as soon as it has ended or the time is over."""
+        headers = [("prefer", f"wait={wait_seconds}")] if wait_seconds else []
+        return self._read(await self._request("GET", f"/api/jobs/{job_id}", headers=headers), dict[str, Any])
+
+    async def cancel_job(self, job_id: str) -> dict[str, Any]:
+        """Cancel a job."""
+        return await self._object("DELETE", f"/api/jobs/{job_id}")
+
+    async def finished(
+        self,
+        job: Mapping[str, Any],
+        on_progress: Callable[[Mapping[str, Any]], None] = lambda _: None,
+    ) -> dict[str, Any]:
+        """Wait for a job and return its result, or raise JobFailed; `on_progress` hears of it every second or so."""
+        while True:
+            job = await self.job(job["id"], wait_seconds=1)
+            on_progress(job)
+            if job["state"] == "done":
+                return dict(job["result"])
+            if job["state"] in ("failed", "cancelled"):
+                raise JobFailed(job)
 
     async def readiness(self) -> dict[str, Any]:
         """Ask whether every role is ready; an answer of 503 is an answer too."""

@@ -18,7 +18,7 @@ Lines: TypeAlias = "dict[str, list[tuple[float, float]]]"
 
 def draw(report: Report, file: Path) -> None:
     """Write the picture; the name says in which format."""
-    figure, axes = _pyplot().subplots(1, len(PANELS), figsize=(6 * len(PANELS), 5), layout="constrained")
+    figure, axes = pyplot().subplots(1, len(PANELS), figsize=(6 * len(PANELS), 5), layout="constrained")
     for axis, (title, lines) in zip(axes, panels(report).items(), strict=True):
         for name, points in lines.items():
             axis.plot(*zip(*points, strict=True), marker="o", label=name)
@@ -53,10 +53,11 @@ def _add(lines: Lines, name: str, row: Mapping[str, Any], value: float) -> None:
 
 def require_plots() -> None:
     """Raise now, and not after the measurement, where pictures can't be drawn."""
-    _pyplot()
+    pyplot()
 
 
-def _pyplot() -> Any:
+def pyplot() -> Any:
+    """Return matplotlib, drawing to files; HeadraceError where it is not installed."""
     try:
         import matplotlib as mpl
     except ImportError as error:

@@ -1,0 +1,45 @@
+"""Waiting for a job, with its progress."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headrace.client import Client
+
+detached = click.option("--detach", is_flag=True, help="Print the job's id and don't wait for its end.")
+
+
+async def follow(client: Client, job: Mapping[str, Any]) -> dict[str, Any]:
+    """Wait for a job with a bar on standard error, and return its result."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[note]}", style="dim"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(job["kind"], total=1.0, note="")
+
+        def show(now: Mapping[str, Any]) -> None:
+            progress.update(task, completed=now["progress"], note=now.get("note", now["state"]))
+
+        try:
+            return await client.finished(job, show)
+        finally:
+            progress.stop()
+
+
+def say_where(job: Mapping[str, Any]) -> None:
+    """Say where to look for a job that nobody waits for."""
+    click.echo(job["id"])
+    click.echo(
+        f"see how it goes with `headrace get jobs {job['id']}`, end it with `headrace cancel`", err=True
+    )
