@@ -325,3 +325,22 @@ async def test_what_is_given_up_during_a_stop_is_kept(office):
         asyncio.get_running_loop().call_later(0.05, gate.set)
     assert office.ledger.count() == (0, 1)
     assert office.ledger.cursor() == Cut.at(1)
+
+
+async def test_a_seek_drops_what_is_queued_and_what_waits_before_it(office):
+    """One attempt is under way, some deliveries are queued, one waits for another attempt."""
+    gate = Gate("1")
+    failing = answer(503)
+
+    def reply(request):
+        return failing if request["ce-id"] == "0" else gate(request)
+
+    async with RawSink(reply) as sink, office.delivering(concurrency=1, backoff_seconds=0.3, retries=1000):
+        subscription = office.subscribe(sink.url)
+        office.send([sample(number) for number in range(5)], subscription)
+        await eventually(lambda: sink.ids == ["0", "1"] and office.ledger.count() == (1, 0))
+        office.store.go_live(subscription, Cut.at(4), lambda _: None)
+        await eventually(lambda: office.ledger.count()[0] == 0)
+        gate.open()
+        await eventually(office.settled)
+    assert sink.ids == ["0", "1", "4"]

@@ -2,14 +2,13 @@ import asyncio
 import time
 from collections import Counter
 
-import pyarrow as pa
 import pytest
 from tests.delivery.office import Office, eventually, sample
 from tests.delivery.raw_sink import answer
 
 from headrace.delivery.feed import MARK
 from headrace.delivery.pace import Pace
-from headrace.events.batch import SCHEMA, Arrival, to_batch
+from headrace.events.batch import Arrival, to_batch
 from headrace.events.positions import Cut
 from headrace.jobs.job import Job, State
 from headrace.jobs.replays import Replay
@@ -32,8 +31,7 @@ class Past:
 
     def append(self, numbers: range) -> None:
         arrivals = [Arrival(sample(number), "default", "default") for number in numbers]
-        batch = to_batch(arrivals, numbers.start, 1)
-        self.office.replays.append(self.claim, pa.Table.from_batches([batch], SCHEMA), {})
+        self.office.replays.append(self.claim, to_batch(arrivals, numbers.start, 1), {})
 
     def complete(self) -> None:
         self.office.replays.complete(self.claim)

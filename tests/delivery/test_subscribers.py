@@ -1,3 +1,4 @@
+from headrace.delivery.ledger import Key
 from headrace.delivery.subscribers import Subscribers
 from headrace.events.positions import Cut
 
@@ -6,8 +7,9 @@ def test_it_follows_the_store(office):
     subscribers = Subscribers(office.store)
     first = office.subscribe("http://127.0.0.1:1/first")
     assert subscribers.get(first) is None, "not before a refresh"
-    assert subscribers.refresh() == set()
+    assert subscribers.refresh() == {first}
     second = office.subscribe("http://127.0.0.1:1/second")
+    assert subscribers.refresh() == {second}
     assert subscribers.refresh() == set()
     found = [subscribers.get(each) for each in (first, second)]
     assert [each and each.sink for each in found] == ["http://127.0.0.1:1/first", "http://127.0.0.1:1/second"]
@@ -30,3 +32,16 @@ def test_a_subscription_that_ended_before_the_first_look(office):
     subscribers = Subscribers(office.store)
     assert subscribers.refresh() == {gone}
     assert subscribers.get(gone) is None
+
+
+def test_live_events_before_the_cut_are_wanted_no_more(office):
+    moved = office.subscribe("http://127.0.0.1:1/a")
+    subscribers = Subscribers(office.store)
+    subscribers.refresh()
+    assert subscribers.wants(Key(moved, 4))
+    office.store.go_live(moved, Cut.at(5), lambda _: None)
+    assert subscribers.refresh() == {moved}
+    assert not subscribers.wants(Key(moved, 4))
+    assert subscribers.wants(Key(moved, 5))
+    assert subscribers.wants(Key(moved, 4, "replay"))
+    assert not subscribers.wants(Key("nobody", 5))

@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 
 from headrace.errors import JobLost
-from headrace.events.batch import SCHEMA, Arrival, from_batch, to_batch
+from headrace.events.batch import Arrival, from_batch, to_batch
 from headrace.events.event import Event
 from headrace.jobs.job import Job, State
 from headrace.jobs.replays import Chunk, Replay, Replays
@@ -10,13 +10,12 @@ from headrace.jobs.replays import Chunk, Replay, Replays
 LONG = 60.0
 
 
-def events(first: int, count: int) -> pa.Table:
+def events(first: int, count: int) -> pa.RecordBatch:
     made = [
         Event({"specversion": "1.0", "id": str(n), "source": "/s", "type": "t"}, b"%d" % n)
         for n in range(count)
     ]
-    batch = to_batch([Arrival(event, "default", "default") for event in made], first, 1_000_000)
-    return pa.Table.from_batches([batch], SCHEMA)
+    return to_batch([Arrival(event, "default", "default") for event in made], first, 1_000_000)
 
 
 @pytest.fixture

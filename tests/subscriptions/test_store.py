@@ -397,3 +397,39 @@ def test_changes_are_seen_in_the_order_of_their_revisions(database_url):
             seen |= {each.id for each in changed}
         seen |= {each.id for each in watching.changes(reached)[1]}
         assert seen == {id_ for each in running for id_ in each.result()}
+
+
+# Going live elsewhere
+
+
+def test_a_subscription_that_moves_is_a_change_like_any_other(store):
+    made = store.create(proposal(), at(3))
+    revision = store.revision()
+    seen = []
+    store.go_live(made.id, Cut.at(9), lambda connection: seen.append(connection.in_transaction()))
+    assert seen == [True]
+    (moved,) = store.changes(revision)[1]
+    assert moved == replace(made, created=Cut.at(9))
+
+
+def test_what_goes_with_a_move_fails_with_it(store):
+    made = store.create(proposal(), at(3))
+
+    def fail(_):
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        store.go_live(made.id, Cut.at(9), fail)
+    assert store.get(made.id) == made
+    store.delete(made.id, at(4))
+    with pytest.raises(NotFound):
+        store.go_live(made.id, Cut.at(9), lambda _: None)
+
+
+def test_what_goes_with_a_creation_fails_with_it(store):
+    def fail(_):
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        store.create(proposal(), at(3), fail)
+    assert store.subscriptions() == []

@@ -143,7 +143,7 @@ class Dispatcher:
 
     def _begin(self, delivery: Delivery) -> None:
         lane = self._lane(delivery.key.subscription)
-        if lane is None:
+        if lane is None or not self._subscribers.wants(delivery.key):
             DISCARDED.inc()
             self._settled(delivery.key)
         elif lane.room <= self._settings.queue_length // 2 or (lane.queued and self._is_full()):
@@ -183,11 +183,12 @@ class Dispatcher:
             return  # it ended meanwhile, and what waits for it is forgotten at the next look
         under_way.update(wait.key for wait in waits)
         for wait in waits:
-            if parcel := parcels.get(wait.key):
+            parcel, is_wanted = parcels.get(wait.key), self._subscribers.wants(wait.key)
+            if is_wanted and parcel is not None:
                 self._put(lane, Delivery(wait.key, parcel, wait.attempts, waited=True))
-            elif not wait.key.replay:
+            elif is_wanted and not wait.key.replay:
                 self._lose(wait.key, partial(under_way.discard, wait.key))
-            else:  # it waited for a replay that is over
+            else:  # it waited for a replay that is over, or a seek went past it
                 DISCARDED.inc()
                 self._journal.finish(wait.key, partial(under_way.discard, wait.key))
 
@@ -315,10 +316,15 @@ class Dispatcher:
         return lane
 
     async def _refresh(self) -> None:
-        for ended in await self._in_thread(self._subscribers.refresh):
-            lane = self._lanes.pop(ended, None)
-            self._taken_up.pop(ended, None)
-            self._discard(lane.drain() if lane else [])
+        for changed in await self._in_thread(self._subscribers.refresh):
+            subscription = self._subscribers.get(changed)
+            if subscription is None:
+                self._taken_up.pop(changed, None)
+                lane = self._lanes.pop(changed, None)
+            elif lane := self._lanes.get(changed):
+                lane.subscription = subscription
+            if lane is not None:
+                self._discard(lane.drain(lambda delivery: not self._subscribers.wants(delivery.key)))
 
     def _discard(self, drained: list[Delivery]) -> None:
         for delivery in drained:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from headrace.delivery.ledger import Key
     from headrace.subscriptions.store import Store
     from headrace.subscriptions.subscription import Subscription
 
@@ -18,13 +19,24 @@ class Subscribers:
         self._known: dict[str, Subscription] = {}
 
     def refresh(self) -> set[str]:
-        """Follow the store; return the ids that ended meanwhile."""
+        """Follow the store; return the ids of those that changed or ended meanwhile."""
         self._revision, changed = self._store.changes(self._revision)
-        ended = {subscription.id for subscription in changed if subscription.deleting}
         self._known.update({subscription.id: subscription for subscription in changed})
-        for subscription_id in ended:
-            del self._known[subscription_id]
-        return ended
+        for subscription in changed:
+            if subscription.deleting:
+                del self._known[subscription.id]
+        return {subscription.id for subscription in changed}
+
+    def wants(self, key: Key) -> bool:
+        """Tell whether a delivery is still wanted: a live one before the cut from which it is live now isn't."""
+        subscription = self._known.get(key.subscription)
+        if subscription is None:
+            return False
+        return (
+            bool(key.replay)
+            or subscription.created is None
+            or not subscription.created.is_behind(key.position)
+        )
 
     def get(self, subscription_id: str) -> Subscription | None:
         """Return the subscription as of the last refresh; None where it ended or isn't known yet."""

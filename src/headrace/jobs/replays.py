@@ -80,7 +80,7 @@ class Replays:
             connection.execute(insert(REPLAYS).values(fields))
 
     @once
-    def append(self, claim: Claim, events: pa.Table, memory: Mapping[str, Any]) -> None:
+    def append(self, claim: Claim, events: pa.RecordBatch, memory: Mapping[str, Any]) -> None:
         """Add a chunk of events, in the schema of the log, and remember how far the search has come."""
         job_id, extremes = claim.job.id, pc.min_max(events["position"])
         with self._engine.begin() as connection:
@@ -167,9 +167,9 @@ class Replays:
             finish_running(connection, job_id, result)
 
 
-def _encode(events: pa.Table) -> bytes:
+def _encode(events: pa.RecordBatch) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, events.schema) as stream:
-        stream.write_table(events)
+        stream.write_batch(events)
     content: bytes = sink.getvalue().to_pybytes()
     return content

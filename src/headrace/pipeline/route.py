@@ -11,6 +11,7 @@ import shutil
 import threading
 import time
 import uuid
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from headrace.matching.settings import MatchingSettings
 from headrace.matching.warming import warm_up
 from headrace.pipeline.plan import PLAN, asides_in, cuts_of, deliveries_in
 from headrace.pipeline.reports import Reporter, overruns_in
-from headrace.pipeline.session import Session
+from headrace.pipeline.session import ROUTE_POOL, Session, use_pool
 from headrace.pipeline.source import WARM_UP_TICKS, LogSource
 from headrace.pipeline.worker import match_pointers
 from headrace.subscriptions.set_aside import join
@@ -29,6 +30,7 @@ from headrace.telemetry.metrics import BATCH_SECONDS, MATCHED, OVERRUNS, ROUTE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -67,8 +69,16 @@ class Route:
         self._reporter = Reporter(lambda: Store(paths.store))
         self._batches = 0
 
-    def run(self, stop: threading.Event, on_ready: Callable[[], None]) -> None:
-        """Route until `stop` is set; `on_ready` is called once the workers are warm."""
+    def run(
+        self,
+        stop: threading.Event,
+        on_ready: Callable[[], None],
+        beside: Callable[[SparkSession], AbstractContextManager[object]] = lambda _: nullcontext(),
+    ) -> None:
+        """Route until `stop` is set; `on_ready` is called once the workers are warm.
+
+        What `beside` opens may use the session as long as the route does.
+        """
         # The kernels are compiled while the JVM starts; workers then find them on disk.
         warming = threading.Thread(target=warm_up, name="headrace-warm-up", daemon=True)
         warming.start()
@@ -80,7 +90,8 @@ class Route:
         try:
             self._look_at_all_filters_again()
             session.spark.dataSource.register(LogSource)
-            with self._reporter:
+            use_pool(session.spark, ROUTE_POOL)
+            with self._reporter, beside(session.spark):
                 while not stop.is_set():
                     try:
                         self._run_query(session.spark, stop, on_ready)

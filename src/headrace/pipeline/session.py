@@ -42,7 +42,15 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Whenever a core is free and a batch waits, the batch gets it before any job of a user does.
+    "spark.scheduler.mode": "FAIR",
 }
+ROUTE_POOL, JOBS_POOL = "route", "jobs"
+_POOLS = f"""<allocations>
+  <pool name="{ROUTE_POOL}"><minShare>1000000</minShare><weight>1000</weight></pool>
+  <pool name="{JOBS_POOL}"><minShare>0</minShare><weight>1</weight></pool>
+</allocations>
+"""
 # A deep plan's serialisation overflows the default stack when a query stops.
 _JAVA_OPTIONS = "-Xss8m -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
@@ -60,12 +68,15 @@ class Session:
         self._archive = ClassArchive(self.java, cache_folder())
         os.environ["JAVA_HOME"] = str(self.java.home)
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+        pools = (work_folder / "pools.xml").absolute()
+        pools.write_text(_POOLS)
         builder = SparkSession.builder.appName("headrace").master(settings.master)
         own = {
             "spark.driver.memory": settings.driver_memory,
             "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} {self._archive.options()}",
             "spark.local.dir": str(work_folder / "spark"),
             "spark.sql.warehouse.dir": str(work_folder / "warehouse"),
+            "spark.scheduler.allocation.file": pools.as_uri(),
         }
         if settings.master.startswith("local"):  # nobody else may talk to the driver
             os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -97,3 +108,8 @@ class Session:
             process.kill()
         else:
             self._archive.keep()
+
+
+def use_pool(spark: SparkSession, pool: str) -> None:
+    """Let what this thread asks of Spark share the cores as the pool may."""
+    spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)

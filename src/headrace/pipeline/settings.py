@@ -23,3 +23,5 @@ class PipelineSettings:
     poll_seconds: _Interval
     tick_seconds: _Interval
     restart_seconds: _Interval
+    max_jobs: _AtLeastOne
+    job_retention_seconds: _Interval

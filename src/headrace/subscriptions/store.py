@@ -152,6 +152,22 @@ class Store:
         return self._readable(rows)
 
     @once
+    def go_live(self, subscription_id: str, cut: Cut, also: Callable[[Connection], object]) -> None:
+        """Let it be live from a later cut on, the end of the log a moment ago; `also` is done in the same transaction.
+
+        Be careful: what lies between is planned no more, and has to come to it in another way.
+        """
+        with self._engine.begin() as connection:
+            moved = connection.execute(
+                update(SUBSCRIPTIONS)
+                .where(SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting)
+                .values(created=cut.to_json(), revision=_next_revision(connection))
+            )
+            if not moved.rowcount:
+                raise NotFound("subscription", subscription_id)
+            also(connection)
+
+    @once
     def delete(self, subscription_id: str, end_of_log: Callable[[], Cut]) -> Subscription:
         """End it: no event accepted from now on is for it. Return what it was."""
         subscription = self.get(subscription_id)

@@ -69,6 +69,10 @@ DISCARDED = Counter("headrace_deliveries_discarded", "Deliveries to subscription
 DELIVERY_SECONDS = Histogram(
     "headrace_delivery_seconds", "From publish to acknowledgement.", buckets=_SECONDS
 )
+JOBS_BEGUN = Counter(
+    "headrace_jobs_begun", "Jobs taken up; again where one goes on after a pause.", ("kind",)
+)
+JOBS_FAILED = Counter("headrace_jobs_failed", "Jobs that could not be done.", ("kind",))
 
 _MATCH_SECONDS = (0.0001, 0.00025, 0.0005, *_SECONDS)
 MATCH_EVENTS = Counter("headrace_match_events", "Events that were matched; again where a batch is repeated.")

@@ -8,19 +8,29 @@ import signal
 import sys
 import threading
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.eventlog.archive.keeper import Keeper
 from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.local.outbox import OutboxFileWriter
 from headrace.eventlog.local.reader import SegmentReader
+from headrace.jobs.jobs import Jobs
+from headrace.jobs.replays import Replays
+from headrace.pipeline.history import History
+from headrace.pipeline.jobs.runner import Runner
+from headrace.pipeline.jobs.work import Tools
+from headrace.pipeline.log_table import LogTable
 from headrace.pipeline.route import Route, RoutePaths
 from headrace.service.archiving import Archiving
 from headrace.service.layout import Layout
 from headrace.service.states import READY, announce
+from headrace.subscriptions.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
     from headrace.config import Config
 
@@ -38,14 +48,31 @@ def run(config: Config) -> None:
     outbox = OutboxFileWriter(layout.outbox, SegmentReader(layout.log).start())
     paths = RoutePaths(layout.log, config.store.url, layout.work)
     route = Route(paths, outbox, config.pipeline, config.matching)
+    patience = config.store.patience_seconds
+    store, jobs = Store(config.store.url, patience), Jobs(config.store.url, patience)
     with _archiving(config) if config.archive.enabled else nullcontext():
-        route.run(stop, lambda: announce(layout.run, ROLE, READY))
+        route.run(stop, lambda: announce(layout.run, ROLE, READY), partial(_jobs_beside, config, store, jobs))
+    jobs.close()
+    store.close()
     outbox.close()
 
 
 def _archiving(config: Config) -> Archiving:
     keeper = Keeper(Storage(config.archive.path), SegmentReader(Layout(config.data).log), config.archive)
     return Archiving(keeper, config.archive.interval_seconds)
+
+
+def _jobs_beside(config: Config, store: Store, jobs: Jobs, spark: SparkSession) -> Runner:
+    log = Layout(config.data).log
+    archive = Storage(config.archive.path) if config.archive.enabled else None
+    tools = Tools(
+        history=lambda: History(spark, archive, LogTable(log)),
+        end_of_log=lambda: SegmentReader(log).end(),
+        store=store,
+        jobs=jobs,
+        replays=Replays(jobs),
+    )
+    return Runner(spark, tools, config.pipeline)
 
 
 def _send_java_output_to(path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Jobs done in the route's Spark session, beside the routing."""

@@ -1,0 +1,86 @@
+"""Seek: from now on a subscription is live behind the end of the log, and catches up from the point to there.
+
+That is so in both directions: going back, what was delivered is found once more; going forward, what waits before the
+point is dropped by the dispatcher, since the subscription isn't live there any more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F  # noqa: N812 -- its usual name
+
+from headrace.jobs.job import Job
+from headrace.jobs.jobs import cancel_open
+from headrace.jobs.requests import CATCH_UP, ReplayRequest, parse_seek
+from headrace.jobs.tables import JOBS
+from headrace.pipeline.extent import Extent
+from headrace.pipeline.jobs.locating import locate, point_at, shown
+from headrace.pipeline.jobs.times import written_time
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from headrace.events.positions import Cut
+    from headrace.pipeline.history import History
+    from headrace.pipeline.jobs.work import Work
+
+
+def run_seek(work: Work) -> None:
+    """Find the point and, unless it is a dry run, deliver from there."""
+    request = parse_seek(work.job.request)
+    subscription = work.tools.store.get(work.subscription_id)
+    history = work.tools.history()
+    found = locate(history, subscription.channel, request.to, lambda part: work.tell(part, "searching"))
+    if found is None:
+        work.claim.finish({"found": False, "moved": False})
+        return
+    result = {"found": True, "position": shown(found), "moved": not request.dry_run}
+    if request.to.needs_search:
+        result["event"] = _first_event(history, found)
+    if request.dry_run:
+        work.claim.finish(result)
+    else:
+        _move(work, found, result)
+
+
+def _first_event(history: History, cut: Cut) -> dict[str, Any]:
+    """Show which event stands behind a cut; of several lanes, the first that was accepted."""
+    spans = [(position, position + 1) for position, end in cut.ranges_to(history.end) if position < end]
+    rows = [
+        row
+        for span in spans
+        for row in history.events(Extent(positions=span))
+        .select("position", "id", "source", "type", F.unix_micros("publish_time").alias("micros"))
+        .collect()
+    ]
+    first = min(rows, key=lambda row: row["micros"])
+    return {
+        "position": first["position"],
+        "id": first["id"],
+        "source": first["source"],
+        "type": first["type"],
+        "publishTime": written_time(first["micros"]),
+    }
+
+
+def _move(work: Work, found: Cut, result: dict[str, Any]) -> None:
+    """Move the subscription, hand over what lies between, and end the job: all of it or nothing."""
+    # The end is read before the row is written, and not after it as for a new subscription: a batch that doesn't see
+    # the change matches from an earlier position on, so it misses nothing.
+    end = work.tools.end_of_log()
+    catch_up = Job(CATCH_UP, ReplayRequest(point_at(found)).document(), work.subscription_id)
+    has_past = any(found.ranges_to(end))
+
+    def also(connection: Connection) -> None:
+        cancel_open(
+            connection,
+            JOBS.c.subscription == work.subscription_id,
+            JOBS.c.kind == CATCH_UP,
+            reason="a seek moved the subscription elsewhere",
+        )
+        if has_past:
+            work.tools.jobs.add(catch_up, connection)
+        work.claim.finish(result | ({"catchUp": catch_up.id} if has_past else {}), connection)
+
+    work.tools.store.go_live(work.subscription_id, end, also)
