@@ -79,7 +79,7 @@ MANY = {
     "suffix": (lambda n: f'data.v.endsWith("/value-{n}")', lambda n: f"rest/value-{n}"),
     "element": (lambda n: f'"value-{n}" in data.v', lambda n: [f"a{n}", f"value-{n}", n]),
     "key": (lambda n: f'"value-{n}" in data.v', lambda n: {f"value-{n}": 1}),
-    "substring": (lambda n: f'data.v.contains("{scattered(n)}")', lambda n: f"rest {scattered(n)} rest"),
+    "substring": (lambda n: f'data.v.contains("{scattered(n)}")', lambda n: f"({scattered(n)})"),
     "with a clause that has no key": (
         lambda n: f'data.w != "a" && data.v == "value-{n}"',
         lambda n: f"value-{n}",
