@@ -24,7 +24,7 @@ from headrace.matching.index.hashing import hash_of
 from headrace.matching.index.keys import INLINE, fill, owner_seeds
 from headrace.matching.index.layout import lay_out
 from headrace.matching.index.questions import questions_of
-from headrace.matching.index.ragged import ends_of, picked, places
+from headrace.matching.index.ragged import picked, places
 from headrace.matching.index.tables import (
     ELEMENT_SPACE,
     END_SPACE,
@@ -76,8 +76,6 @@ def build(
         **_gram_tables(filing),
         **_tree_tables(filing),
         **laid_out,
-        form_at=ends_of(np.sort(draft.member_form), len(draft.form_channel)),
-        form_member=draft.members[np.argsort(draft.member_form, kind="stable")].astype(np.int32),
     )
     slot_group = questions.slot_group.astype(np.int32)
     t, groups = addresses(tables), addresses([slot_group])

@@ -27,10 +27,14 @@ if TYPE_CHECKING:
 
     from headrace.matching.index.columns import Columns
     from headrace.matching.index.draft import Draft
-    from headrace.matching.index.filing import Filing
+    from headrace.matching.index.filing import Filing, Lists
     from headrace.matching.index.questions import Questions
 
     Numbers = npt.NDArray[Any]
+
+
+_MOST_POSTED = 8
+"""So many members of one filter get posts of their own: to read these is cheaper than to look up whose filter it is."""
 
 
 def lay_out(draft: Draft, questions: Questions, filing: Filing, columns: Columns) -> dict[str, Numbers]:
@@ -55,42 +59,58 @@ def lay_out(draft: Draft, questions: Questions, filing: Filing, columns: Columns
     alternative_at = ends_of(questions.pair_alternative[remaining], count)
 
     form = np.repeat(np.arange(len(draft.form_lengths)), draft.form_lengths)
-    members = np.bincount(draft.member_form, minlength=len(draft.form_channel))
-    alone = (
+    form_at = ends_of(draft.member_form, len(draft.form_channel))
+    form_member = draft.members[np.argsort(draft.member_form, kind="stable")]
+    members = np.diff(form_at)[form]
+    is_posted = (
         (draft.form_lengths[form] == 1)
-        & (members[form] == 1)
+        & (members <= _MOST_POSTED)
         & (draft.alternative_rest < 0)
         & (np.diff(alternative_at) == 0)
         & ~_by_elements(questions, access)
     )
-    the_member = np.zeros(len(draft.form_channel), np.int64)
-    the_member[draft.member_form] = draft.members
-    who = np.where(alone, the_member[form], ~np.arange(count))
 
+    first_member = np.where(is_posted, form_at[form], -1)
+    return {
+        **_posts(lists, column, key, first_member, members, form_member),
+        "alternatives": _alternatives(draft, alternative_at, form, form_at, marks),
+        **_check_columns(draft, questions, questions.pair_question[remaining], first_slot),
+        "form_at": form_at,
+        "form_member": form_member.astype(np.int32),
+    }
+
+
+def _posts(
+    lists: Lists, column: Numbers, key: Numbers, first_member: Numbers, members: Numbers, form_member: Numbers
+) -> dict[str, Numbers]:
+    """Lay out the lists; an alternative with a first member has a post for each of its members."""
     numbers = np.concatenate(lists.numbers)
     alternatives = np.concatenate(lists.alternatives)
     order = np.lexsort((key[alternatives], column[alternatives], numbers))
+    counts = np.where(first_member >= 0, members, 1)[alternatives[order]]
+    order = np.repeat(order, counts)
     alternatives = alternatives[order]
-    posts = column[alternatives], key[alternatives], who[alternatives]
+    member = first_member[alternatives] + places(np.zeros_like(counts), counts)
+    posted = first_member[alternatives] >= 0
+    who = ~alternatives
+    who[posted] = form_member[member[posted]]
+    posts = column[alternatives], key[alternatives], who
     return {
-        "list_at": ends_of(numbers, lists.count),
+        "list_at": ends_of(numbers[order], lists.count),
         "posts": np.stack([each.astype(np.int32) for each in posts], axis=1),
-        "alternatives": _alternatives(draft, alternative_at, form, members, marks),
-        **_check_columns(draft, questions, questions.pair_question[remaining], first_slot),
     }
 
 
 def _alternatives(
-    draft: Draft, check_at: Numbers, form: Numbers, members: Numbers, marks: Numbers
+    draft: Draft, check_at: Numbers, form: Numbers, form_at: Numbers, marks: Numbers
 ) -> Numbers:
-    member_at = np.concatenate(([0], np.cumsum(members)))
     columns = (
         check_at[:-1],
         check_at[1:],
         draft.alternative_rest,
         marks[form],
-        member_at[form],
-        member_at[form + 1],
+        form_at[form],
+        form_at[form + 1],
         form,
         np.zeros_like(form),
     )

@@ -52,7 +52,7 @@ def visit_key(t: Any, c: Any, o: Any, group: Any, key: Any, row: Any, n: Any) ->
 
 @compiled
 def visit_posts(t: Any, c: Any, o: Any, group: Any, post: Any, count: Any, row: Any, n: Any) -> Any:
-    """Look at posts. Who stands there alone is written down at once and counts if the post's key is the row's."""
+    """Look at posts. Who stands there by name is written down at once and counts if the post's key is the row's."""
     add(n, VISITED, count)
     matches = word_at(n + 8 * MATCHES)
     if matches + count > word_at(n + 8 * ROOM):
