@@ -245,3 +245,37 @@ def bench_pipeline(
     ]
     for each in shown:
         show_one(f"Pipeline: {each['subscriptions']:,} subscriptions", each)
+
+
+@bench.command("seek")
+@click.option(
+    "--events",
+    type=click.IntRange(10),
+    default=1_000_000,
+    show_default=True,
+    help="Archived events to search.",
+)
+@click.option(
+    "--data",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep the archive here, and use it again the next time.",
+)
+@options.as_json
+def bench_seek(events: int, folder: Path | None, as_json: bool) -> None:
+    """How much of an archive a seek reads to find one event, and how long it takes; against reading everything.
+
+    The event stands behind nine tenths of the others. Fails if it isn't found.
+
+    \b
+    Example:
+      headrace bench seek --events 20000
+    """
+    from headrace.bench import seek  # Spark is heavy, and only this command runs it in its own process
+
+    with Console(stderr=True).status("starting") as status:
+        rows = seek.run(seek.SeekPlan(events, folder), status.update)
+    if as_json:
+        click.echo(msgspec.json.encode(rows))
+    else:
+        show("Seek: one event among many", rows)

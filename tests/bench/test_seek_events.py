@@ -1,0 +1,21 @@
+import json
+
+from tests.eventlog.archive.archives import archived
+
+from headrace.bench import seek_events
+from headrace.bench.seek_events import NEEDLE, archived_events, extension_at, id_at
+from headrace.eventlog.archive.storage import Storage
+
+
+def test_events_are_what_the_search_asks_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(seek_events, "_BLOCK", 50)
+    monkeypatch.setattr(seek_events, "_COMMIT", 120)
+    storage = Storage(str(tmp_path))
+    assert list(archived_events(storage, 300, needle=260)) == [120, 240, 300]
+    events = archived(storage)
+    assert [each.position for each in events] == list(range(300))
+    assert [each.event.id for each in events] == [id_at(position) for position in range(300)]
+    assert [each.event.attributes["gtid"] for each in events] == [extension_at(n) for n in range(300)]
+    notes = [json.loads(each.event.data or b"")["note"] for each in events]
+    assert [position for position, note in enumerate(notes) if note == NEEDLE] == [260]
+    assert len({each.event.id for each in events}) == 300
