@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from tests.pipeline.conftest import spoil_document, spoil_filters
 
+from headrace.errors import SnapshotRefused
 from headrace.events.batch import Arrival, Recorded
 from headrace.events.event import Event
 from headrace.events.positions import Cut
@@ -291,3 +292,18 @@ def test_a_document_that_cannot_be_read_is_set_aside(deployment):
     assert (aside.kind, aside.subscription) == ("filter", broken.id)
     assert "can't be read" in aside.reason
     assert [each.id for each in deployment.store.subscriptions()] == [good.id]
+
+
+@pytest.mark.parametrize("what", ["*.index", "*.json"])
+def test_a_damaged_base_or_roster_is_made_anew_by_the_next_start(deployment, monkeypatch, what):
+    monkeypatch.setattr("headrace.pipeline.roster._FEW_CHANGES", 1)
+    subscriptions = [deployment.subscribe() for _ in range(3)]
+    path = _roster(deployment).current(Cut())
+    for damaged in path.parent.glob(what):
+        content = bytearray(damaged.read_bytes())
+        content[len(content) // 2 :] = bytes(len(content) - len(content) // 2)
+        damaged.write_bytes(content)
+    with pytest.raises((SnapshotRefused, msgspec.DecodeError)):
+        Loaded(path)
+    healed = Loaded(_roster(deployment).current(Cut()))
+    assert healed.match(_event(0, "x")) == [each.id for each in subscriptions]

@@ -84,12 +84,12 @@ def test_subscriptions_are_read_after_the_end_of_the_batch(reader, deployment):
     assert late.id in Path(pointer.roster).read_text()
 
 
-def test_workers_get_a_copy_that_emits_the_pointer(reader, deployment):
+def test_workers_get_a_copy_that_matches_the_range(reader, deployment):
     deployment.append(*"abc")
     partition = reader.partitions(_at(2), _at(3))[0]
     copy = pickle.loads(pickle.dumps(reader))
     rows = [row for batch in copy.read(partition) for row in batch.to_pylist()]
-    assert [(row["start"], row["end"]) for row in rows] == [(2, 3)]
+    assert [(row["position"], row["until"]) for row in rows] == [(2, 3)]
 
 
 def test_an_idle_stream_is_kept_at(deployment, reader):
@@ -108,3 +108,30 @@ def test_lanes_share_a_batch_and_its_tasks():
     ranges = [(0, 15), (other, other + 5)]
     assert _deal(ranges, 1) == [ranges]
     assert _deal(ranges, 2) == [[(0, 10)], [(10, 15), (other, other + 5)]]
+
+
+def _pairs(reader, partitions) -> list[tuple[int, str]]:
+    rows = [row for partition in partitions for batch in reader.read(partition) for row in batch.to_pylist()]
+    return [(row["position"], row["subscription"]) for row in rows if row["subscription"]]
+
+
+def test_a_batch_that_is_repeated_has_the_same_answer(reader, deployment):
+    """By a task that is tried again, with its version of the subscriptions; by a new query, with a later one."""
+    first, second = deployment.subscribe(), deployment.subscribe({"exact": {"type": "b"}})
+    deployment.append(*"abcabc")
+    begin, end = _at(2), _at(6)
+    partitions = reader.partitions(begin, end)
+    answer = _pairs(reader, partitions)
+    assert sorted(answer) == sorted([*((each, first.id) for each in range(2, 6)), (4, second.id)])
+
+    deployment.store.delete(first.id, lambda: Cut.at(deployment.writer.end))
+    third = deployment.subscribe()
+    deployment.append(*"abc")
+    later = reader.partitions(_at(6), _at(9))
+    assert {subscription for _, subscription in _pairs(reader, later)} == {second.id, third.id}
+    assert _pairs(reader, partitions) == answer
+
+    again = LogSource(reader._options).streamReader(StructType())
+    repeated = again.partitions(begin, end)
+    assert repeated[0].value[0].roster != partitions[0].value[0].roster, "it has another version"
+    assert sorted(_pairs(again, repeated)) == sorted(answer)

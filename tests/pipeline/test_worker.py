@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from headrace.events.positions import Cut
 from headrace.matching import Matcher
 from headrace.pipeline.roster import RosterWriter
-from headrace.pipeline.worker import match_pointers
+from headrace.pipeline.worker import match_range
 
 LOOPS = {"cel": "data.all(a, data.all(b, data.all(c, a == b && b == c)))"}
 
@@ -21,10 +20,8 @@ def _run(deployment, start: int, end: int) -> list[tuple[int, str | None, int | 
 
 def _rows(deployment, start: int, end: int) -> list[dict[str, Any]]:
     roster = RosterWriter(deployment.folder / "rosters", deployment.store, deployment.log.end).current(Cut())
-    pointer = {"log": str(deployment.folder / "log"), "roster": str(roster), "start": start, "end": end}
-    return [
-        row for batch in match_pointers([pa.RecordBatch.from_pylist([pointer])]) for row in batch.to_pylist()
-    ]
+    batches = match_range(str(deployment.folder / "log"), str(roster), start, end)
+    return [row for batch in batches for row in batch.to_pylist()]
 
 
 def test_pairs_and_the_note_of_what_was_covered(deployment):

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from tests.eventlog.conftest import Disk
+from tests.service.clients import ClientLedger
 
 from headrace.client import Client
 from headrace.errors import ServiceRefused, ServiceUnreachable
@@ -108,24 +109,29 @@ class Stage:
         before = self.service.output.read_text().count(text)
         await self.until(lambda: self.service.output.read_text().count(text) > before, "routing doesn't stop")
 
-    def check(self) -> None:
-        reader = SegmentReader(self.data / "log")
-        covered = self.covered()
-        events = {
+    def events(self) -> dict[int, tuple[str, str]]:
+        """The id and the type of each event in the log, by position."""
+        names = ("position", "id", "type")
+        return {
             position: (id_, type_)
-            for batch in reader.read(0, covered)
-            for position, id_, type_ in zip(
-                *(batch[name].to_pylist() for name in ("position", "id", "type")), strict=True
-            )
+            for batch in SegmentReader(self.data / "log").read(0, self.covered())
+            for position, id_, type_ in zip(*(batch[name].to_pylist() for name in names), strict=True)
         }
-        ids = [id_ for id_, _ in events.values()]
-        assert len(ids) == len(set(ids)), "an event is in the log twice"
-        assert self.accepted <= set(ids), "an accepted event isn't in the log"
-        planned = [
+
+    def planned(self) -> list[tuple[int, str]]:
+        """All pairs of position and subscription in the outbox."""
+        return [
             pair
             for _, table in OutboxFiles(self.data / "outbox").read(Cut())
             for pair in zip(table["position"].to_pylist(), table["subscription"].to_pylist(), strict=True)
         ]
+
+    def check(self) -> None:
+        events = self.events()
+        ids = [id_ for id_, _ in events.values()]
+        assert len(ids) == len(set(ids)), "an event is in the log twice"
+        assert self.accepted <= set(ids), "an accepted event isn't in the log"
+        planned = [pair for pair in self.planned() if pair[1] in self.subscriptions]
         expected = {
             (position, subscription)
             for position, (_, type_) in events.items()
@@ -231,6 +237,15 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
             stage.service.kill()
         for folder in mounted:
             subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+async def test_a_subscription_sees_exactly_the_events_accepted_while_it_is_there(stage):
+    ledger = ClientLedger(stage.service.url)
+    await ledger.run()
+    await stage.until(lambda: stage.covered() == stage.end(), "the rest isn't routed")
+    events = stage.events()
+    pairs = [(events[position][0], subscription) for position, subscription in stage.planned()]
+    ledger.check([pair for pair in pairs if pair[1] in ledger.subscribed])
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,8 @@ class _Bench:
         async with Client(self._service.url) as client:
             self._say(f"warming up for {plan.warm_up_seconds:g} s")
             await self._send("warm", plan.warm_up_seconds)
+            with RouteWatch(self._service.data, self._service.pid) as watch:
+                await self._settled(watch)
             self._say(f"measuring for {plan.seconds:g} s")
             cpu, before = cpu_seconds(self._service.pid), await client.metrics()
             began = time.monotonic()

@@ -19,11 +19,10 @@ import msgspec
 
 from headrace.matching.settings import MatchingSettings
 from headrace.matching.warming import warm_up
-from headrace.pipeline.plan import PLAN, asides_in, cuts_of, deliveries_in
+from headrace.pipeline.plan import asides_in, cuts_of, deliveries_in
 from headrace.pipeline.reports import Reporter, overruns_in
 from headrace.pipeline.session import ROUTE_POOL, Session, use_pool
 from headrace.pipeline.source import WARM_UP_TICKS, LogSource
-from headrace.pipeline.worker import match_pointers
 from headrace.subscriptions.set_aside import join
 from headrace.subscriptions.store import Store
 from headrace.telemetry.metrics import BATCH_SECONDS, MATCHED, OVERRUNS, ROUTE_SECONDS, ROUTED, SET_ASIDE
@@ -128,8 +127,7 @@ class Route:
         shutil.rmtree(checkpoints, ignore_errors=True)
         checkpoint = checkpoints / uuid.uuid4().hex  # even if the old one can't be removed
         self._batches = 0
-        pointers = spark.readStream.format(LogSource.name()).options(**self._options(spark)).load()
-        plan = pointers.mapInArrow(match_pointers, PLAN)
+        plan = spark.readStream.format(LogSource.name()).options(**self._options(spark)).load()
         stream = plan.writeStream.foreachBatch(self._write).option("checkpointLocation", str(checkpoint))
         return stream.trigger(processingTime="0 seconds").start()
 

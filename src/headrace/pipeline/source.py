@@ -1,25 +1,26 @@
-"""The stream source: hands out ranges of log positions, never the events themselves.
+"""The stream source: from ranges of log positions to planned deliveries, without the events themselves.
 
-Spark runs it in one long-lived Python process beside the driver. It decides where a batch ends first and which
-subscriptions it is matched against second; that order is what lets a subscription miss no event.
+Spark plans in one long-lived Python process beside the driver. It decides where a batch ends first and which
+subscriptions it is matched against second; that order is what lets a subscription miss no event. Matching is part of
+reading: a batch passes one Python worker, not one to read and another to match.
 """
 
 from __future__ import annotations
 
 import time
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.events.positions import Cut
-from headrace.heap import spare_heap
 from headrace.matching.settings import MatchingSettings
+from headrace.pipeline.plan import PLAN
 from headrace.pipeline.roster import RosterWriter
+from headrace.pipeline.worker import match_range
 from headrace.subscriptions.store import Store
 from headrace.telemetry.metrics import ROUTE_SECONDS
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.datasource import ReadLimit
     from pyspark.sql.types import StructType
 
-POINTER = "log string, roster string, start long, end long"
 # How long one call may wait for events: a stop has to get through in between.
 _LONGEST_WAIT = 1.0
 # A stream that was still for this long is looked at half as often.
@@ -58,8 +58,8 @@ class LogSource(DataSource):
         return "headrace"
 
     def schema(self) -> str:
-        """Return the columns of a pointer."""
-        return POINTER
+        """Return the columns of a plan."""
+        return PLAN
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
         """Make the reader."""
@@ -95,14 +95,9 @@ class _Reader(DataSourceStreamReader):
         return [InputPartition(pointers) for pointers in self._planner.tasks(_cut_of(start), _cut_of(end))]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """Emit the pointers as rows. Runs in a worker."""
-        _spare_heap_once()
-        yield pa.RecordBatch.from_pylist([pointer._asdict() for pointer in partition.value])
-
-
-@cache
-def _spare_heap_once() -> None:
-    spare_heap()
+        """Match the ranges that the pointers name. Runs in a worker."""
+        for pointer in partition.value:
+            yield from match_range(pointer.log, pointer.roster, pointer.start, pointer.end)
 
 
 class _Planner:

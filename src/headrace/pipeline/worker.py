@@ -20,7 +20,7 @@ from headrace.subscriptions.set_aside import Kind, SetAside
 from headrace.telemetry.metrics import ROUTE_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     import pyarrow as pa
 
@@ -47,14 +47,8 @@ def _matcher(roster: str) -> Matcher:
     return matcher
 
 
-def match_pointers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Match the ranges that the pointers name."""
-    for pointers in batches:
-        for pointer in pointers.to_pylist():
-            yield from _match(pointer["log"], pointer["roster"], pointer["start"], pointer["end"])
-
-
-def _match(log: str, roster: str, start: int, end: int) -> Iterator[pa.RecordBatch]:
+def match_range(log: str, roster: str, start: int, end: int) -> Iterator[pa.RecordBatch]:
+    """Match positions [start, end) of a log against a roster; yields rows of a plan, the note last."""
     warm_up()
     reader, matcher = _log(log), _matcher(roster)
     asides = _rosters().take_refused()
