@@ -344,3 +344,26 @@ async def test_a_seek_drops_what_is_queued_and_what_waits_before_it(office):
         gate.open()
         await eventually(office.settled)
     assert sink.ids == ["0", "1", "4"]
+
+
+def _spoil(office, text):
+    path = next((office.folder / "log").glob("*.seg"))
+    content = bytearray(path.read_bytes())
+    content[content.index(text)] ^= 1
+    path.write_bytes(content)
+
+
+async def test_what_the_log_lost_is_given_up_and_the_rest_is_delivered(office, sink):
+    """One that was planned, and one that waited for another attempt."""
+    subscription = office.subscribe(sink.url)
+    for number in range(4):
+        office.record([sample(number)])
+    _spoil(office, b'"number": 0')
+    _spoil(office, b'"number": 2')
+    office.ledger.commit(Changes([Wait(Key(subscription, 0), 1, 0.0, "refused")], [], [], None))
+    office.plan(range(4), ((position, subscription) for position in (1, 2, 3)))
+    async with office.delivering():
+        await eventually(lambda: office.settled() and office.ledger.count() == (0, 2))
+    assert sink.ids_at("/") == ["1", "3"]
+    assert [(row.position, row.event) for row in dead(office)] == [(0, b""), (2, b"")]
+    assert {row.reason for row in dead(office)} == {"its event can't be read from the log any more"}

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from headrace.events.event import Event
 
 _GIVE_UP_SECONDS = 120.0
+_START_SECONDS = 600.0
 _POOL = 20_000
 _BACKLOG_BATCH = 200
 _PRODUCERS = 8
@@ -69,7 +70,7 @@ async def _run(plan: PipelinePlan, folder: Path, say: Callable[[str], None]) -> 
         service.start()
         try:
             say("starting the service")
-            await service.wait_until_ready()
+            await service.wait_until_ready(_START_SECONDS)
             return await bench.measure()
         finally:
             service.stop()
