@@ -70,7 +70,7 @@ def backtest(
         sum(events.values()),
         sum(matched.values()),
         bucket_seconds,
-        tuple(Bucket(each * width, count, matched.get(each, 0)) for each, count in sorted(events.items())),
+        tuple(Bucket(each, count, matched.get(each, 0)) for each, count in sorted(events.items())),
         pa.concat_tables([SCHEMA.empty_table(), *reversed(shown)]),
     )
 
@@ -86,10 +86,10 @@ def _windows(history: History, extent: Extent) -> Iterator[Extent]:
 
 def _count(frame: DataFrame, width: int, counts: dict[int, int]) -> int:
     """Add a window's events to the counts by bucket; return how many they are."""
-    bucket = F.floor(F.unix_micros("publish_time") / F.lit(width))
-    rows = frame.groupBy(bucket.alias("bucket")).count().collect()
-    for number, count in rows:
-        counts[number] = counts.get(number, 0) + count
+    moment = F.unix_micros("publish_time")
+    rows = frame.groupBy((moment - F.pmod(moment, F.lit(width))).alias("bucket")).count().collect()
+    for start, count in rows:
+        counts[start] = counts.get(start, 0) + count
     return sum(count for _, count in rows)
 
 

@@ -83,13 +83,13 @@ class Storage:
         return self._files.open_output_stream(f"{self.root}/{path}")
 
     def keep(self, paths: Iterable[str]) -> None:
-        """Make closed files durable."""
+        """Make closed files durable, and the folders they lie in, up to the one that holds the archive."""
         if self.folder is None:
             return
         folders: set[Path] = set()
         for path in paths:
             _sync_file(self.folder / path)
-            folders.update((self.folder / path).parents[: len(PurePosixPath(path).parts)])
+            folders.update((self.folder / path).parents[: len(PurePosixPath(path).parts) + 1])
         for folder in sorted(folders, reverse=True):
             sync_folder(folder)
 
