@@ -4,6 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 from hypothesis import settings
+from tests.broker import Broker
 from tests.postgres import Postgres, programs
 from tests.subscriptions.stores import memory_url
 
@@ -16,6 +17,15 @@ _LONG = ("service", "pipeline", "docs", "delivery")
 
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: not any(folder in item.path.parts for folder in _LONG))
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory):
+    """A real Kafka broker, shared by all tests; who kills it starts it again."""
+    running = Broker(tmp_path_factory.mktemp("kafka"))
+    running.start()
+    yield running
+    running.kill()
 
 
 @pytest.fixture(scope="session")

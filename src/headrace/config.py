@@ -14,6 +14,7 @@ from headrace.api.settings import ApiSettings
 from headrace.delivery.settings import DeliverySettings
 from headrace.errors import ConfigError
 from headrace.eventlog.archive.settings import ArchiveSettings
+from headrace.eventlog.kafka.settings import KafkaSettings
 from headrace.eventlog.settings import LogSettings
 from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.settings import PipelineSettings
@@ -39,6 +40,7 @@ class Config:
     store: StoreSettings
     log: LogSettings
     archive: ArchiveSettings
+    kafka: KafkaSettings
     matching: MatchingSettings
     pipeline: PipelineSettings
     delivery: DeliverySettings

@@ -14,6 +14,7 @@
     ├── StoreUnavailable          the database can't be reached or used now
     ├── LogError
     │   ├── LogUnavailable        can't append now, may work later (disk full, queue full)
+    │   ├── BrokerUnavailable     the Kafka brokers don't answer
     │   ├── LogBehind             routing lags too far behind to take more events
     │   ├── DeliveryBehind        delivery lags too far behind to take more events
     │   ├── DiskNearlyFull        the room that is left is for what was accepted already
@@ -195,13 +196,30 @@ class LogError(HeadraceError):
 
 
 class LogUnavailable(LogError):
-    """Nothing was appended; the same events may be sent again after `retry_after` seconds."""
+    """Nothing was appended; the same events may be sent again after `retry_after` seconds.
+
+    Where a broker fell silent nobody knows (`is_certain` is false), and sending again may store them twice.
+    """
 
     code = "log-unavailable"
 
-    def __init__(self, reason: str, retry_after: int = 1) -> None:
-        super().__init__(f"{reason}; nothing was stored, try again in {retry_after} s")
+    def __init__(self, reason: str, retry_after: int = 1, *, is_certain: bool = True) -> None:
+        outcome = "nothing was stored" if is_certain else "it isn't known whether it was stored"
+        super().__init__(f"{reason}; {outcome}, try again in {retry_after} s")
         self.retry_after = retry_after
+
+
+class BrokerUnavailable(LogError):
+    """The Kafka brokers don't answer, or not in time."""
+
+    code = "broker-unavailable"
+
+    def __init__(self, bootstrap: str, reason: str) -> None:
+        super().__init__(
+            f"Kafka at {bootstrap} can't be used: {reason}; "
+            "see that a broker listens there, or set kafka.bootstrap"
+        )
+        self.bootstrap = bootstrap
 
 
 class LogBehind(LogError):

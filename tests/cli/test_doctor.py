@@ -40,7 +40,7 @@ def java(tmp_path):
 def test_all_is_well(doctor, java, tmp_path):
     status, findings = doctor(JAVA_HOME=str(java("21.0.1")))
     assert status == 0
-    assert set(findings) == {"python", "java", "spark", "port", "disk", "sync", "store"}
+    assert set(findings) == {"python", "java", "spark", "port", "disk", "sync", "store", "log"}
     assert all(finding["good"] for finding in findings.values())
     assert findings["python"]["what"] == f"Python {sys.version.split()[0]}"
     assert findings["java"]["what"] == "Java 21 from JAVA_HOME"
@@ -52,7 +52,7 @@ def test_for_people_each_check_is_a_line(run, java):
     result = run("doctor", env=environment)
     assert result.exit_code == 0
     assert [line.split()[:2] for line in result.stdout.splitlines()] == [
-        ["ok", name] for name in ("python", "java", "spark", "port", "disk", "sync", "store")
+        ["ok", name] for name in ("python", "java", "spark", "port", "disk", "sync", "store", "log")
     ]
 
 
@@ -118,3 +118,11 @@ def test_a_database_server_is_asked_whether_one_can_rest_on_it(doctor, java, pos
         assert (status, findings["store"]["good"]) == (1, False)
         assert "nobody" in findings["store"]["what"]
         assert "store.url" in findings["store"]["remedy"]
+
+
+def test_brokers_that_do_not_answer(doctor):
+    settings = {"LOG_KIND": "kafka", "KAFKA_BOOTSTRAP": "127.0.0.1:1", "KAFKA_TIMEOUT_SECONDS": "0.5"}
+    status, findings = doctor(**{f"HEADRACE_{name}": value for name, value in settings.items()})
+    assert (status, findings["log"]["good"]) == (1, False)
+    assert "127.0.0.1:1" in findings["log"]["what"]
+    assert "kafka.bootstrap" in findings["log"]["remedy"]

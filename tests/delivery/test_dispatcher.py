@@ -233,7 +233,7 @@ async def test_what_waits_keeps_its_events(tmp_path, database_url):
     """The cursor goes on, retention runs, and the event of a retry is still there."""
     office = Office(tmp_path, database_url, segment_bytes=1)  # a segment per commit
     heal = asyncio.Event()
-    keep_nothing = LogSettings(1, 1, retention_seconds=-1.0, retention_bytes=0)
+    keep_nothing = LogSettings("local", 1, 1, retention_seconds=-1.0, retention_bytes=0)
     async with (
         RawSink(lambda request: answer(200 if request["ce-id"] != "3" or heal.is_set() else 500)) as sink,
         office.delivering(retries=1000, backoff_max_seconds=0.02) as dispatcher,

@@ -18,7 +18,9 @@ SEGMENTS = 5  # of two events each, in the fixture
 
 
 def settings(seconds: float = HUGE, size: int = HUGE) -> LogSettings:
-    return LogSettings(segment_bytes=1, max_pending_bytes=1, retention_seconds=seconds, retention_bytes=size)
+    return LogSettings(
+        kind="local", segment_bytes=1, max_pending_bytes=1, retention_seconds=seconds, retention_bytes=size
+    )
 
 
 @dataclass(frozen=True)

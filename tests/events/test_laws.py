@@ -23,7 +23,7 @@ from headrace.events import (
     json_format,
     to_batch,
 )
-from headrace.events.bindings import http
+from headrace.events.bindings import http, kafka
 
 
 def allowed(character: str) -> bool:
@@ -301,3 +301,10 @@ def test_nesting_never_crashes(levels, member, version):
     body = head + f', "{member}": '.encode() + b"[" * levels + b"]" * levels + b', "id": "1"}'
     must_not_crash([(b"content-type", b"application/cloudevents+json")], body)
     must_not_crash([(b"content-type", b"application/cloudevents-batch+json")], b"[" + body + b"]")
+
+
+@given(EVENTS)
+def test_kafka_records_there_and_back(event):
+    message = kafka.encode(event)
+    assert same(kafka.decode(message.headers, message.value), event)
+    assert message.value == event.data

@@ -76,7 +76,7 @@ def kept(tmp_path_factory):
     for _ in archive_log(storage, reader, Cut(), Cut.at(len(every) - 70), commit_events=170):
         pass
     recorded = [each for batch in reader.read(0, len(every)) for each in from_batch(batch)]
-    return storage, LogTable(folder / "log"), recorded
+    return storage, LogTable(str(folder / "log")), recorded
 
 
 @pytest.fixture(scope="module")
@@ -256,7 +256,7 @@ def test_backtest(narrow, history, recorded):
 
 def test_nothing_archived_and_nothing_logged(spark, tmp_path):
     SegmentWriter(tmp_path / "log", 1).close()
-    empty = History(spark, Storage(str(tmp_path / "archive")), LogTable(tmp_path / "log"))
+    empty = History(spark, Storage(str(tmp_path / "archive")), LogTable(str(tmp_path / "log")))
     assert empty.events().count() == 0
     assert first_match(empty, Extent(), compile_filter([])) == ()
     assert backtest(empty, Extent(), compile_filter([]), bucket_seconds=1).buckets == ()

@@ -68,7 +68,7 @@ class Frame:
 
 @pytest.fixture
 def route(deployment):
-    paths = RoutePaths(deployment.folder / "log", deployment.store_url, deployment.folder / "work")
+    paths = RoutePaths(str(deployment.folder / "log"), deployment.store_url, deployment.folder / "work")
     return Route(paths, deployment.outbox, load_config(overrides={}).pipeline)
 
 

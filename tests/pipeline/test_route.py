@@ -41,7 +41,7 @@ class _Running:
     def __init__(self, deployment) -> None:
         self._stop, self._ready = threading.Event(), threading.Event()
         config = load_config(overrides={"pipeline.master": "local[2]", "pipeline.restart_seconds": 0.1})
-        paths = RoutePaths(deployment.folder / "log", deployment.store_url, deployment.folder / "work")
+        paths = RoutePaths(str(deployment.folder / "log"), deployment.store_url, deployment.folder / "work")
         self._route = Route(paths, deployment.outbox, config.pipeline)
         self._thread = threading.Thread(target=self._route.run, args=(self._stop, self._ready.set))
 

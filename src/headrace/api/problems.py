@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from headrace.errors import (
+    BrokerUnavailable,
     Conflict,
     DeliveryBehind,
     DiskNearlyFull,
@@ -40,6 +41,7 @@ _STATUS: dict[type[HeadraceError], int] = {
     DiskNearlyFull: 507,
     LogUnavailable: 503,
     StoreUnavailable: 503,
+    BrokerUnavailable: 503,
 }
 _TITLES = {
     400: "Bad request",

@@ -61,7 +61,7 @@ def _run(plan: SeekPlan, folder: Path, say: Callable[[str], None]) -> list[dict[
     session = Session(load_config().pipeline, folder / "spark")
     try:
         count_every_read(session.spark)
-        return list(_measure(session.spark, storage, LogTable(folder / "log"), plan.events, say))
+        return list(_measure(session.spark, storage, LogTable(str(folder / "log")), plan.events, say))
     finally:
         session.stop()
 

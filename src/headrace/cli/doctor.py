@@ -40,7 +40,7 @@ class _Finding(NamedTuple):
 @options.config_file
 @options.as_json
 def doctor(spark: bool, data: str | None, config_file: Path | None, as_json: bool) -> None:
-    """Check Python, Java, Spark, the port, the disk and the database, and say what to do about what is wrong.
+    """Check Python, Java, Spark, port, disk, database and brokers, and say what to do about what is wrong.
 
     \b
     Example:
@@ -55,6 +55,7 @@ def doctor(spark: bool, data: str | None, config_file: Path | None, as_json: boo
         "disk": _disk,
         "sync": _sync,
         "store": _store,
+        "log": _log,
     }
     findings = {}
     for name, check in checks.items():
@@ -150,6 +151,22 @@ def _store(config: Config) -> _Finding:
     if not servers:
         return _Finding(True, "SQLite in the data folder")
     return next((finding for finding in map(_server, servers) if not finding.good), _server(servers[0]))
+
+
+def _log(config: Config) -> _Finding:
+    if config.log.kind == "local":
+        return _Finding(True, "in the data folder")
+    remedy = "Start a broker there, or correct kafka.bootstrap, kafka.topics or kafka.client_options."
+    try:
+        from headrace.eventlog.kafka.examination import examine_brokers  # optional dependency
+
+        return _Finding(True, examine_brokers(config.kafka))
+    except ImportError:
+        return _Finding(
+            False, "the client of Kafka isn't installed", 'Install it: pip install "headrace[kafka]"'
+        )
+    except HeadraceError as error:
+        return _Finding(False, str(error), remedy)
 
 
 def _server(url: str) -> _Finding:

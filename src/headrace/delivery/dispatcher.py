@@ -24,6 +24,7 @@ from headrace.delivery.parcel import read_parcels
 from headrace.delivery.progress import LaneProgress
 from headrace.delivery.replaying import Replaying
 from headrace.delivery.subscribers import Subscribers
+from headrace.eventlog.shares import UNSHARED
 from headrace.events.bindings.http import encode_structured
 from headrace.telemetry.metrics import BURIED, DELIVERED, DELIVERY_SECONDS, DISCARDED, REPLAYED, RETRIED
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from headrace.delivery.settings import DeliverySettings
     from headrace.eventlog.log import LogReader
     from headrace.eventlog.outbox import OutboxReader
+    from headrace.eventlog.shares import Shares
     from headrace.events.positions import Cut
     from headrace.jobs.replays import Replay, Replays
     from headrace.subscriptions.store import Store
@@ -62,6 +64,7 @@ class Dispatcher:
         replays: Replays,
         senders: Mapping[str, Sender],
         settings: DeliverySettings,
+        shares: Shares = UNSHARED,
     ) -> None:
         self._outbox = outbox
         self._log = log
@@ -70,9 +73,10 @@ class Dispatcher:
         self._settings = settings
         self._subscribers = Subscribers(store)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ledger")
+        self._reading = ThreadPoolExecutor(1, thread_name_prefix="log")
         self._progress = LaneProgress(ledger.cursor())
         self._replaying = Replaying(
-            replays, ledger, self._in_thread, self._put_replayed, self._is_known, self._end_replay
+            replays, ledger, self._in_thread, self._put_replayed, self._is_known, self._end_replay, shares
         )
         self._journal = Journal(ledger, self._progress.settled, self._in_thread, self._replaying.settled)
         self._lanes: dict[str, Lane] = {}
@@ -128,7 +132,7 @@ class Dispatcher:
         positions, subscriptions = pairs["position"].to_pylist(), pairs["subscription"].to_pylist()
         if any(self._subscribers.get(each) is None for each in set(subscriptions)):
             await self._refresh()
-        parcels = read_parcels(self._log, positions)
+        parcels = await self._read_log(positions)
         for position, subscription in zip(positions, subscriptions, strict=True):
             key = Key(subscription, position)
             if key in self._kept:
@@ -201,7 +205,7 @@ class Dispatcher:
         for replay, wanted in by_source.items():
             positions = [key.position for key in wanted]
             if not replay:
-                parcels = read_parcels(self._log, positions)
+                parcels = await self._read_log(positions)
             elif feed := self._replaying.feed(replay):
                 parcels = await asyncio.to_thread(feed.parcels, positions)
             else:
@@ -346,6 +350,12 @@ class Dispatcher:
         for sender in self._senders.values():
             await sender.close()
         self._thread.shutdown()
+        self._reading.shutdown()
+
+    async def _read_log(self, positions: Iterable[int]) -> dict[int, Parcel]:
+        """Read events; a log elsewhere takes its time, and deliveries go on meanwhile."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._reading, read_parcels, self._log, positions)
 
     async def _in_thread(self, call: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)

@@ -7,11 +7,13 @@ dead. Changes are collected and committed together, the cursor last, so that a c
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import bindparam, delete, false, func, insert, or_, select, tuple_
 
 from headrace.delivery.tables import CURSOR, DEAD, METADATA, REPLAY_CURSORS, WAITING
+from headrace.eventlog.shares import UNSHARED, Shares
 from headrace.events.positions import Cut, position_at
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import repeatable
@@ -61,12 +63,14 @@ class Changes:
 
 
 class Ledger:
-    """Calls block; any thread may make them. The dispatcher is the only writer, from one thread."""
+    """Calls block; any thread may make them. Whoever holds the shares is the only writer, from one thread."""
 
-    def __init__(self, url: str, patience: float = 0.0) -> None:
+    def __init__(self, url: str, patience: float = 0.0, shares: Shares = UNSHARED) -> None:
         """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
         self.patience = patience
         self._engine = open_database(url, METADATA, patience)
+        self._shares = shares
+        self._is_own = WAITING.c.share.in_(sorted(shares.own))
 
     def close(self) -> None:
         """Close the connections."""
@@ -74,9 +78,15 @@ class Ledger:
 
     @repeatable
     def cursor(self) -> Cut:
-        """Return the cut from which the outbox is read on."""
+        """Return the cut from which the outbox is read on: before it, every share held here is settled."""
+        cursors = self.cursors()
+        return reduce(Cut.meet, (cursors.get(share, Cut()) for share in self._shares.own))
+
+    @repeatable
+    def cursors(self) -> dict[int, Cut]:
+        """Return how far each share is settled, those of other dispatchers as well."""
         with self._engine.connect() as connection:
-            return Cut.from_json(connection.execute(select(CURSOR.c.cut)).scalar() or "{}")
+            return {row.share: Cut.from_json(row.cut) for row in connection.execute(select(CURSOR))}
 
     @repeatable
     def commit(self, changes: Changes) -> None:
@@ -85,26 +95,37 @@ class Ledger:
             gone = [*changes.finished, *(burial.key for burial in changes.burials)]
             _remove(connection, WAITING, [*gone, *(wait.key for wait in changes.waits)])
             _remove(connection, DEAD, [burial.key for burial in changes.burials])
-            _add(connection, WAITING, changes.waits)
-            _add(connection, DEAD, changes.burials)
+            _add(connection, WAITING, changes.waits, self._shares)
+            _add(connection, DEAD, changes.burials, self._shares)
             if changes.cursor is not None:
-                connection.execute(delete(CURSOR))
-                connection.execute(insert(CURSOR).values(share=0, cut=changes.cursor.to_json()))
+                self._move_cursors(connection, changes.cursor)
             for replay, number in changes.replay_cursors.items():
                 connection.execute(delete(REPLAY_CURSORS).where(REPLAY_CURSORS.c.replay == replay))
                 connection.execute(insert(REPLAY_CURSORS).values(replay=replay, number=number))
+
+    def _move_cursors(self, connection: Connection, cut: Cut) -> None:
+        """Move the cursors of the shares held here. One that was ahead of the others stays there."""
+        is_own = CURSOR.c.share.in_(sorted(self._shares.own))
+        rows = connection.execute(select(CURSOR).where(is_own)).all()
+        known = {row.share: Cut.from_json(row.cut) for row in rows}
+        connection.execute(delete(CURSOR).where(is_own))
+        moved = [
+            {"share": share, "cut": known.get(share, Cut()).join(cut).to_json()}
+            for share in sorted(self._shares.own)
+        ]
+        connection.execute(insert(CURSOR), moved)
 
     @repeatable
     def next_due(self) -> float | None:
         """Return when the earliest waiting delivery is due."""
         with self._engine.connect() as connection:
-            return connection.execute(select(func.min(WAITING.c.due))).scalar()
+            return connection.execute(select(func.min(WAITING.c.due)).where(self._is_own)).scalar()
 
     @repeatable
     def subscriptions_due(self, now: float) -> list[str]:
         """List the subscriptions that have waiting deliveries due."""
         with self._engine.connect() as connection:
-            query = select(WAITING.c.subscription).where(WAITING.c.due <= now).distinct()
+            query = select(WAITING.c.subscription).where(self._is_own, WAITING.c.due <= now).distinct()
             return list(connection.execute(query).scalars())
 
     @repeatable
@@ -150,7 +171,8 @@ class Ledger:
                 query = select(table.c.subscription, table.c.position).where(
                     table.c.replay == "", ~_is_before(cut, table)
                 )
-                kept.update(Key(*row) for row in connection.execute(query))
+                found = (Key(*row) for row in connection.execute(query))
+                kept.update(key for key in found if self._shares.hold(key.subscription))
         return kept
 
     @repeatable
@@ -215,7 +237,12 @@ def _remove(connection: Connection, table: Table, keys: Sequence[Key]) -> None:
         )
 
 
-def _add(connection: Connection, table: Table, entries: Sequence[Wait] | Sequence[Burial]) -> None:
+def _add(
+    connection: Connection, table: Table, entries: Sequence[Wait] | Sequence[Burial], shares: Shares
+) -> None:
     if entries:
-        rows = [{**entry._asdict(), **entry.key._asdict()} for entry in entries]
+        rows = [
+            {**entry._asdict(), **entry.key._asdict(), "share": shares.of(entry.key.subscription)}
+            for entry in entries
+        ]
         connection.execute(insert(table), [{name: row[name] for name in table.c.keys()} for row in rows])  # noqa: SIM118

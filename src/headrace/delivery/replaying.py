@@ -7,12 +7,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from headrace.delivery.feed import Feed
+from headrace.eventlog.shares import UNSHARED
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from headrace.delivery.feed import Put
     from headrace.delivery.ledger import Key, Ledger
+    from headrace.eventlog.shares import Shares
     from headrace.jobs.replays import Replay, Replays
 
 _REFRESH_SECONDS = 0.25
@@ -29,6 +31,7 @@ class Replaying:
         put: Put,
         is_known: Callable[[str], Awaitable[bool]],
         on_end: Callable[[Replay], Awaitable[None]],
+        shares: Shares = UNSHARED,
     ) -> None:
         self._replays = replays
         self._ledger = ledger
@@ -36,6 +39,7 @@ class Replaying:
         self._put = put
         self._is_known = is_known
         self._on_end = on_end
+        self._shares = shares
         self._feeds: dict[str, Feed] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -54,7 +58,11 @@ class Replaying:
 
     async def refresh(self) -> None:
         """Find out which replays there are."""
-        active = {replay.job: replay for replay in await self._in_thread(self._replays.active)}
+        active = {
+            replay.job: replay
+            for replay in await self._in_thread(self._replays.active)
+            if self._shares.hold(replay.subscription)
+        }
         for gone in self._feeds.keys() - active.keys():
             await self._end(gone)
         for job, replay in active.items():

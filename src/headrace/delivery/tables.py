@@ -31,7 +31,8 @@ WAITING = Table(
     Column("attempts", Integer, nullable=False),
     Column("due", Float, nullable=False),
     Column("reason", Text, nullable=False),
-    Index("waiting_due", "due", "subscription"),
+    Column("share", Integer, nullable=False),
+    Index("waiting_due", "share", "due", "subscription"),
     Index("waiting_position", "replay", "position"),
     sqlite_with_rowid=False,
 )

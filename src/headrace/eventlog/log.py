@@ -52,3 +52,14 @@ class LogReader(Protocol):
         `on_damage`, which may raise, and are left out.
         """
         ...
+
+    def reach(self, start: int, end: int, most_bytes: int) -> int:
+        """Return where a range of one lane ends that begins at `start` and holds so many bytes: `end` at the latest.
+
+        It holds one event at least.
+        """
+        ...
+
+    def size(self, start: int, end: int) -> int:
+        """Return roughly how many bytes the log takes for positions [start, end) of one lane."""
+        ...

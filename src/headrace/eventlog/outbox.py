@@ -30,6 +30,10 @@ class OutboxWriter(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """Let go of it."""
+        ...
+
 
 class OutboxReader(Protocol):
     """Drained by the dispatcher, which keeps its own cursor."""

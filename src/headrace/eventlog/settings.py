@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
+_Kind = Literal["local", "kafka"]
 _Bytes = Annotated[int, Meta(ge=1)]
 _Kept = Annotated[int, Meta(ge=0)]
 _Seconds = Annotated[float, Meta(ge=0)]
@@ -14,8 +15,9 @@ _Seconds = Annotated[float, Meta(ge=0)]
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """How the embedded log writes, and how long it keeps what was delivered."""
+    """Which log it is; how the embedded one writes, and how long it keeps what was delivered."""
 
+    kind: _Kind
     segment_bytes: _Bytes
     max_pending_bytes: _Bytes
     retention_seconds: _Seconds

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import msgspec
 import pyarrow as pa
 
-from headrace.events.canonical import canonical_string
+from headrace.events.canonical import canonical_string, type_name, typed
 from headrace.events.event import AttributeValue, DataKind, Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+_TIME = pa.timestamp("us", "UTC")
 _STRINGS = pa.map_(pa.string(), pa.string())
 _COLUMNS = ("specversion", "id", "source", "type", "subject", "time", "datacontenttype", "dataschema")
 _HAVE_COLUMNS = frozenset(_COLUMNS)
@@ -27,7 +27,7 @@ _ENOUGH_ROWS = 2048
 SCHEMA = pa.schema(
     [
         ("position", pa.int64()),
-        ("publish_time", pa.timestamp("us", "UTC")),
+        ("publish_time", _TIME),
         ("namespace", pa.string()),
         ("channel", pa.string()),
         ("traceparent", pa.string()),
@@ -73,6 +73,19 @@ def to_batch(arrivals: Sequence[Arrival], first_position: int, publish_time: int
 
     The data of one batch must stay below 2 GiB, the reach of Arrow's 32-bit offsets.
     """
+    positions = pa.array(range(first_position, first_position + len(arrivals)), pa.int64())
+    times = pa.repeat(pa.scalar(publish_time, _TIME), len(arrivals))
+    return _lay_out(positions, times, arrivals)
+
+
+def recorded_batch(recorded: Sequence[Recorded]) -> pa.RecordBatch:
+    """Lay events out that have their positions and publish times already."""
+    positions = pa.array([each.position for each in recorded], pa.int64())
+    times = pa.array([each.publish_time for each in recorded], pa.int64()).cast(_TIME)
+    return _lay_out(positions, times, [each.arrival for each in recorded])
+
+
+def _lay_out(positions: pa.Array, times: pa.Array, arrivals: Sequence[Arrival]) -> pa.RecordBatch:
     events = [arrival.event for arrival in arrivals]
     attributes = [event.attributes for event in events]
     strings = [
@@ -84,12 +97,12 @@ def to_batch(arrivals: Sequence[Arrival], first_position: int, publish_time: int
     ]
     extensions = [[item for item in each.items() if item[0] not in _HAVE_COLUMNS] for each in attributes]
     columns = [
-        pa.array(range(first_position, first_position + len(arrivals)), pa.int64()),
-        pa.repeat(pa.scalar(publish_time, SCHEMA.field("publish_time").type), len(arrivals)),
+        positions,
+        times,
         *(pa.array(values, pa.string()) for values in strings),
         _map_array(extensions, canonical_string),
         _map_array(
-            [[item for item in each if not isinstance(item[1], str)] for each in extensions], _type_name
+            [[item for item in each if not isinstance(item[1], str)] for each in extensions], type_name
         ),
         pa.array([event.data for event in events], pa.binary()),
         pa.array([event.data_kind for event in events], pa.int8()),
@@ -105,7 +118,7 @@ def from_batch(batch: pa.RecordBatch) -> list[Recorded]:
     ]
     types = map(dict, _map_items(batch["extension_types"]))
     for each, extensions, kinds in zip(attributes, _map_items(batch["extensions"]), types, strict=True):
-        each.update((name, _value(text, kinds.get(name))) for name, text in extensions)
+        each.update((name, typed(text, kinds.get(name))) for name, text in extensions)
     events = map(Event, attributes, batch["data"].to_pylist(), map(DataKind, batch["data_kind"].to_pylist()))
     context = (batch[name].to_pylist() for name in ("namespace", "channel", "traceparent", "tracestate"))
     arrivals = map(Arrival, events, *context)
@@ -148,13 +161,3 @@ def _map_items(array: pa.MapArray) -> Iterable[list[tuple[str, str]]]:
     names = array.keys.slice(first, last - first).to_pylist()
     items = list(zip(names, array.items.slice(first, last - first).to_pylist(), strict=True))
     return (items[start - first : end - first] for start, end in pairwise(offsets))
-
-
-def _type_name(value: AttributeValue) -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    return "integer" if isinstance(value, int) else "json"
-
-
-def _value(text: str, kind: str | None) -> Any:
-    return text if kind is None else msgspec.json.decode(text)

@@ -1,9 +1,8 @@
-"""The events of the embedded log as a Spark table, for batch queries: mapped and sent by the Python workers."""
+"""The events of the log as a Spark table, for batch queries: read and sent by the Python workers."""
 
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
@@ -11,7 +10,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headrace.eventlog.archive.columns import ARCHIVE_SCHEMA, with_event_time
 from headrace.eventlog.archive.weights import largest_event
-from headrace.eventlog.local.reader import SegmentReader
+from headrace.eventlog.opening import open_log
 from headrace.events.batch import coalesce
 
 if TYPE_CHECKING:
@@ -28,11 +27,11 @@ _ROWS_PER_TASK = 50_000
 
 
 class LogTable:
-    """The log in a folder, as the history reads it."""
+    """The log at a place that `open_log` knows, as the history reads it."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._reader = SegmentReader(folder)
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._reader = open_log(place)
 
     def start(self) -> Cut:
         """Return the cut before which nothing is kept any more."""
@@ -55,9 +54,7 @@ class LogTable:
         tasks = [task for start, end in ranges for task in _tasks(start, end)]
         channel = None if extent.scope is None else extent.scope.address
         numbers = spark.range(0, len(tasks), 1, len(tasks))
-        return numbers.mapInArrow(
-            _reading(str(self._folder), tasks, channel), from_arrow_schema(ARCHIVE_SCHEMA)
-        )
+        return numbers.mapInArrow(_reading(self._place, tasks, channel), from_arrow_schema(ARCHIVE_SCHEMA))
 
 
 def _tasks(start: int, end: int) -> Iterator[Span]:
@@ -65,20 +62,20 @@ def _tasks(start: int, end: int) -> Iterator[Span]:
 
 
 def _reading(
-    folder: str, tasks: Sequence[Span], channel: Channel | None
+    place: str, tasks: Sequence[Span], channel: Channel | None
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for number in batch["id"].to_pylist():
                 start, end = tasks[number]
-                yield from read_events(Path(folder), start, end, channel)
+                yield from read_events(place, start, end, channel)
 
     return read
 
 
-def read_events(folder: Path, start: int, end: int, channel: Channel | None) -> Iterator[pa.RecordBatch]:
+def read_events(place: str, start: int, end: int, channel: Channel | None) -> Iterator[pa.RecordBatch]:
     """Yield the events of positions [start, end), of one channel or of all, with their `event_time`."""
-    for batch in coalesce(SegmentReader(folder).read(start, end)):
+    for batch in coalesce(open_log(place).read(start, end)):
         wanted = batch if channel is None else _of_channel(batch, *channel)
         if wanted.num_rows:
             yield with_event_time(wanted)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from headrace.errors import LogLocked
 from headrace.matching.settings import MatchingSettings
 from headrace.matching.warming import warm_up
 from headrace.pipeline.plan import asides_in, cuts_of, deliveries_in
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from headrace.eventlog.outbox import OutboxWriter
+    from headrace.events.positions import Cut
     from headrace.pipeline.settings import PipelineSettings
     from headrace.subscriptions.set_aside import SetAside
 
@@ -44,9 +47,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RoutePaths:
-    """Where the route reads and writes."""
+    """Where the route reads and writes; `log` is a place that `open_log` knows."""
 
-    log: Path
+    log: str
     store: str
     work: Path
 
@@ -67,6 +70,7 @@ class Route:
         self._matching = matching or MatchingSettings()
         self._reporter = Reporter(lambda: Store(paths.store))
         self._batches = 0
+        self._refused: LogLocked | None = None
 
     def run(
         self,
@@ -116,6 +120,8 @@ class Route:
         if stop.is_set():
             query.stop()
             return
+        if self._refused is not None:
+            raise self._refused  # another driver has taken over, and trying again would push it out
         self._pause(query.exception(), stop)
 
     def _pause(self, error: Exception | None, stop: threading.Event) -> None:
@@ -133,7 +139,7 @@ class Route:
 
     def _options(self, spark: SparkSession) -> dict[str, Any]:
         return {
-            "log": str(self._paths.log),
+            "log": self._paths.log,
             "store": self._paths.store,
             "rosters": str(self._paths.work / "rosters"),
             "matching": msgspec.json.encode(self._matching).decode(),
@@ -154,13 +160,20 @@ class Route:
         self._set_aside(asides_in(plan))
         if events := start.count_to(end):
             with ROUTE_SECONDS.labels("outbox").time():
-                MATCHED.inc(self._outbox.write(start, end, deliveries_in(plan)))
+                MATCHED.inc(self._plan(start, end, deliveries_in(plan)))
             ROUTED.inc(events)
             overruns = overruns_in(plan)
             OVERRUNS.inc(sum(each.overruns for each in overruns.values()))
             self._reporter.note(overruns)
             BATCH_SECONDS.observe(time.monotonic() - began)
         self._batches += 1
+
+    def _plan(self, start: Cut, end: Cut, pairs: pa.Table) -> int:
+        try:
+            return self._outbox.write(start, end, pairs)
+        except LogLocked as refused:
+            self._refused = refused
+            raise
 
     def _set_aside(self, records: list[SetAside]) -> None:
         """Write down what is left out, before the outbox covers it."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
-from headrace.eventlog.local.reader import SegmentReader
+from headrace.eventlog.opening import open_log
 from headrace.events.positions import Cut
 from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.plan import PLAN
@@ -104,8 +104,8 @@ class _Planner:
     """The state of the source, in the one process that plans batches."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self._log_folder = options["log"]
-        self._log = SegmentReader(Path(options["log"]))
+        self._place = options["log"]
+        self._log = open_log(self._place)
         matching = msgspec.json.decode(options["matching"], type=MatchingSettings)
         self._roster = RosterWriter(
             Path(options["rosters"]), Store(options["store"]), self._log.end, matching
@@ -144,9 +144,7 @@ class _Planner:
             roster = str(self._roster.current(start))
         tasks = max(1, min(self._tasks, start.count_to(end) // self._min_per_task))
         ranges = list(start.ranges_to(end)) or [(0, 0)]  # a tick
-        return [
-            [Pointer(self._log_folder, roster, *span) for span in spans] for spans in _deal(ranges, tasks)
-        ]
+        return [[Pointer(self._place, roster, *span) for span in spans] for spans in _deal(ranges, tasks)]
 
 
 def _offset(cut: Cut, tick: int) -> Offset:

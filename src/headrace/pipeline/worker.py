@@ -1,6 +1,6 @@
-"""What runs in Spark's Python workers: map the log, match whole batches, emit pairs.
+"""What runs in Spark's Python workers: read the log, match whole batches, emit pairs.
 
-Workers outlive a micro-batch, and so do the mapped log, the matcher and the compiled filters below.
+Workers outlive a micro-batch, and so do the opened log, the matcher and the compiled filters below.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.eventlog.local.reader import SegmentReader
+from headrace.eventlog.opening import open_log
 from headrace.events.batch import coalesce
 from headrace.heap import spare_heap
 from headrace.matching.warming import warm_up
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headrace.eventlog.damage import Damage
+    from headrace.eventlog.log import LogReader
     from headrace.matching import Matcher
 
 
 @lru_cache(maxsize=1)
-def _log(folder: str) -> SegmentReader:
-    return SegmentReader(Path(folder))
+def _log(place: str) -> LogReader:
+    return open_log(place)
 
 
 @lru_cache(maxsize=1)

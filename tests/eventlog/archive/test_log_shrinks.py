@@ -11,7 +11,9 @@ from headrace.eventlog.retention import expire_segments
 from headrace.eventlog.settings import LogSettings
 from headrace.events.positions import Cut
 
-NOTHING = LogSettings(segment_bytes=1, max_pending_bytes=1, retention_seconds=0, retention_bytes=0)
+NOTHING = LogSettings(
+    kind="local", segment_bytes=1, max_pending_bytes=1, retention_seconds=0, retention_bytes=0
+)
 
 
 def shrink(log, archive, settled):

@@ -16,18 +16,13 @@ from headrace.api.app import build_app
 from headrace.api.channels import KnownChannels
 from headrace.api.ingress import Ingress
 from headrace.api.management import Management
-from headrace.api.pressure import Gauges, Pressure
+from headrace.api.pressure import Pressure
 from headrace.api.travel import Travel
-from headrace.delivery.ledger import Ledger
 from headrace.errors import ConfigError
-from headrace.eventlog.local.committer import GroupCommitter
-from headrace.eventlog.local.outbox import OutboxFiles
-from headrace.eventlog.local.reader import SegmentReader
-from headrace.eventlog.local.writer import SegmentWriter
-from headrace.events.positions import Cut
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.service.layout import Layout
+from headrace.service.logs import open_log_writer
 from headrace.service.states import READY, announce, read_states
 from headrace.subscriptions.store import Store
 
@@ -53,25 +48,16 @@ def run(config: Config) -> None:
 
 async def _serve(config: Config, listener: socket.socket) -> None:
     layout = Layout(config.data)
-    writer = SegmentWriter(layout.log, config.log.segment_bytes, accept_damage=config.log.accept_damage)
-    outbox = OutboxFiles(layout.outbox)
+    log = open_log_writer(config)
     patience = config.store.patience_seconds
     store, jobs = Store(config.store.url, patience), Jobs(config.store.url, patience)
-    log = GroupCommitter(writer, config.log.max_pending_bytes)
     channels = KnownChannels(store)
-    reader, ledger = SegmentReader(layout.log), Ledger(config.delivery.url, patience)
-    gauges = Gauges(
-        backlog_events=lambda: outbox.covered().count_to(Cut.at(writer.end)),
-        backlog_bytes=lambda: _bytes_behind(reader, outbox),
-        outbox_bytes=lambda: outbox.size(ledger.cursor()),
-        folders=[layout.log, layout.outbox, layout.data],
-    )
-    pressure = Pressure(gauges, config.api)
-    ingress = Ingress(log, channels, pressure, config.api)
+    pressure = Pressure(log.gauges, config.api)
+    ingress = Ingress(log.writer, channels, pressure, config.api)
     management = Management(
         store,
         channels,
-        end_of_log=lambda: Cut.at(writer.end),
+        end_of_log=log.end,
         roles=lambda: read_states(layout.run, config.roles),
         jobs=jobs,
         metrics=config.api.metrics,
@@ -99,15 +85,9 @@ async def _serve(config: Config, listener: socket.socket) -> None:
     await server.serve([listener])
     for task in following:
         task.cancel()
-    await log.close()
-    ledger.close()
+    await log.writer.close()
     jobs.close()
     store.close()
-
-
-def _bytes_behind(reader: SegmentReader, outbox: OutboxFiles) -> int:
-    waiting = outbox.covered().join(reader.start())
-    return sum(reader.size(*each) for each in waiting.ranges_to(reader.end()))
 
 
 class _Server(uvicorn.Server):

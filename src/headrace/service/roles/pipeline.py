@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from headrace.eventlog.archive.keeper import Keeper
 from headrace.eventlog.archive.storage import Storage
-from headrace.eventlog.local.outbox import OutboxFileWriter
-from headrace.eventlog.local.reader import SegmentReader
+from headrace.eventlog.opening import open_log
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.pipeline.history import History
@@ -24,6 +23,7 @@ from headrace.pipeline.log_table import LogTable
 from headrace.pipeline.route import Route, RoutePaths
 from headrace.service.archiving import Archiving
 from headrace.service.layout import Layout
+from headrace.service.logs import log_place, open_outbox_writer
 from headrace.service.states import READY, announce
 from headrace.subscriptions.store import Store
 
@@ -45,8 +45,9 @@ def run(config: Config) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     _send_java_output_to(layout.work / "spark.log")
-    outbox = OutboxFileWriter(layout.outbox, SegmentReader(layout.log).start())
-    paths = RoutePaths(layout.log, config.store.url, layout.work)
+    place = log_place(config)
+    outbox = open_outbox_writer(config, open_log(place).start())
+    paths = RoutePaths(place, config.store.url, layout.work)
     route = Route(paths, outbox, config.pipeline, config.matching)
     patience = config.store.patience_seconds
     store, jobs = Store(config.store.url, patience), Jobs(config.store.url, patience)
@@ -58,16 +59,16 @@ def run(config: Config) -> None:
 
 
 def _archiving(config: Config) -> Archiving:
-    keeper = Keeper(Storage(config.archive.path), SegmentReader(Layout(config.data).log), config.archive)
+    keeper = Keeper(Storage(config.archive.path), open_log(log_place(config)), config.archive)
     return Archiving(keeper, config.archive.interval_seconds)
 
 
 def _jobs_beside(config: Config, store: Store, jobs: Jobs, spark: SparkSession) -> Runner:
-    log = Layout(config.data).log
+    place = log_place(config)
     archive = Storage(config.archive.path) if config.archive.enabled else None
     tools = Tools(
-        history=lambda: History(spark, archive, LogTable(log)),
-        end_of_log=lambda: SegmentReader(log).end(),
+        history=lambda: History(spark, archive, LogTable(place)),
+        end_of_log=open_log(place).end,
         store=store,
         jobs=jobs,
         replays=Replays(jobs),

@@ -1,0 +1,175 @@
+"""Reading the log in Kafka by position, from any process."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import confluent_kafka
+from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka.admin import OffsetSpec
+
+from headrace.errors import BrokerUnavailable, InvalidEvent, LogError, UnsupportedFormat
+from headrace.eventlog.damage import Damage
+from headrace.eventlog.kafka.clients import administrator, consumer, explained
+from headrace.eventlog.kafka.records import read_record
+from headrace.eventlog.kafka.topics import Partitions, Topic, Topics
+from headrace.events.batch import Recorded, recorded_batch
+from headrace.events.positions import Cut, lane_of, offset_of, position_at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+
+    from headrace.eventlog.kafka.settings import KafkaSettings
+
+_ROWS = 5000
+_BYTES_PER_EVENT = 1024
+# Consumers that stay where they are, so that reading on needs no seek; more lanes take turns.
+_MOST_CONSUMERS = 16
+
+
+def leave_out(_: Damage) -> None:
+    """Go on behind a record that is no event."""
+
+
+class KafkaLogReader:
+    """Any number of readers in any process; one instance is for one thread."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._settings = settings
+        self._topics = Topics(settings)
+        self._partitions = Partitions(settings)
+        self._admin = administrator(settings)
+        self._lanes: OrderedDict[int, _Lane] = OrderedDict()
+
+    def start(self) -> Cut:
+        """Return the cut before which nothing is kept any more."""
+        return self._cut(OffsetSpec.earliest())
+
+    def end(self) -> Cut:
+        """Return the cut behind the last committed event of each lane."""
+        return self._cut(OffsetSpec.latest())
+
+    def read(
+        self, start: int, end: int, on_damage: Callable[[Damage], None] = leave_out
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the events of positions [start, end) of one lane in order.
+
+        Records that are no events, whoever wrote them, are told to `on_damage` and left out. Nobody was told that
+        they are stored, so that leaving them out is no error by itself.
+        """
+        lane = lane_of(start)
+        rows: list[Recorded] = []
+        for message in self._lane(lane).read(offset_of(start), offset_of(end)):
+            recorded = self._recorded(lane, message, on_damage)
+            if recorded is not None:
+                rows.append(recorded)
+            if len(rows) == _ROWS:
+                yield recorded_batch(rows)
+                rows = []
+        if rows:
+            yield recorded_batch(rows)
+
+    def reach(self, start: int, end: int, most_bytes: int) -> int:
+        """Return where a range ends that holds about so many bytes; Kafka doesn't tell without reading."""
+        return min(end, start + max(1, most_bytes // _BYTES_PER_EVENT))
+
+    def size(self, start: int, end: int) -> int:
+        """Return very roughly how many bytes the log takes for positions [start, end)."""
+        return (end - start) * _BYTES_PER_EVENT
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        while self._lanes:
+            self._lanes.popitem()[1].close()
+
+    def _cut(self, which: OffsetSpec) -> Cut:
+        lanes = self._partitions.lanes()
+        places = {self._place(lane): lane for lane in lanes}
+        try:
+            answers = self._admin.list_offsets(
+                {place: which for place in places},  # noqa: C420  the key is a mutable object
+                isolation_level=IsolationLevel.READ_COMMITTED,
+                request_timeout=self._settings.timeout_seconds,
+            )
+            offsets = {places[place]: answer.result().offset for place, answer in answers.items()}
+        except confluent_kafka.KafkaException as error:
+            raise explained(error, self._settings) from error
+        return Cut({lane: position_at(lane, offset) for lane, offset in offsets.items()})
+
+    def _place(self, lane: int) -> TopicPartition:
+        topic, partition = self._topics.partition(lane)
+        return TopicPartition(topic.name, partition)
+
+    def _lane(self, lane: int) -> _Lane:
+        if lane not in self._lanes:
+            if len(self._lanes) == _MOST_CONSUMERS:
+                self._lanes.popitem(last=False)[1].close()
+            self._lanes[lane] = _Lane(self._settings, *self._topics.partition(lane))
+        self._lanes.move_to_end(lane)
+        return self._lanes[lane]
+
+    def _recorded(
+        self, lane: int, message: confluent_kafka.Message, on_damage: Callable[[Damage], None]
+    ) -> Recorded | None:
+        topic, partition = self._topics.partition(lane)
+        position = position_at(lane, message.offset())
+        try:
+            arrival = read_record(topic, message.headers(), message.value())
+        except (InvalidEvent, UnsupportedFormat) as error:
+            where = Path(topic.name) / str(partition)
+            on_damage(Damage(position, position + 1, where, message.offset(), f"it is no event: {error}"))
+            return None
+        return Recorded(position, message.timestamp()[1] * 1000, arrival)
+
+
+class _Lane:
+    """One partition's consumer, which stays where the last reading ended."""
+
+    def __init__(self, settings: KafkaSettings, topic: Topic, partition: int) -> None:
+        self._settings = settings
+        self._place = (topic.name, partition)
+        self._consumer = consumer(settings)
+        self._next = -1
+        self._held: confluent_kafka.Message | None = None
+
+    def read(self, start: int, end: int) -> Iterator[confluent_kafka.Message]:
+        """Yield the records of offsets [start, end). Offsets of aborted transactions and their marks have none."""
+        if start != self._next:
+            self._consumer.assign([TopicPartition(*self._place, start)])
+            self._next, self._held = start, None
+        deadline = time.monotonic() + self._settings.timeout_seconds
+        while self._next < end:
+            message = self._held or self._consumer.poll(0.1)
+            self._held = None
+            if message is None:
+                if time.monotonic() > deadline:
+                    raise BrokerUnavailable(
+                        self._settings.bootstrap, f"no answer while reading {self._place}"
+                    )
+                continue
+            error = message.error()
+            if error is not None:
+                self._next = max(self._next, self._after(error, message))
+            elif message.offset() >= end:
+                self._held, self._next = message, end
+            else:
+                self._next = message.offset() + 1
+                deadline = time.monotonic() + self._settings.timeout_seconds
+                yield message
+
+    def _after(self, error: confluent_kafka.KafkaError, message: confluent_kafka.Message) -> int:
+        """Return where reading goes on: at the end of a partition behind what has no record."""
+        if error.code() == error._PARTITION_EOF:  # noqa: SLF001
+            return int(message.offset())
+        self._next = -1
+        if error.code() in (error._AUTO_OFFSET_RESET, error.OFFSET_OUT_OF_RANGE):  # noqa: SLF001
+            raise LogError(f"events of partition {self._place} are no longer kept: {error.str()}")
+        raise BrokerUnavailable(self._settings.bootstrap, error.str())
+
+    def close(self) -> None:
+        self._consumer.close()

@@ -1,0 +1,58 @@
+"""Events as records of the log's topics, with what Headrace knows about them in headers of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.events.batch import Arrival
+from headrace.events.bindings import kafka
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.eventlog.kafka.topics import Topic
+
+_NAMESPACE, _CHANNEL = "headrace-namespace", "headrace-channel"
+_TRACEPARENT, _TRACESTATE = "traceparent", "tracestate"
+_DEFAULT = "default"
+
+
+def key_of(arrival: Arrival) -> bytes:
+    """Return what decides the partition: events of one key stay in order.
+
+    That is `partitionkey`, as the binding says, and else the source and the subject: what happens to one thing
+    stays in order, while a busy source takes all partitions.
+    """
+    attributes = arrival.event.attributes
+    key = attributes.get("partitionkey")
+    if key is None:
+        key = f"{arrival.event.source}\n{arrival.event.subject or ''}"
+    return str(key).encode()
+
+
+def write_record(arrival: Arrival) -> kafka.Message:
+    """Write an arrival."""
+    message = kafka.encode(arrival.event)
+    own = (
+        (_NAMESPACE, arrival.namespace),
+        (_CHANNEL, arrival.channel),
+        (_TRACEPARENT, arrival.traceparent),
+        (_TRACESTATE, arrival.tracestate),
+    )
+    message.headers.extend((name, text.encode()) for name, text in own if text is not None)
+    return message
+
+
+def read_record(
+    topic: Topic, headers: Sequence[tuple[str, bytes | None]] | None, value: bytes | None
+) -> Arrival:
+    """Read a record of ours or of any producer. Raise what `kafka.decode` raises.
+
+    Where a topic belongs to a namespace, no header can put an event into another one.
+    """
+    headers = headers or ()
+    event = kafka.decode(headers, value)
+    own = {name.lower(): (content or b"").decode(errors="replace") for name, content in headers}
+    namespace = topic.namespace or own.get(_NAMESPACE, _DEFAULT)
+    channel = own.get(_CHANNEL, _DEFAULT)
+    return Arrival(event, namespace, channel, own.get(_TRACEPARENT), own.get(_TRACESTATE))

@@ -1,0 +1,87 @@
+"""Transactions of one name: whoever opens it last goes on, and everybody before is fenced off."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import confluent_kafka
+
+from headrace.errors import LogLocked, LogUnavailable
+from headrace.eventlog.kafka.clients import explained, producer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headrace.eventlog.kafka.settings import KafkaSettings
+
+_log = logging.getLogger(__name__)
+
+# A writer that died holds up readers until this has passed, or until the next of its name begins.
+_TIMEOUT_MILLISECONDS = 15_000
+
+
+class Transactions:
+    """For one thread at a time. The first transaction connects, and settles what an earlier writer left."""
+
+    def __init__(self, settings: KafkaSettings, name: str, **options: Any) -> None:
+        self._settings = settings
+        self._name = name
+        self._options = options
+        self._producer: confluent_kafka.Producer | None = None
+        self._is_fenced = False
+
+    def begin(self) -> None:
+        """Connect, fence off every earlier writer of the name, and settle what it left open."""
+        if self._is_fenced:
+            raise self._fenced()
+        if self._producer is None:
+            client = producer(
+                self._settings,
+                **{"transactional.id": self._name, "transaction.timeout.ms": _TIMEOUT_MILLISECONDS},
+                **self._options,
+            )
+            try:
+                client.init_transactions(self._settings.timeout_seconds * 4)
+            except confluent_kafka.KafkaException as error:
+                raise explained(error, self._settings) from error
+            self._producer = client
+
+    @contextmanager
+    def transaction(self) -> Iterator[confluent_kafka.Producer]:
+        """Commit what is produced inside, or nothing of it.
+
+        Raises LogUnavailable where that failed, LogLocked where another writer has taken the name over.
+        """
+        self.begin()
+        client = self._producer
+        assert client is not None  # noqa: S101  begin() made it
+        try:
+            client.begin_transaction()
+            yield client
+            client.commit_transaction(self._settings.timeout_seconds * 2)
+        except confluent_kafka.KafkaException as error:
+            raise self._failed(client, error.args[0]) from error
+        except BaseException:
+            self._abort(client)
+            raise
+
+    def _failed(self, client: confluent_kafka.Producer, error: confluent_kafka.KafkaError) -> Exception:
+        if error.code() in (error._FENCED, error.INVALID_PRODUCER_EPOCH, error.PRODUCER_FENCED):  # noqa: SLF001
+            self._is_fenced = True
+            return self._fenced()
+        is_aborted = self._abort(client)
+        return LogUnavailable(f"Kafka refused the transaction: {error.str()}", is_certain=is_aborted)
+
+    def _fenced(self) -> LogLocked:
+        return LogLocked(f"the Kafka transactions of {self._name}", "one that began later")
+
+    def _abort(self, client: confluent_kafka.Producer) -> bool:
+        try:
+            client.abort_transaction(self._settings.timeout_seconds)
+        except confluent_kafka.KafkaException as error:
+            _log.warning("a transaction is left to its timeout: %s", error.args[0].str())
+            self._producer = None  # the next one begins anew, which settles this one
+            return False
+        return True

@@ -1,0 +1,140 @@
+"""Appending to the log in Kafka: returned means acknowledged by every replica in sync.
+
+A single event is a record of its own. The events of a batched request are one transaction, so that readers see all
+of them or none; transactions go one after the other. A broker says that a transaction is committed before readers
+see it: returned means seen as well, since a subscription that is made afterwards must not get these events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from headrace.errors import LogUnavailable
+from headrace.eventlog.kafka.clients import producer
+from headrace.eventlog.kafka.reader import KafkaLogReader
+from headrace.eventlog.kafka.records import key_of, write_record
+from headrace.eventlog.kafka.topics import Topics
+from headrace.eventlog.kafka.transactions import Transactions
+from headrace.events.positions import position_at
+from headrace.telemetry.metrics import LOG_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import confluent_kafka
+
+    from headrace.eventlog.kafka.settings import KafkaSettings
+    from headrace.events.batch import Arrival
+
+    Report = Callable[[confluent_kafka.KafkaError | None, confluent_kafka.Message], None]
+
+_POLL_SECONDS = 0.1
+_PARTITIONER = {
+    "partitioner": "murmur2_random"
+}  # as Java's producers do it: one key, one partition, whoever writes
+
+
+class KafkaLogWriter:
+    """A LogWriter for one event loop. `name` tells it from every other writer of the same topics.
+
+    At most `max_pending_bytes` of events wait in memory; what doesn't fit is refused, never dropped later.
+    """
+
+    def __init__(self, settings: KafkaSettings, name: str, max_pending_bytes: int) -> None:
+        self._settings = settings
+        self._topics = Topics(settings)
+        self._producer = producer(settings, **{"linger.ms": 2}, **_PARTITIONER)
+        self._transactions = Transactions(settings, f"headrace-ingress-{name}", **_PARTITIONER)
+        self._reader = KafkaLogReader(settings)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="log-transactions")
+        self._loop = asyncio.get_running_loop()
+        self._max_pending_bytes = max_pending_bytes
+        self._pending_bytes = 0
+        self._closing = threading.Event()
+        self._poller = threading.Thread(target=self._poll, name="log-acknowledgements", daemon=True)
+        self._poller.start()
+
+    async def append(self, arrivals: Sequence[Arrival], size: int) -> int:
+        """Make the events durable, all or none, and return the position of the first."""
+        if self._closing.is_set():
+            raise LogUnavailable("the service is shutting down")
+        if self._pending_bytes and self._pending_bytes + size > self._max_pending_bytes:
+            raise LogUnavailable(f"{self._pending_bytes} bytes wait to be stored already")
+        self._pending_bytes += size
+        try:
+            if len(arrivals) == 1:
+                return await self._append_one(arrivals[0])
+            return await self._loop.run_in_executor(self._thread, self._append_all, arrivals)
+        finally:
+            self._pending_bytes -= size
+
+    async def close(self) -> None:
+        """Finish what was accepted, then refuse more."""
+        self._closing.set()
+        await self._loop.run_in_executor(self._thread, self._producer.flush, self._settings.timeout_seconds)
+        await self._loop.run_in_executor(None, self._poller.join)
+        self._thread.shutdown()
+
+    async def _append_one(self, arrival: Arrival) -> int:
+        done: asyncio.Future[int] = self._loop.create_future()
+
+        def report(error: confluent_kafka.KafkaError | None, message: confluent_kafka.Message) -> None:
+            self._loop.call_soon_threadsafe(self._settle, done, error, message)
+
+        self._produce(self._producer, arrival, report)
+        return await done
+
+    def _append_all(self, arrivals: Sequence[Arrival]) -> int:
+        positions: list[int] = []
+
+        def report(error: confluent_kafka.KafkaError | None, message: confluent_kafka.Message) -> None:
+            if error is None:
+                positions.append(self._position(message))
+
+        with self._transactions.transaction() as transaction:
+            for arrival in arrivals:
+                self._produce(transaction, arrival, report)
+        self._wait_until_seen(positions)
+        return positions[0]
+
+    def _wait_until_seen(self, positions: list[int]) -> None:
+        """Wait for the readers' end to pass these; they are durable, so that giving up the wait loses nothing."""
+        deadline = time.monotonic() + self._settings.timeout_seconds
+        while time.monotonic() < deadline:
+            end = self._reader.end()
+            if all(end.is_behind(position) for position in positions):
+                return
+
+    def _produce(self, client: confluent_kafka.Producer, arrival: Arrival, report: Report) -> None:
+        message = write_record(arrival)
+        topic = self._topics.of(arrival.namespace).name
+        try:
+            client.produce(topic, message.value, key_of(arrival), on_delivery=report, headers=message.headers)
+        except BufferError:
+            raise LogUnavailable("too many events wait for the brokers") from None
+        LOG_BYTES.inc(len(message.value or b""))
+
+    def _settle(
+        self,
+        done: asyncio.Future[int],
+        error: confluent_kafka.KafkaError | None,
+        message: confluent_kafka.Message,
+    ) -> None:
+        if done.done():
+            return
+        if error is None:
+            done.set_result(self._position(message))
+        else:
+            problem = f"the event log can't be written: {error.str()}"
+            done.set_exception(LogUnavailable(problem, is_certain=False))
+
+    def _position(self, message: confluent_kafka.Message) -> int:
+        return position_at(self._topics.lane(message.topic(), message.partition()), message.offset())
+
+    def _poll(self) -> None:
+        while not self._closing.is_set() or len(self._producer):
+            self._producer.poll(_POLL_SECONDS)

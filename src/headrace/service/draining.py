@@ -1,0 +1,153 @@
+"""The dispatcher and the outbox it drains: all of an embedded one, or its shares of one in Kafka."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import closing
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from headrace.delivery.dispatcher import Dispatcher
+from headrace.delivery.ledger import Ledger
+from headrace.delivery.protocols.http import HttpSender
+from headrace.errors import ArchiveError, StoreUnavailable
+from headrace.eventlog.archive.lag import ArchivedForLong
+from headrace.eventlog.archive.storage import Storage
+from headrace.eventlog.local.outbox import OutboxFiles
+from headrace.eventlog.opening import open_log
+from headrace.eventlog.retention import expire_segments
+from headrace.eventlog.shares import UNSHARED
+from headrace.events.positions import Cut
+from headrace.jobs.jobs import Jobs
+from headrace.jobs.replays import Replays
+from headrace.service.layout import Layout
+from headrace.service.logs import log_place
+from headrace.subscriptions.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.config import Config
+    from headrace.eventlog.outbox import OutboxReader
+    from headrace.eventlog.shares import Shares
+
+_CLEAR_SECONDS = 10.0
+_log = logging.getLogger(__name__)
+
+
+async def drain_all(config: Config, stop: asyncio.Event) -> None:
+    """Drain the embedded outbox until told to stop."""
+    layout = Layout(config.data)
+    outbox = OutboxFiles(layout.outbox)
+    archived = (
+        ArchivedForLong(Storage(config.archive.path), config.archive.grace_seconds)
+        if config.archive.enabled
+        else None
+    )
+    with closing(Ledger(config.delivery.url, config.delivery.patience_seconds)) as ledger:
+
+        def clear(dispatcher: Dispatcher) -> None:
+            freed = outbox.drop(ledger.cursor())
+            settled = dispatcher.settled()
+            removable = settled if archived is None else settled.meet(archived.cut())
+            freed += expire_segments(layout.log, removable, config.log)
+            if freed:
+                _log.debug("cleared %d bytes", freed)
+
+        await _drain(config, str(layout.log), outbox, ledger, UNSHARED, stop, clear)
+
+
+async def drain_shares(config: Config, stop: asyncio.Event, on_ready: Callable[[], None]) -> None:
+    """Drain the shares of an outbox in Kafka that this process is given, and go over to others when it is told."""
+    from headrace.eventlog.kafka.sharing import KafkaOutboxReader, OutboxGroup  # optional dependency
+
+    place = await asyncio.to_thread(log_place, config)
+    loop, changed = asyncio.get_running_loop(), asyncio.Event()
+    patience = config.delivery.shutdown_seconds + 10
+    group = OutboxGroup(config.kafka, lambda: loop.call_soon_threadsafe(changed.set), patience)
+    on_ready()
+    try:
+        while not stop.is_set():
+            changed.clear()
+            holding = group.holding
+            if not holding.shares.own:
+                group.release()
+                await _first_of(stop, changed)
+                continue
+            with closing(
+                Ledger(config.delivery.url, config.delivery.patience_seconds, holding.shares)
+            ) as ledger:
+                outbox = KafkaOutboxReader(group, holding, ledger.cursors())
+                await _drain_until_changed(config, place, outbox, ledger, holding.shares, stop, changed)
+    finally:
+        await asyncio.to_thread(group.close)
+
+
+async def _drain_until_changed(
+    config: Config,
+    place: str,
+    outbox: OutboxReader,
+    ledger: Ledger,
+    shares: Shares,
+    stop: asyncio.Event,
+    changed: asyncio.Event,
+) -> None:
+    ending = asyncio.Event()
+
+    async def end() -> None:
+        await _first_of(stop, changed)
+        ending.set()
+
+    watching = asyncio.create_task(end())
+    try:
+        await _drain(config, place, outbox, ledger, shares, ending, lambda _: outbox.drop(ledger.cursor()))
+    finally:
+        watching.cancel()
+
+
+async def _drain(
+    config: Config,
+    place: str,
+    outbox: OutboxReader,
+    ledger: Ledger,
+    shares: Shares,
+    stop: asyncio.Event,
+    clear: Callable[[Dispatcher], object],
+) -> None:
+    patience = config.delivery.patience_seconds
+    with (
+        closing(Store(config.store.url, patience)) as store,
+        closing(Jobs(config.store.url, patience)) as jobs,
+    ):
+        senders = {"HTTP": HttpSender(config.delivery.timeout_seconds)}
+        dispatcher = Dispatcher(
+            outbox, open_log(place), store, ledger, Replays(jobs), senders, config.delivery, shares
+        )
+
+        def clear_once() -> None:
+            clear(dispatcher)
+            cursors = ledger.cursors()
+            store.purge(reduce(Cut.meet, (cursors.get(share, Cut()) for share in range(shares.count))))
+
+        clearing = asyncio.create_task(_repeat(clear_once))
+        try:
+            await dispatcher.run(stop)
+        finally:
+            clearing.cancel()
+
+
+async def _repeat(clear_once: Callable[[], None]) -> None:
+    while True:
+        await asyncio.sleep(_CLEAR_SECONDS)
+        try:
+            await asyncio.to_thread(clear_once)
+        except (OSError, StoreUnavailable, ArchiveError) as error:
+            _log.warning("what nobody needs any more is removed later: %s", error)
+
+
+async def _first_of(*events: asyncio.Event) -> None:
+    tasks = [asyncio.create_task(event.wait()) for event in events]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()

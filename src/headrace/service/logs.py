@@ -1,0 +1,104 @@
+"""Log and outbox as the configuration has them: embedded, or in Kafka."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.api.pressure import Gauges
+from headrace.delivery.ledger import Ledger
+from headrace.eventlog.local.committer import GroupCommitter
+from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
+from headrace.eventlog.local.reader import SegmentReader
+from headrace.eventlog.local.writer import SegmentWriter
+from headrace.eventlog.opening import kafka_place, open_log
+from headrace.events.positions import Cut
+from headrace.service.layout import Layout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.config import Config
+    from headrace.eventlog.log import LogReader, LogWriter
+    from headrace.eventlog.outbox import OutboxWriter
+
+
+class IngressLog(NamedTuple):
+    """What the ingress needs of the log."""
+
+    writer: LogWriter
+    end: Callable[[], Cut]
+    gauges: Gauges
+
+
+def log_place(config: Config) -> str:
+    """Return where the log is, for `open_log`; topics that don't exist are made."""
+    if config.log.kind == "local":
+        return str(Layout(config.data).log)
+    from headrace.eventlog.kafka.topics import ensure_topics  # optional dependency
+
+    ensure_topics(config.kafka)
+    return kafka_place(config.kafka)
+
+
+def open_log_writer(config: Config) -> IngressLog:
+    """Open the log for the ingress. Called from its event loop."""
+    return _local_log(config) if config.log.kind == "local" else _kafka_log(config)
+
+
+def open_outbox_writer(config: Config, begin: Cut) -> OutboxWriter:
+    """Open the outbox for planning; `begin` is where the log begins."""
+    if config.log.kind == "local":
+        return OutboxFileWriter(Layout(config.data).outbox, begin)
+    from headrace.eventlog.kafka.outbox import KafkaOutboxWriter  # optional dependency
+
+    return KafkaOutboxWriter(config.kafka, begin)
+
+
+def _local_log(config: Config) -> IngressLog:
+    layout = Layout(config.data)
+    writer = SegmentWriter(layout.log, config.log.segment_bytes, accept_damage=config.log.accept_damage)
+    outbox, reader, ledger = (
+        OutboxFiles(layout.outbox),
+        SegmentReader(layout.log),
+        Ledger(config.delivery.url, config.store.patience_seconds),
+    )
+    gauges = Gauges(
+        backlog_events=lambda: outbox.covered().count_to(Cut.at(writer.end)),
+        backlog_bytes=lambda: _bytes_behind(reader, outbox.covered()),
+        outbox_bytes=lambda: outbox.size(ledger.cursor()),
+        folders=[layout.log, layout.outbox, layout.data],
+    )
+    return IngressLog(
+        GroupCommitter(writer, config.log.max_pending_bytes), lambda: Cut.at(writer.end), gauges
+    )
+
+
+def _kafka_log(config: Config) -> IngressLog:
+    from headrace.eventlog.kafka.outbox import covered_by  # optional dependency
+    from headrace.eventlog.kafka.writer import KafkaLogWriter
+
+    reader = open_log(log_place(config))
+    # Named after the machine and the port: the same after a restart, and unlike any other.
+    name = f"{socket.gethostname()}-{config.api.port}"
+    writer = KafkaLogWriter(config.kafka, name, config.log.max_pending_bytes)
+    backlog = [0]
+
+    def look() -> int:
+        covered = covered_by(config.kafka)
+        backlog[0] = covered.join(reader.start()).count_to(reader.end())
+        return _bytes_behind(reader, covered)
+
+    # How much the dispatchers have still to read is in Kafka, whose disks are not this machine's.
+    gauges = Gauges(
+        backlog_events=lambda: backlog[0],
+        backlog_bytes=look,
+        outbox_bytes=lambda: 0,
+        folders=[config.data],
+    )
+    return IngressLog(writer, reader.end, gauges)
+
+
+def _bytes_behind(reader: LogReader, covered: Cut) -> int:
+    waiting = covered.join(reader.start())
+    return sum(reader.size(*each) for each in waiting.ranges_to(reader.end()))

@@ -1,0 +1,92 @@
+"""A real Kafka broker as a child process: one node, in a folder of its own, that can be killed and comes back."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import uuid
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from headrace.service.process import free_port
+
+ROOT = Path(__file__).parents[1]
+OPTIONS = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+PROPERTIES = """
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+controller.listener.names=CONTROLLER
+log.dirs={folder}/logs
+auto.create.topics.enable=false
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+group.initial.rebalance.delay.ms=0
+broker.session.timeout.ms=3000
+"""
+
+
+def find_jars() -> Path:
+    """Fetch the broker's jars, or skip the test where that can't be done."""
+    for tool in ("mvn", "java"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"no Kafka broker: there is no {tool} on this machine")
+    fetched = subprocess.run([ROOT / "scripts/fetch-jars"], capture_output=True, text=True, check=False)
+    if fetched.returncode:
+        pytest.skip(f"no Kafka broker: its jars can't be fetched: {fetched.stderr[-300:]}")
+    return Path(fetched.stdout.strip())
+
+
+class Broker:
+    """One node. `kill` is a SIGKILL; `start` brings it back with everything that it had acknowledged."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._jars = find_jars()
+        self.port = free_port()
+        self.bootstrap = f"127.0.0.1:{self.port}"
+        self._file = folder / "server.properties"
+        self._file.write_text(PROPERTIES.format(port=self.port, controller=free_port(), folder=folder))
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        subprocess.run(
+            self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._file)),
+            check=True,
+            capture_output=True,
+        )
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with (self._folder / "broker.log").open("ab") as output:
+            self._process = subprocess.Popen(
+                self._java("kafka.Kafka", str(self._file)),
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + 90
+        while True:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+                return
+            assert self._process.poll() is None, (self._folder / "broker.log").read_text()[-2000:]
+            assert time.monotonic() < deadline, "the broker doesn't start"
+            time.sleep(0.1)
+
+    def kill(self) -> None:
+        assert self._process is not None
+        os.kill(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def _java(self, *arguments: str) -> list[str]:
+        return ["java", *OPTIONS, "-cp", f"{self._jars}/*", *arguments]

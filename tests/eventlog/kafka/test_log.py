@@ -1,0 +1,153 @@
+"""The log in Kafka, on a real broker."""
+
+import asyncio
+
+import pytest
+from confluent_kafka import Producer
+from tests.eventlog.arrivals import arrival, arrivals
+
+from headrace.errors import BrokerUnavailable, ConfigError, LogError, LogUnavailable
+from headrace.eventlog.damage import Damage
+from headrace.eventlog.kafka.reader import KafkaLogReader, leave_out
+from headrace.eventlog.kafka.settings import KafkaSettings
+from headrace.eventlog.kafka.topics import Topics, ensure_topics
+from headrace.eventlog.kafka.writer import KafkaLogWriter
+from headrace.events.batch import Arrival, from_batch
+from headrace.events.event import DataKind, Event
+from headrace.events.positions import Cut, lane_of, position_at
+
+ATTRIBUTES = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
+
+
+@pytest.fixture
+async def writer(settings):
+    opened = KafkaLogWriter(settings, "here", 1 << 20)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def reader(settings):
+    opened = KafkaLogReader(settings)
+    yield opened
+    opened.close()
+
+
+def read_all(reader, on_damage=leave_out):
+    ranges = Cut().ranges_to(reader.end())
+    return [each for span in ranges for batch in reader.read(*span, on_damage) for each in from_batch(batch)]
+
+
+async def test_what_was_appended_is_read_as_it_was(writer, reader, settings):
+    typed = Event(ATTRIBUTES | {"count": 3}, b'{"a": 1.50}', DataKind.JSON)
+    one = Arrival(typed, "default", "orders", "00-trace", "state")
+    other = Arrival(Event(ATTRIBUTES), "team-a", "default")
+    positions = [await writer.append([each], 100) for each in (one, other)]
+    found = {each.position: each.arrival for each in read_all(reader)}
+    assert found == dict(zip(positions, [one, other], strict=True))
+    topics = [Topics(settings).partition(lane_of(position))[0].name for position in positions]
+    assert topics == [settings.topics[0], settings.topics[1].removeprefix("team-a=")]
+
+
+async def test_a_key_keeps_its_order_and_keys_take_all_lanes(writer, reader):
+    for number in range(40):
+        event = Event(ATTRIBUTES | {"id": str(number), "partitionkey": f"k{number % 8}"})
+        await writer.append([Arrival(event, "default", "default")], 100)
+    found = read_all(reader)
+    assert len({lane_of(each.position) for each in found}) == 2
+    for key in range(8):
+        ids = [each.event.id for each in found if each.event.attributes["partitionkey"] == f"k{key}"]
+        assert ids == [str(number) for number in range(40) if number % 8 == key]
+
+
+async def test_a_batch_is_seen_in_full_or_not_at_all(writer, reader):
+    too_large = arrival("large", b"x" * (2 << 20))
+    with pytest.raises(LogUnavailable, match="nothing was stored"):
+        await writer.append([*arrivals(range(20)), too_large], 100)
+    assert read_all(reader) == []
+    await writer.append(arrivals("abc"), 100)
+    await writer.append([arrival("d")], 100)
+    assert sorted(each.event.id for each in read_all(reader)) == list("abcd")
+
+
+async def test_reading_any_part(writer, reader):
+    """Marks of transactions take offsets and hold no event; a reader goes on, goes back, and ends in a gap."""
+    for names in ("abc", "d", "ef"):
+        batch = [
+            Arrival(Event(ATTRIBUTES | {"id": name, "partitionkey": "k"}), "default", "default")
+            for name in names
+        ]
+        await writer.append(batch, 10)
+    end = reader.end()
+    ((first, last),) = Cut().ranges_to(end)
+    assert last - first == 8, "six events and the marks of two transactions"
+    everything = {each.position: each.event.id for each in read_all(reader)}
+    assert "".join(everything.values()) == "abcdef"
+    for start in range(first, last):
+        for stop in range(start, last + 1):
+            found = [each.event.id for batch in reader.read(start, stop) for each in from_batch(batch)]
+            assert found == [name for at, name in everything.items() if start <= at < stop]
+
+
+async def test_records_of_other_producers(reader, settings, broker):
+    shared, own = settings.topics[0], settings.topics[1].removeprefix("team-a=")
+    binary = [("ce_" + name, value) for name, value in ATTRIBUTES.items()]
+    elsewhere = [*binary, ("headrace-namespace", "team-b"), ("headrace-channel", "orders")]
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    producer.produce(shared, b"plain", headers=binary, partition=0)
+    producer.produce(shared, b"not an event", partition=0)
+    producer.produce(shared, None, headers=elsewhere, partition=0)
+    producer.produce(own, b"x", headers=elsewhere, partition=0)
+    producer.flush()
+    told: list[Damage] = []
+    everything = read_all(reader, on_damage=told.append)
+    found = [(each.arrival.namespace, each.arrival.channel, each.event.data) for each in everything]
+    assert found == [
+        ("default", "default", b"plain"),
+        ("team-b", "orders", None),
+        ("team-a", "orders", b"x"),
+    ]
+    assert [(each.start, each.offset) for each in told] == [(1, 1)]
+    assert "no event" in told[0].problem
+
+
+def test_what_is_no_longer_kept_is_told(reader, settings):
+    with pytest.raises(LogError, match="no longer kept"):
+        list(reader.read(position_at(0, 5), position_at(0, 9)))
+
+
+async def test_memory_is_bounded(settings):
+    writer = KafkaLogWriter(settings, "small", 100)
+    held = asyncio.create_task(writer.append([arrival("a")], 1000))
+    await asyncio.sleep(0)
+    with pytest.raises(LogUnavailable, match="wait to be stored"):
+        await writer.append([arrival("b")], 1)
+    await held
+    await writer.close()
+    with pytest.raises(LogUnavailable, match="shutting down"):
+        await writer.append([arrival("c")], 1)
+
+
+async def test_no_broker(settings):
+    nowhere = KafkaSettings("127.0.0.1:1", ("e",), "o", 1, 1, 0.5, ())
+    with pytest.raises(BrokerUnavailable, match=r"127\.0\.0\.1:1"):
+        ensure_topics(nowhere)
+    writer = KafkaLogWriter(nowhere, "nowhere", 1000)
+    with pytest.raises(LogUnavailable, match="isn't known whether"):
+        await writer.append([arrival("a")], 1)
+    with pytest.raises(LogError):
+        await writer.append(arrivals("ab"), 1)
+    await writer.close()
+
+
+@pytest.mark.parametrize("topics", [(), ("a", "a"), ("a", "n=a"), ("outbox",)])
+def test_topics_that_clash(topics):
+    with pytest.raises(ConfigError, match=r"kafka\.topics"):
+        Topics(KafkaSettings("", topics, "outbox", 1, 1, 1.0, ()))
+
+
+def test_a_namespace_without_a_topic():
+    topics = Topics(KafkaSettings("", ("team-a=a",), "outbox", 1, 1, 1.0, ()))
+    assert topics.of("team-a").name == "a"
+    with pytest.raises(ConfigError, match="team-b"):
+        topics.of("team-b")
