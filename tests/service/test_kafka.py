@@ -7,12 +7,12 @@ import time
 from collections import Counter
 
 from confluent_kafka import Consumer, Producer
-from tests.service.processes import role_processes
 
 from headrace.client import Client, Sink
 from headrace.errors import ServiceRefused, ServiceUnreachable
 from headrace.eventlog.kafka.outbox import read_outbox_record
 from headrace.events.event import Event
+from headrace.service.processes import role_processes
 
 _PRODUCERS = 3
 
