@@ -25,13 +25,13 @@ from headrace.matching.checks import (
     UNEQUAL,
     Check,
     Constant,
-    Interval,
     Pattern,
     Span,
     constant_of_value,
 )
 from headrace.matching.forms import alternatives_of
 from headrace.matching.growing import Growing
+from headrace.matching.intervals import Interval
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -6,7 +6,6 @@ A check is two-valued, true exactly where its clause is true. What has no check 
 from __future__ import annotations
 
 import math
-import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -27,12 +26,10 @@ from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import CE, Path
 from headrace.filters.ir.terms import Call, Operation, TypeName
 from headrace.filters.values.budget import longest_matched
-from headrace.filters.values.kinds import INT64
 from headrace.filters.values.patterns import translate
+from headrace.matching.intervals import ANY_INTEGER, EXACT, Interval, double_bits, interval_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from headrace.filters.ir.expression import Expression
     from headrace.filters.ir.operands import Operand
 
@@ -75,25 +72,6 @@ class Constant(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
-    """Numbers: integers and, apart, doubles in the order of `ordered_bits`; both ends belong to it."""
-
-    least: int
-    most: int
-    least_double: int
-    most_double: int
-
-    def intersection(self, other: Interval) -> Interval:
-        """Return the numbers in both."""
-        return Interval(
-            max(self.least, other.least),
-            min(self.most, other.most),
-            max(self.least_double, other.least_double),
-            min(self.most_double, other.most_double),
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Span:
     """Strings between two others, in the order of their bytes. No bound is None."""
 
@@ -121,7 +99,6 @@ class Check(NamedTuple):
     payload: Payload = None
 
 
-_EXACT = 2**53
 _INCLUDED = (str, int, float, bool)
 _OPPOSITES = {
     Operator.LESS: Operator.GREATER_OR_EQUAL,
@@ -208,7 +185,7 @@ def _check(atom: Expression) -> Check | None:  # noqa: PLR0911 -- one per atom
 def _of_type(operand: Path, name: str) -> Check | None:
     match name:
         case "int":
-            return Check(WITHIN, operand, Interval(_LEAST, _MOST, _MOST, _LEAST))
+            return Check(WITHIN, operand, ANY_INTEGER)
         case "bool":
             return Check(
                 ONE_OF, operand, tuple(Constant(CONSTANT_KEY, b"", key) for key in (FALSE_KEY, TRUE_KEY))
@@ -239,8 +216,8 @@ def _equality(operand: Operand, literal: Literal, code: int) -> Check | None:
         return Check(code, operand, constant)
     number = literal.value
     if code == EQUAL and isinstance(number, int):
-        at_least = _numbers(Operator.GREATER_OR_EQUAL, number)
-        return Check(WITHIN, operand, at_least.intersection(_numbers(Operator.LESS_OR_EQUAL, number)))
+        at_least = interval_of(Operator.GREATER_OR_EQUAL, number)
+        return Check(WITHIN, operand, at_least.intersection(interval_of(Operator.LESS_OR_EQUAL, number)))
     return None
 
 
@@ -256,7 +233,7 @@ def constant_of(literal: Literal) -> Constant | None:  # noqa: PLR0911 -- one pe
             return Constant(CONSTANT_KEY, number=TRUE_KEY if value else FALSE_KEY)
         case bytes():
             return Constant(NO_KEY)  # no value of an event is bytes
-        case int() if not -_EXACT < value < _EXACT:
+        case int() if not -EXACT < value < EXACT:
             return None
         case _ if math.isnan(value):
             return Constant(NO_KEY)
@@ -293,68 +270,4 @@ def _range(operand: Operand, operator: Operator, literal: Literal) -> Check | No
                 return Check(BETWEEN, operand, Span(text, None))
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
         return None
-    return Check(WITHIN, operand, _numbers(operator, value))
-
-
-_LEAST, _MOST = INT64[0], INT64[-1]
-
-
-def _numbers(operator: Operator, bound: float) -> Interval:
-    bits = ordered_bits(float(bound))
-    match operator:
-        case Operator.LESS:
-            return _interval(_LEAST, _first_at_least(bound) - 1, _LEAST, bits - 1)
-        case Operator.LESS_OR_EQUAL:
-            return _interval(_LEAST, _first_above(bound) - 1, _LEAST, bits)
-        case Operator.GREATER:
-            return _interval(_first_above(bound), _MOST, bits + 1, _MOST)
-        case _:
-            return _interval(_first_at_least(bound), _MOST, bits, _MOST)
-
-
-def _interval(least: int, most: int, least_double: int, most_double: int) -> Interval:
-    """Keep the ends in 64 bits; where no integer lies between them, no intersection may find one either."""
-    if least > _MOST or most < _LEAST:
-        least, most = _MOST, _LEAST
-    return Interval(max(least, _LEAST), min(most, _MOST), least_double, most_double)
-
-
-def _first_at_least(bound: float) -> int:
-    """Return the first integer that isn't less than the bound, compared as CEL does: by the nearest double."""
-    if isinstance(bound, int):
-        return int(bound)
-    if abs(bound) < _EXACT:
-        return math.ceil(bound)
-    return _first(lambda number: float(number) >= bound)
-
-
-def _first_above(bound: float) -> int:
-    if isinstance(bound, int):
-        return int(bound) + 1
-    if abs(bound) < _EXACT:
-        return math.floor(bound) + 1
-    return _first(lambda number: float(number) > bound)
-
-
-def _first(holds: Callable[[int], bool]) -> int:
-    """Return the first integer of 64 bits for which it holds, or the one after the last."""
-    low, high = _LEAST, _MOST + 1
-    while low < high:
-        middle = (low + high) // 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-def double_bits(number: float) -> int:
-    """Return the bits of a double as a signed integer; zero has one sign."""
-    bits: int = struct.unpack("<q", struct.pack("<d", number + 0.0))[0]
-    return bits
-
-
-def ordered_bits(number: float) -> int:
-    """Return an integer of 64 bits that orders as the double does."""
-    bits = double_bits(number)
-    return bits if bits >= 0 else -(bits & _MOST)
+    return Check(WITHIN, operand, interval_of(operator, value))

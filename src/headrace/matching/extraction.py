@@ -25,8 +25,8 @@ from headrace.filters.values.maps import pairs_of
 from headrace.filters.values.paths import follow, is_present
 from headrace.filters.variables import variables_of
 from headrace.matching.cells import ABSENT, DOUBLE, FALSE, INT, LIST, MAP, NOWHERE, NULL, STRING, TRUE, Cells
-from headrace.matching.checks import double_bits
 from headrace.matching.fields import CONTEXT
+from headrace.matching.intervals import double_bits
 from headrace.matching.scan.extensions import Map, read_extensions
 from headrace.matching.scan.scanner import scan
 

@@ -34,12 +34,12 @@ from headrace.matching.checks import (
     STARTS,
     WITHIN,
     Check,
-    Interval,
     Span,
     check_of,
     is_text,
     pattern_of,
 )
+from headrace.matching.intervals import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
