@@ -1,6 +1,7 @@
 """The route on real Spark."""
 
 import os
+import sys
 import threading
 import time
 
@@ -40,7 +41,8 @@ class _Running:
 
     def __init__(self, deployment) -> None:
         self._stop, self._ready = threading.Event(), threading.Event()
-        config = load_config(overrides={"pipeline.master": "local[2]", "pipeline.restart_seconds": 0.1})
+        settings = {"master": "local[2]", "restart_seconds": 0.1, "max_events_per_batch": 3000}
+        config = load_config(overrides={f"pipeline.{name}": value for name, value in settings.items()})
         paths = RoutePaths(str(deployment.folder / "log"), deployment.store_url, deployment.folder / "work")
         self._route = Route(paths, deployment.outbox, config.pipeline)
         self._thread = threading.Thread(target=self._route.run, args=(self._stop, self._ready.set))
@@ -55,8 +57,8 @@ class _Running:
         self._thread.join(60)
 
 
-def _wait_for_coverage(deployment, end: int) -> None:
-    deadline = time.monotonic() + 60
+def _wait_for_coverage(deployment, end: int, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
     while deployment.outbox.covered()[0] < end:
         assert time.monotonic() < deadline, f"covered {deployment.outbox.covered()} of {end}"
         time.sleep(0.02)
@@ -87,6 +89,35 @@ def _check_what_is_broken_is_set_aside(deployment, everything: str, monkeypatch)
     return {(first + n, everything) for n in (0, 1, 3)}
 
 
+KILLER = """
+import os, signal, sys
+if "pyspark.daemon" in sys.orig_argv:
+    from headrace.matching.matcher import Matcher
+    match_pairs = Matcher.match_pairs
+    def die_of_a_deadly_event(self, batch):
+        if "deadly" in batch["type"].to_pylist():
+            os.kill(os.getpid(), signal.SIGKILL)
+        return match_pairs(self, batch)
+    Matcher.match_pairs = die_of_a_deadly_event
+"""
+
+
+def _make_an_event_deadly(folder, monkeypatch) -> None:
+    """Workers run this at their start: no event is known that kills them, so one is made up."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(KILLER)
+    monkeypatch.setenv("PYTHONPATH", f"{folder}{os.pathsep}{os.pathsep.join(filter(None, sys.path))}")
+
+
+def _check_an_event_that_kills_its_worker(deployment, everything: str) -> set[tuple[int, str]]:
+    first = deployment.append(*(["x"] * 30), "deadly", *(["x"] * 10))
+    _wait_for_coverage(deployment, deployment.writer.end, seconds=180)  # the query starts again three times
+    aside = deployment.store.what_is_set_aside(1)[0]
+    assert (aside.kind, aside.position, aside.until) == ("event", first + 30, first + 31)
+    assert "dies" in aside.reason
+    return {(first + n, everything) for n in range(41) if n != 30}
+
+
 def _check_a_filter_that_costs_too_much(deployment) -> int:
     """It gets nothing, and its owner sees why."""
     dear = deployment.subscribe({"cel": "data.all(a, data.all(b, data.all(c, a == b && b == c)))"})
@@ -105,6 +136,7 @@ def _check_a_filter_that_costs_too_much(deployment) -> int:
 
 def test_events_are_routed_as_subscriptions_come_and_go(deployment, monkeypatch):
     """One Spark for the whole story: starting it is most of the time."""
+    _make_an_event_deadly(deployment.folder / "site", monkeypatch)
     deployment.append("order", "old")  # before any subscription
     orders = deployment.subscribe({"prefix": {"type": "order"}})
     expected: set[tuple[int, str]] = set()
@@ -127,6 +159,8 @@ def test_events_are_routed_as_subscriptions_come_and_go(deployment, monkeypatch)
         expected.add((fourth, everything.id))
 
         expected |= _check_what_is_broken_is_set_aside(deployment, everything.id, monkeypatch)
+
+        expected |= _check_an_event_that_kills_its_worker(deployment, everything.id)
 
         # A batch that fails is repeated from where the outbox ends, by a new query.
         failures: list[object] = []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
@@ -122,13 +123,14 @@ async def pace(
 
     Each request has its planned time, and latency counts from there: a stall is not hidden by sending later.
     """
-    idle: list[Connection] = []
+    # The one that was idle longest goes first: none is idle until the service closes it.
+    idle: deque[Connection] = deque()
     latencies: list[float] = []
 
     async def send(number: int, planned: float) -> None:
-        while idle and not idle[-1].is_open:
-            idle.pop()
-        connection = idle.pop() if idle else await Connection.open(host, port)
+        while idle and not idle[0].is_open:
+            idle.popleft()
+        connection = idle.popleft() if idle else await Connection.open(host, port)
         on_sent(number, planned)
         if await connection.post(next(requests)) == 202:
             latencies.append(time.time() - planned)

@@ -37,6 +37,9 @@ _SCHEMA = pa.schema(
 )
 
 
+NO_DELIVERIES = pa.schema([_SCHEMA.field("position"), _SCHEMA.field("subscription")]).empty_table()
+
+
 def delivery_rows(positions: pa.Array, subscriptions: pa.Array) -> pa.RecordBatch:
     """Write planned deliveries."""
     nothing = [pa.nulls(len(positions), _SCHEMA.field(name).type) for name in _SCHEMA.names[2:]]

@@ -18,13 +18,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from headrace.errors import LogLocked
+from headrace.eventlog.opening import open_log
+from headrace.events.positions import Cut
 from headrace.matching.settings import MatchingSettings
 from headrace.matching.warming import warm_up
-from headrace.pipeline.plan import asides_in, cuts_of, deliveries_in
+from headrace.pipeline.caution import Caution
+from headrace.pipeline.plan import NO_DELIVERIES, asides_in, cuts_of, deliveries_in
 from headrace.pipeline.reports import Reporter, overruns_in
 from headrace.pipeline.session import ROUTE_POOL, Session, use_pool
 from headrace.pipeline.source import WARM_UP_TICKS, LogSource
-from headrace.subscriptions.set_aside import join
+from headrace.subscriptions.set_aside import Kind, SetAside, join
 from headrace.subscriptions.store import Store
 from headrace.telemetry.metrics import BATCH_SECONDS, MATCHED, OVERRUNS, ROUTE_SECONDS, ROUTED, SET_ASIDE
 
@@ -38,9 +41,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from headrace.eventlog.outbox import OutboxWriter
-    from headrace.events.positions import Cut
     from headrace.pipeline.settings import PipelineSettings
-    from headrace.subscriptions.set_aside import SetAside
 
 _log = logging.getLogger(__name__)
 
@@ -71,6 +72,7 @@ class Route:
         self._reporter = Reporter(lambda: Store(paths.store))
         self._batches = 0
         self._refused: LogLocked | None = None
+        self._caution = Caution(settings.max_events_per_batch)
 
     def run(
         self,
@@ -117,12 +119,29 @@ class Route:
             if not ready and self._batches >= WARM_UP_TICKS:
                 ready = True
                 on_ready()
+            if self._caution.relax():
+                query.stop()
+                return
         if stop.is_set():
             query.stop()
             return
         if self._refused is not None:
             raise self._refused  # another driver has taken over, and trying again would push it out
+        # A query that has not come beyond its ticks didn't fail because of an event.
+        if self._caution.failed(query.exception()) and self._batches >= WARM_UP_TICKS:
+            self._give_up_next_event()
         self._pause(query.exception(), stop)
+
+    def _give_up_next_event(self) -> None:
+        """Set the event aside at which the outbox ends: alone in its batch, it kills the worker that matches it."""
+        covered = self._outbox.covered()
+        lane = next(iter(covered), 0)
+        position, end = covered[lane], open_log(self._paths.log).end()
+        if len(covered) > 1 or position >= end[lane]:
+            return
+        self._set_aside([SetAside(Kind.EVENT, position, position + 1, "the worker that matches it dies")])
+        self._outbox.write(covered, Cut.at(position + 1), NO_DELIVERIES)
+        ROUTED.inc()
 
     def _pause(self, error: Exception | None, stop: threading.Event) -> None:
         _log.error("routing stopped and starts again from position %s: %s", self._outbox.covered(), error)
@@ -144,7 +163,7 @@ class Route:
             "rosters": str(self._paths.work / "rosters"),
             "matching": msgspec.json.encode(self._matching).decode(),
             "begin": self._outbox.covered().to_json(),
-            "max_events": str(self._settings.max_events_per_batch),
+            "max_events": str(self._caution.limit),
             "max_bytes": str(self._settings.max_bytes_per_batch),
             "min_per_task": str(self._settings.min_events_per_task),
             "tasks": str(spark.sparkContext.defaultParallelism),
@@ -166,6 +185,7 @@ class Route:
             OVERRUNS.inc(sum(each.overruns for each in overruns.values()))
             self._reporter.note(overruns)
             BATCH_SECONDS.observe(time.monotonic() - began)
+            self._caution.passed()
         self._batches += 1
 
     def _plan(self, start: Cut, end: Cut, pairs: pa.Table) -> int:
