@@ -71,7 +71,8 @@ class Runner:
                 claim.release()
 
     def _run(self) -> None:
-        turns = [(self._take, _LOOK_SECONDS), (self._extend, _EXTEND_SECONDS), (self._prune, _PRUNE_SECONDS)]
+        # Extended before any is taken: after a long pause of the machine, that would be one of our own.
+        turns = [(self._extend, _EXTEND_SECONDS), (self._take, _LOOK_SECONDS), (self._prune, _PRUNE_SECONDS)]
         due = dict.fromkeys(range(len(turns)), 0.0)
         while not self._stop.wait(_LOOK_SECONDS):
             for number, (turn, seconds) in enumerate(turns):
