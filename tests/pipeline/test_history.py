@@ -116,15 +116,15 @@ def answers(history, asked, extent=None):
 
 
 WRITTEN = [
-    "ce.gtid in ['0-1-5', '0-1-150']", "ce.own3 == 'x'", "ce.gtid == '0-1-77' || ce.own7 == 'x'", "!(eventTime > 0)",
-    "eventTime < 0 && data.amount > 5", "data.amount > 38 && ce.gtid < '0-1-12'", "ce.count == 42 || ce.id == '42'",
+    "ce.gtid in ['0-1-5', '0-1-150']", "ce.gtid == '0-1-77' || ce.own7 == 'x'", "!(eventTime > 0)",
+    "eventTime < 0 && data.amount > 5", "data.amount > 38 && ce.gtid < '0-1-12'",
 ]  # fmt: skip
 
 
 def test_filters_mean_here_what_they_mean_anywhere(history, recorded):
     asked = [compile_filter({"cel": text}) for text in WRITTEN]
-    asked += [compile_filter({"exact": {"count": text}}) for text in ("42", "true", "a")]
-    asked += drawn(filters.map(compile_filter), 4) + drawn(expressions.map(Filter), 4)
+    asked += [compile_filter({"exact": {"count": "42"}})]
+    asked += drawn(filters.map(compile_filter), 3) + drawn(expressions.map(Filter), 3)
     assert answers(history, asked) == [
         [each.position for each in recorded if filter_.matches(each)] for filter_ in asked
     ]

@@ -30,6 +30,7 @@ class Storage:
     """The folder of one archive. Anybody may read; only who holds the archive's lock may write."""
 
     def __init__(self, root: str) -> None:
+        root = root.removeprefix("file://")
         if "://" in root:
             self._files, self.root = fs.FileSystem.from_uri(root)
             self.folder = None
