@@ -28,7 +28,9 @@ def _event(producer: int, number: int) -> Event:
     return Event(attributes, b"%d" % number)
 
 
-async def _produce(producer: int, url: str, accepted: set[str], stop: asyncio.Event) -> None:
+async def _produce(
+    producer: int, url: str, accepted: set[str], refused: Counter[str], stop: asyncio.Event
+) -> None:
     """Post without a pause, single events and batches; an event counts when its 202 came."""
     number = 0
     async with Client(url, timeout_seconds=20) as client:
@@ -37,7 +39,8 @@ async def _produce(producer: int, url: str, accepted: set[str], stop: asyncio.Ev
             number += len(batch)
             try:
                 await (client.publish(batch[0]) if len(batch) == 1 else client.publish_batch(batch))
-            except (ServiceUnreachable, ServiceRefused):
+            except (ServiceUnreachable, ServiceRefused) as error:
+                refused[str(error)] += len(batch)
                 await asyncio.sleep(0.1)
             else:
                 accepted |= {event.id for event in batch}
@@ -84,6 +87,7 @@ async def test_broker_and_driver_are_killed_under_load(make_service, broker, cap
     service.start()
     await service.wait_until_ready(240)
     accepted: set[str] = set()
+    refused: Counter[str] = Counter()
     arrived: dict[str, Counter[str]] = {"all": Counter(), "odd": Counter()}
     stop = asyncio.Event()
 
@@ -105,7 +109,8 @@ async def test_broker_and_driver_are_killed_under_load(make_service, broker, cap
             odd = [{"suffix": {"type": ".odd"}}]
             await client.subscribe({"sink": f"{sink.url}/odd", "protocol": "HTTP", "filters": odd})
         producers = [
-            asyncio.create_task(_produce(each, service.url, accepted, stop)) for each in range(_PRODUCERS)
+            asyncio.create_task(_produce(each, service.url, accepted, refused, stop))
+            for each in range(_PRODUCERS)
         ]
         await asyncio.sleep(3)
         broker.kill()
@@ -130,7 +135,7 @@ async def test_broker_and_driver_are_killed_under_load(make_service, broker, cap
     repeated = sum(each.total() - len(each) for each in arrived.values())
     with capsys.disabled():
         print(  # noqa: T201  the figures are part of what this test shows
-            f"\nbroker and driver killed: {len(accepted)} accepted, {len(missing())} lost, "
+            f"\nbroker and driver killed: {len(accepted)} accepted, {refused.total()} refused, {len(missing())} lost, "
             f"{len(planned)} planned, {planned.total() - len(planned)} of them twice, {repeated} deliveries repeated"
         )
     assert len(accepted) > 50

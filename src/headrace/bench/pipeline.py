@@ -7,19 +7,24 @@ import os
 import signal
 import tempfile
 import time
-from dataclasses import dataclass
+import uuid
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import uvloop
 
 from headrace.bench.events import bench_events
 from headrace.bench.figures import counter, cpu_seconds, observed, quantiles
 from headrace.bench.load import encode_request, fill, pace
+from headrace.bench.log_ends import kafka_ends, local_ends
 from headrace.bench.quick_sink import QuickSink
 from headrace.bench.route_watch import RouteWatch
 from headrace.client import Client
+from headrace.config import load_config
 from headrace.events.bindings.http import encode_batch, encode_binary
 from headrace.events.positions import Cut
 from headrace.service.process import ServiceProcess, free_port
@@ -30,6 +35,8 @@ from headrace.subscriptions.subscription import parse_subscription
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headrace.bench.log_ends import Ends
+    from headrace.eventlog.kafka.settings import KafkaSettings
     from headrace.events.event import Event
 
 _GIVE_UP_SECONDS = 120.0
@@ -51,6 +58,7 @@ class PipelinePlan:
     idle_seconds: float
     backlog: int
     deliver: bool
+    log: str = "local"
 
 
 def run(plan: PipelinePlan, say: Callable[[str], None]) -> dict[str, Any]:
@@ -62,8 +70,13 @@ def run(plan: PipelinePlan, say: Callable[[str], None]) -> dict[str, Any]:
 async def _run(plan: PipelinePlan, folder: Path, say: Callable[[str], None]) -> dict[str, Any]:
     roles = '["http", "pipeline", "dispatcher"]' if plan.deliver else '["http", "pipeline"]'
     settings = {"ROLES": roles, "API_MAX_BACKLOG_EVENTS": str(max(plan.backlog * 2, 1_000_000))}
+    kafka = _own_topics() if plan.log == "kafka" else None
+    if kafka is not None:
+        topics = msgspec.json.encode(kafka.topics).decode()
+        settings |= {"LOG_KIND": "kafka", "KAFKA_TOPICS": topics, "KAFKA_OUTBOX": kafka.outbox}
     service = ServiceProcess(folder / "data", free_port(), folder / "service.log", settings)
-    bench = _Bench(plan, service, say)
+    ends = partial(local_ends, service.data) if kafka is None else partial(kafka_ends, kafka)
+    bench = _Bench(plan, service, ends, say)
     async with QuickSink(bench.arrived) as sink:
         say(f"storing {plan.subscriptions:,} subscriptions")
         _store_subscriptions(folder / "data", plan.subscriptions, sink.url)
@@ -74,6 +87,12 @@ async def _run(plan: PipelinePlan, folder: Path, say: Callable[[str], None]) -> 
             return await bench.measure()
         finally:
             service.stop()
+
+
+def _own_topics() -> KafkaSettings:
+    """Return what is set for Kafka, with topics that nobody else writes."""
+    name = f"headrace-bench-{uuid.uuid4().hex[:8]}"
+    return replace(load_config().kafka, topics=(name,), outbox=f"{name}-outbox")
 
 
 def _store_subscriptions(data: Path, count: int, sink: str) -> None:
@@ -94,9 +113,16 @@ def _filter(number: int) -> dict[str, Any]:
 class _Bench:
     """One service under load."""
 
-    def __init__(self, plan: PipelinePlan, service: ServiceProcess, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        plan: PipelinePlan,
+        service: ServiceProcess,
+        ends: Callable[[], Ends],
+        say: Callable[[str], None],
+    ) -> None:
         self._plan = plan
         self._service = service
+        self._ends = ends
         self._say = say
         self._sent: dict[str, float] = {}
         self._arrivals: dict[str, float] = {}
@@ -109,12 +135,12 @@ class _Bench:
         async with Client(self._service.url) as client:
             self._say(f"warming up for {plan.warm_up_seconds:g} s")
             await self._send("warm", plan.warm_up_seconds)
-            with RouteWatch(self._service.data, self._service.pid) as watch:
+            with RouteWatch(self._ends(), self._service.pid) as watch:
                 await self._settled(watch)
             self._say(f"measuring for {plan.seconds:g} s")
             cpu, before = cpu_seconds(self._service.pid), await client.metrics()
             began = time.monotonic()
-            with RouteWatch(self._service.data, self._service.pid) as watch:
+            with RouteWatch(self._ends(), self._service.pid) as watch:
                 accepted = await self._send("bench", plan.seconds)
                 await self._settled(watch)
             cpu, taken = cpu_seconds(self._service.pid) - cpu, time.monotonic() - began
@@ -186,7 +212,7 @@ class _Bench:
         finally:
             os.kill(driver, signal.SIGCONT)
         self._say("draining it")
-        with RouteWatch(self._service.data, self._service.pid) as watch:
+        with RouteWatch(self._ends(), self._service.pid) as watch:
             await self._settled(watch)
         return watch.rate()
 

@@ -9,26 +9,22 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from headrace.eventlog.local.outbox import OutboxFiles
-from headrace.eventlog.local.reader import SegmentReader
 from headrace.service.processes import memory_bytes
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import numpy.typing as npt
+
+    from headrace.bench.log_ends import Ends
 
 _LOOK_SECONDS = 0.002
 _MEMORY_SECONDS = 2.0
-_LANE = 0
 
 
 class RouteWatch:
     """Notes when the ends move, every few milliseconds, from its entry to its exit."""
 
-    def __init__(self, data: Path, session: int) -> None:
-        self._log = SegmentReader(data / "log")
-        self._outbox = OutboxFiles(data / "outbox")
+    def __init__(self, ends: Ends, session: int) -> None:
+        self._ends = ends
         self._session = session
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="headrace-watch", daemon=True)
@@ -83,8 +79,8 @@ class RouteWatch:
         return np.array(times), np.array(accepted), np.array(routed)
 
     def _look(self) -> tuple[float, int, int]:
-        routed = self._outbox.covered()[_LANE]
-        return time.monotonic(), self._log.end()[_LANE], routed
+        accepted, routed = self._ends()
+        return time.monotonic(), accepted, routed
 
     def _run(self) -> None:
         weighed = 0.0

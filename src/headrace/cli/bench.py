@@ -203,6 +203,13 @@ def _bench_bloom(plan: BloomPlan, json_file: IO[bytes] | None) -> None:
 @click.option("--idle", default=0.0, show_default=True, help="Seconds of measuring the idle service.")
 @click.option("--backlog", default=0, show_default=True, help="Events to let wait, and then to drain.")
 @click.option("--deliver", is_flag=True, help="Deliver to a sink too, and measure from the POST to it.")
+@click.option(
+    "--log",
+    type=click.Choice(["local", "kafka"]),
+    default="local",
+    show_default=True,
+    help="Where log and outbox are; in Kafka at kafka.bootstrap, in topics that are left behind.",
+)
 @options.as_json
 def bench_pipeline(
     sizes: tuple[int, ...],
@@ -213,6 +220,7 @@ def bench_pipeline(
     idle: float,
     backlog: int,
     deliver: bool,
+    log: str,
     as_json: bool,
 ) -> None:
     """The route at a steady rate: from the 202 to the outbox, lag and memory over time, the cost of each stage.
@@ -224,11 +232,12 @@ def bench_pipeline(
     Examples:
       headrace bench pipeline --rate 500 --seconds 20 --deliver --idle 10
       headrace bench pipeline --subscriptions 1000,100000 --rate 10000 --batch 100 --seconds 60 --backlog 500000
+      HEADRACE_KAFKA_BOOTSTRAP=broker:9092 headrace bench pipeline --log kafka
     """
     figures = []
     with Console(stderr=True).status("starting") as status:
         for size in sizes:
-            plan = pipeline.PipelinePlan(size, rate, seconds, batch, warm_up, idle, backlog, deliver)
+            plan = pipeline.PipelinePlan(size, rate, seconds, batch, warm_up, idle, backlog, deliver, log)
             figures.append(pipeline.run(plan, status.update))
     if as_json:
         click.echo(msgspec.json.encode(figures))

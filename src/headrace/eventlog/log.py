@@ -35,6 +35,9 @@ class LogWriter(Protocol):
 class LogReader(Protocol):
     """Reads a log that another process may be writing. Sees only what is durable."""
 
+    least_poll_seconds: float
+    """How often it makes sense to ask for its end."""
+
     def start(self) -> Cut:
         """Return the cut before which nothing is kept any more."""
         ...

@@ -114,7 +114,7 @@ class _Planner:
         self._max_bytes = int(options["max_bytes"])
         self._min_per_task = int(options["min_per_task"])
         self._tasks = int(options["tasks"])
-        self._poll = float(options["poll"])
+        self._poll = max(float(options["poll"]), self._log.least_poll_seconds)
         self._tick = float(options["tick"])
         self._last_batch = time.monotonic()
 

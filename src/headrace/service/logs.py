@@ -75,17 +75,18 @@ def _local_log(config: Config) -> IngressLog:
 
 
 def _kafka_log(config: Config) -> IngressLog:
-    from headrace.eventlog.kafka.outbox import covered_by  # optional dependency
+    from headrace.eventlog.kafka.outbox import Coverage  # optional dependency
     from headrace.eventlog.kafka.writer import KafkaLogWriter
 
     reader = open_log(log_place(config))
     # Named after the machine and the port: the same after a restart, and unlike any other.
     name = f"{socket.gethostname()}-{config.api.port}"
     writer = KafkaLogWriter(config.kafka, name, config.log.max_pending_bytes)
+    coverage = Coverage(config.kafka)
     backlog = [0]
 
     def look() -> int:
-        covered = covered_by(config.kafka)
+        covered = coverage.cut()
         backlog[0] = covered.join(reader.start()).count_to(reader.end())
         return _bytes_behind(reader, covered)
 

@@ -7,6 +7,7 @@ as Arrow; a share that is too large for one record is cut, and only its last par
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
 import confluent_kafka
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from headrace.errors import LogLocked, OutboxGap
 from headrace.eventlog.kafka.clients import administrator, explained
-from headrace.eventlog.kafka.tail import last_record
+from headrace.eventlog.kafka.tail import Tail
 from headrace.eventlog.kafka.transactions import Transactions
 from headrace.eventlog.shares import Shares
 from headrace.events.positions import Cut
@@ -60,8 +61,9 @@ class KafkaOutboxWriter:
         except LogLocked:
             raise
         except BaseException:
-            # It may be committed all the same; another one of its range would double the deliveries.
-            self._covered = self._recover()
+            # It may be committed all the same; another one of its range would double the deliveries. What was
+            # committed just before may not be seen yet, but is known here.
+            self._covered = self._covered.join(self._recover())
             raise
         self._covered = reached
         return int(fresh.num_rows)
@@ -70,9 +72,13 @@ class KafkaOutboxWriter:
         """Let go of it."""
 
     def _recover(self) -> Cut:
-        """Settle what was left open, and read what was committed last."""
+        """Settle what was left open, and read what was committed last.
+
+        A broker answers a commit before readers see it, but a new writer of the name only when they do.
+        """
         self._transactions.begin()
-        return covered_by(self._settings).join(self._begin)
+        with closing(Coverage(self._settings)) as coverage:
+            return coverage.cut().join(self._begin)
 
     def _produce(self, producer: confluent_kafka.Producer, share: int, pairs: pa.Table, reached: Cut) -> None:
         parts = range(0, max(pairs.num_rows, 1), _PAIRS_PER_RECORD)
@@ -100,10 +106,20 @@ def read_outbox_record(message: confluent_kafka.Message) -> Record:
     return Record(covered, pa.ipc.open_stream(message.value()).read_all())
 
 
-def covered_by(settings: KafkaSettings) -> Cut:
-    """Return what the outbox covers, by its last committed record."""
-    message = last_record(settings, settings.outbox, 0)
-    return Cut() if message is None else read_outbox_record(message).covered or Cut()
+class Coverage:
+    """What the outbox covers, by its last committed record; every range has one in the first partition."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._tail = Tail(settings, settings.outbox, 0)
+
+    def cut(self) -> Cut:
+        """Return the cut before which all deliveries are planned."""
+        message = self._tail.last()
+        return Cut() if message is None else read_outbox_record(message).covered or Cut()
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._tail.close()
 
 
 def count_shares(settings: KafkaSettings) -> int:

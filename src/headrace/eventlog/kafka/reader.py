@@ -39,6 +39,8 @@ def leave_out(_: Damage) -> None:
 class KafkaLogReader:
     """Any number of readers in any process; one instance is for one thread."""
 
+    least_poll_seconds = 0.02  # a question to the brokers each time
+
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
         self._topics = Topics(settings)

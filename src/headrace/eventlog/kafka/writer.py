@@ -11,9 +11,10 @@ import asyncio
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from headrace.errors import LogUnavailable
+from headrace.errors import BrokerUnavailable, LogUnavailable
 from headrace.eventlog.kafka.clients import producer
 from headrace.eventlog.kafka.reader import KafkaLogReader
 from headrace.eventlog.kafka.records import key_of, write_record
@@ -105,9 +106,10 @@ class KafkaLogWriter:
         """Wait for the readers' end to pass these; they are durable, so that giving up the wait loses nothing."""
         deadline = time.monotonic() + self._settings.timeout_seconds
         while time.monotonic() < deadline:
-            end = self._reader.end()
-            if all(end.is_behind(position) for position in positions):
-                return
+            with suppress(BrokerUnavailable):
+                end = self._reader.end()
+                if all(end.is_behind(position) for position in positions):
+                    return
 
     def _produce(self, client: confluent_kafka.Producer, arrival: Arrival, report: Report) -> None:
         message = write_record(arrival)

@@ -42,6 +42,8 @@ class SegmentReader:
     back: reading a mapped page behind the end of its file is a SIGBUS.
     """
 
+    least_poll_seconds = 0.0
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._mark = Mark(folder / END_MARK)

@@ -1,0 +1,45 @@
+"""How many events a log holds and how many of them are routed, asked from outside."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from headrace.eventlog.local.outbox import OutboxFiles
+from headrace.eventlog.local.reader import SegmentReader
+from headrace.eventlog.opening import kafka_place, open_log
+from headrace.events.positions import Cut
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from headrace.eventlog.kafka.settings import KafkaSettings
+
+    Ends = Callable[[], tuple[int, int]]
+    """Return how many events are accepted and how many routed. Any thread may ask."""
+
+
+def local_ends(data: Path) -> Ends:
+    """Watch the embedded log and outbox of a data folder."""
+    log, outbox = SegmentReader(data / "log"), OutboxFiles(data / "outbox")
+
+    def ends() -> tuple[int, int]:
+        routed = outbox.covered()
+        return Cut().count_to(log.end()), Cut().count_to(routed)
+
+    return ends
+
+
+def kafka_ends(settings: KafkaSettings) -> Ends:
+    """Watch log and outbox in Kafka. Marks of transactions are counted as if they were events."""
+    from headrace.eventlog.kafka.outbox import Coverage  # optional dependency
+
+    log, coverage, lock = open_log(kafka_place(settings)), Coverage(settings), threading.Lock()
+
+    def ends() -> tuple[int, int]:
+        with lock:
+            routed = coverage.cut()
+            return Cut().count_to(log.end()), Cut().count_to(routed)
+
+    return ends
