@@ -28,6 +28,7 @@
     ├── JobLost                   the job was cancelled, or somebody else has taken it over
     ├── OutboxGap                 a range was skipped: writing it would lose deliveries
     ├── JavaNotFound              Spark needs a Java runtime
+    ├── MasterUnreachable         no Spark master answers
     ├── ServiceUnreachable        no Headrace answers at the address
     ├── ServiceRefused            it answered with an error; carries the status and the problem
     └── JobFailed                 a job that was waited for failed or was cancelled
@@ -362,6 +363,18 @@ class JavaNotFound(HeadraceError):
     """Spark runs on Java 17 or newer and none was found."""
 
     code = "java-not-found"
+
+
+class MasterUnreachable(HeadraceError):
+    """No Spark master answers at the address; it may do so later."""
+
+    code = "master-unreachable"
+
+    def __init__(self, master: str, reason: str) -> None:
+        super().__init__(
+            f"no Spark master answers at {master} ({reason}); start it, or correct --master (pipeline.master)"
+        )
+        self.master = master
 
 
 class ServiceUnreachable(HeadraceError):

@@ -126,3 +126,14 @@ def test_brokers_that_do_not_answer(doctor):
     assert (status, findings["log"]["good"]) == (1, False)
     assert "127.0.0.1:1" in findings["log"]["what"]
     assert "kafka.bootstrap" in findings["log"]["remedy"]
+
+
+def test_a_spark_master_that_is_away(doctor, java):
+    master = f"spark://127.0.0.1:{free_port()}"
+    status, findings = doctor(JAVA_HOME=str(java("17.0.1")), HEADRACE_PIPELINE_MASTER=master)
+    assert (status, findings["spark"]["good"]) == (1, False)
+    assert "--master" in findings["spark"]["remedy"]
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        master = f"spark://nobody.invalid:1,127.0.0.1:{listening.getsockname()[1]}"
+        status, findings = doctor(JAVA_HOME=str(java("21.0.1")), HEADRACE_PIPELINE_MASTER=master)
+    assert (status, findings["spark"]["good"]) == (0, True), "one of several is enough"

@@ -22,13 +22,18 @@ from headrace.subscriptions.tables import SUBSCRIPTIONS
 class Deployment:
     """The parts around the pipeline, without any process."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, store_url: str | None = None) -> None:
         self.folder = folder
-        self.store_url = f"sqlite:///{folder}/store.db"
+        self.store_url = store_url or f"sqlite:///{folder}/store.db"
         self.store = Store(self.store_url)
         self.writer = SegmentWriter(folder / "log", 1 << 20)
         self.log = SegmentReader(folder / "log")
         self.outbox = OutboxFileWriter(folder / "outbox")
+
+    def close(self) -> None:
+        self.writer.close()
+        self.outbox.close()
+        self.store.close()
 
     def append(self, *types: str, channel: tuple[str, str] = DEFAULT_CHANNEL) -> int:
         """Append one event of each type, as one commit."""
@@ -92,6 +97,4 @@ def spoil_document(deployment: Deployment, subscription_id: str, document: str) 
 def deployment(tmp_path):
     made = Deployment(tmp_path)
     yield made
-    made.writer.close()
-    made.outbox.close()
-    made.store.close()
+    made.close()

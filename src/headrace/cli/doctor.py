@@ -18,6 +18,7 @@ import msgspec
 from headrace.cli import options
 from headrace.config import Config, load_config
 from headrace.errors import HeadraceError
+from headrace.pipeline.cluster import check_master
 from headrace.pipeline.java import find_java
 from headrace.service.layout import Layout
 from headrace.subscriptions.examination import examine
@@ -85,7 +86,11 @@ def _java(config: Config) -> _Finding:
     return _Finding(True, f"Java {java.version} from {java.origin}")
 
 
-def _spark(_: Config) -> _Finding:
+def _spark(config: Config) -> _Finding:
+    try:
+        check_master(config.pipeline.master)
+    except HeadraceError as error:
+        return _Finding(False, f"no master at {config.pipeline.master}", str(error))
     return _Finding(True, f"PySpark {importlib.metadata.version('pyspark')} (--spark starts it)")
 
 

@@ -15,6 +15,7 @@ from headrace.cli.doctor import doctor
 from headrace.cli.filter import filter_
 from headrace.cli.get import get
 from headrace.cli.listen import listen
+from headrace.cli.pipeline import pipeline
 from headrace.cli.publish import publish
 from headrace.cli.replay import replay
 from headrace.cli.seek import seek
@@ -54,6 +55,7 @@ def main() -> None:
 filter_.add_command(backtest)
 for _command in (
     up,
+    pipeline,
     demo,
     publish,
     subscribe,

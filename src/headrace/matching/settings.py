@@ -47,10 +47,11 @@ class CelSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchingSettings:
-    """How subscriptions are found."""
+    """How subscriptions are found, and in how many shards of the index the pipeline looks for them."""
 
     bloom: BloomSettings = field(default_factory=BloomSettings)
     cel: CelSettings = field(default_factory=CelSettings)
+    shards: Annotated[int, Meta(ge=1)] = 1
 
 
 def _check(settings: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -86,8 +87,8 @@ def deliveries_in(plan: pa.Table) -> pa.Table:
 
 
 def asides_in(plan: pa.Table) -> list[SetAside]:
-    """Return what a plan sets aside."""
-    return [
+    """Return what a plan sets aside; shards that tell of the same event count as one."""
+    found = [
         SetAside(
             Kind(row["aside"]["kind"]),
             row["position"],
@@ -99,18 +100,23 @@ def asides_in(plan: pa.Table) -> list[SetAside]:
         )
         for row in plan.filter(pc.is_valid(plan["aside"])).to_pylist()
     ]
+    return list({(each.kind, each.position, each.until, each.subscription): each for each in found}.values())
 
 
-def cuts_of(plan: pa.Table) -> tuple[Cut, Cut]:
-    """Return the cuts between which the batch covers everything; in a lane its tasks' ranges have to join."""
+def cuts_of(plan: pa.Table, shards: int = 1) -> tuple[Cut, Cut]:
+    """Return the cuts between which the batch covers everything.
+
+    In a lane its tasks' ranges have to join, and each range has to be matched by every shard.
+    """
     is_note = pc.and_(pc.is_valid(plan["until"]), pc.is_null(plan["aside"]))
-    notes = plan.filter(is_note).sort_by("position")
+    notes = plan.filter(is_note)
+    times = Counter(zip(notes["position"].to_pylist(), notes["until"].to_pylist(), strict=True))
     starts: dict[int, int] = {}
     ends: dict[int, int] = {}
-    for start, end in zip(notes["position"].to_pylist(), notes["until"].to_pylist(), strict=True):
+    for start, end in sorted(times):
         lane = lane_of(start)
-        if ends.get(lane, start) != start:
-            raise OutboxGap(ends[lane], start)
+        if ends.get(lane, start) != start or times[start, end] != shards:
+            raise OutboxGap(ends.get(lane, start), start)
         starts.setdefault(lane, start)
         ends[lane] = end
     return Cut(starts), Cut(ends)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -20,13 +20,13 @@ from headrace.matching import Matcher, Scope
 from headrace.matching.programs import Programs
 from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.bounds import Bound, Bounds, last_of
+from headrace.pipeline.node_cache import on_this_machine
 from headrace.subscriptions.set_aside import SetAside, of_subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from headrace.subscriptions.store import Store
     from headrace.subscriptions.subscription import Subscription
 
 _log = logging.getLogger(__name__)
@@ -61,13 +61,24 @@ class Roster(msgspec.Struct):
     matching: MatchingSettings = msgspec.field(default_factory=MatchingSettings)
 
 
+class Followed(Protocol):
+    """What a roster follows: the store, or what a shard sees of it. Each method is the store's."""
+
+    def revision(self) -> int: ...  # noqa: D102
+    def settle(self, end_of_log: Callable[[], Cut]) -> None: ...  # noqa: D102
+    def changes(self, since: int) -> tuple[int, list[Subscription]]: ...  # noqa: D102
+    def bounds(self) -> dict[str, tuple[Cut | None, Cut | None]]: ...  # noqa: D102
+    def ids(self, revision: int | None = None) -> set[str]: ...  # noqa: D102
+    def set_aside(self, records: Sequence[SetAside]) -> None: ...  # noqa: D102
+
+
 class RosterWriter:
     """Follows the store's changes and writes a roster when there are any. Lives in the source's process."""
 
     def __init__(
         self,
         folder: Path,
-        store: Store,
+        store: Followed,
         end_of_log: Callable[[], Cut],
         matching: MatchingSettings | None = None,
     ) -> None:
@@ -110,18 +121,18 @@ class RosterWriter:
                 bounds, ids = self._store.bounds(), matcher.ids()
                 # Who was purged while nobody followed has no change to tell of it.
                 self._changes = dict.fromkeys(ids - bounds.keys())
-                self._changes |= self._left_out(ids, revision)
+                self._changes |= (left_out := self._left_out(ids, revision))
                 self._bounds = {
                     each: Bound.of(created, deleted)
                     for each, (created, deleted) in bounds.items()
-                    if created is not None and each in ids
+                    if created is not None and (each in ids or each in left_out)
                 }
                 return _Base(path, len(matcher)), revision
             path.unlink(missing_ok=True)
         return None, 0
 
     def _left_out(self, ids: set[str], revision: int) -> dict[str, Entry | None]:
-        """Return who should be in a base and isn't: their filters were refused, perhaps by another version."""
+        """Return who isn't in a base: they had ended, or their filters were refused, perhaps by another version."""
         left_out = self._store.ids(revision) - ids
         if not left_out:
             return {}
@@ -305,12 +316,15 @@ class RosterReader:
 
     def _go_to(self, folder: Path, roster: Roster) -> None:
         old = self._roster
-        is_another = (roster.base, roster.matching) != (old.base, old.matching)
+        has_moved = self.path is not None and self.path.parent != folder  # to the files of another shard
+        is_another = has_moved or (roster.base, roster.matching) != (old.base, old.matching)
         if is_another or old.changes.keys() - roster.changes.keys():
             settings = roster.matching.bloom, roster.matching.cel
-            base = roster.base
-            self._matcher = Matcher(*settings) if base is None else Matcher.open(folder / base, *settings)
-            old = Roster(base, {})
+            if roster.base is None:
+                self._matcher = Matcher(*settings)
+            else:
+                self._matcher = Matcher.open(on_this_machine(folder / roster.base), *settings)
+            old = Roster(roster.base, {})
         new = {
             each: entry
             for each, entry in roster.changes.items()

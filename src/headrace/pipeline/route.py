@@ -160,7 +160,7 @@ class Route:
         return {
             "log": self._paths.log,
             "store": self._paths.store,
-            "rosters": str(self._paths.work / "rosters"),
+            "rosters": self._settings.rosters or str(self._paths.work / "rosters"),
             "matching": msgspec.json.encode(self._matching).decode(),
             "begin": self._outbox.covered().to_json(),
             "max_events": str(self._caution.limit),
@@ -175,7 +175,7 @@ class Route:
         """Take one batch's plan to the outbox. Spark's batch id means nothing here."""
         began = time.monotonic()
         plan = frame.toArrow()
-        start, end = cuts_of(plan)
+        start, end = cuts_of(plan, self._matching.shards)
         self._set_aside(asides_in(plan))
         if events := start.count_to(end):
             with ROUTE_SECONDS.labels("outbox").time():

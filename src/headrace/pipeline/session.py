@@ -11,6 +11,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from headrace.pipeline.class_archive import ClassArchive, cache_folder
+from headrace.pipeline.cluster import check_master, cluster_settings, given_options, is_local
 from headrace.pipeline.java import find_java
 
 if TYPE_CHECKING:
@@ -78,10 +79,13 @@ class Session:
             "spark.sql.warehouse.dir": str(work_folder / "warehouse"),
             "spark.scheduler.allocation.file": pools.as_uri(),
         }
-        if settings.master.startswith("local"):  # nobody else may talk to the driver
+        if is_local(settings.master):  # nobody else may talk to the driver
             os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
             own |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-        for key, value in (_SETTINGS | own).items():
+        else:
+            check_master(settings.master)
+            own |= cluster_settings(settings)
+        for key, value in (_SETTINGS | own | given_options(settings)).items():
             builder = builder.config(key, value)
         self.spark = builder.getOrCreate()
 

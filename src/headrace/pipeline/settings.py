@@ -17,6 +17,12 @@ class PipelineSettings:
 
     master: str
     driver_memory: str
+    driver_host: str
+    executor_memory: str
+    executor_cores: _AtLeastOne
+    rosters: str
+    node_cache: str
+    spark_options: tuple[str, ...]
     max_events_per_batch: _AtLeastOne
     max_bytes_per_batch: _AtLeastOne
     min_events_per_task: _AtLeastOne

@@ -19,7 +19,7 @@ from headrace.eventlog.opening import open_log
 from headrace.events.positions import Cut
 from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.plan import PLAN
-from headrace.pipeline.roster import RosterWriter
+from headrace.pipeline.shards import ShardedRosters
 from headrace.pipeline.worker import match_range
 from headrace.subscriptions.store import Store
 from headrace.telemetry.metrics import ROUTE_SECONDS
@@ -91,7 +91,7 @@ class _Reader(DataSourceStreamReader):
         return self._planner.next_end(start)
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """Cut the batch into tasks of one size, against the subscriptions as they are now."""
+        """Cut the batch into tasks of one size for each shard, with the subscriptions as they are now."""
         return [InputPartition(pointers) for pointers in self._planner.tasks(_cut_of(start), _cut_of(end))]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
@@ -107,7 +107,7 @@ class _Planner:
         self._place = options["log"]
         self._log = open_log(self._place)
         matching = msgspec.json.decode(options["matching"], type=MatchingSettings)
-        self._roster = RosterWriter(
+        self._rosters = ShardedRosters(
             Path(options["rosters"]), Store(options["store"]), self._log.end, matching
         )
         self._max_events = int(options["max_events"])
@@ -141,10 +141,15 @@ class _Planner:
     def tasks(self, start: Cut, end: Cut) -> list[list[Pointer]]:
         self._last_batch = time.monotonic()
         with ROUTE_SECONDS.labels("source").time():
-            roster = str(self._roster.current(start))
-        tasks = max(1, min(self._tasks, start.count_to(end) // self._min_per_task))
+            rosters = [str(each) for each in self._rosters.current(start)]
+        most = -(-self._tasks // len(rosters))
+        tasks = max(1, min(most, start.count_to(end) // self._min_per_task))
         ranges = list(start.ranges_to(end)) or [(0, 0)]  # a tick
-        return [[Pointer(self._place, roster, *span) for span in spans] for spans in _deal(ranges, tasks)]
+        return [
+            [Pointer(self._place, roster, *span) for span in spans]
+            for roster in rosters
+            for spans in _deal(ranges, tasks)
+        ]
 
 
 def _offset(cut: Cut, tick: int) -> Offset:

@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 
 from headrace.config import Config, read_snapshot
-from headrace.errors import BrokerUnavailable, HeadraceError, StoreUnavailable
+from headrace.errors import BrokerUnavailable, HeadraceError, MasterUnreachable, StoreUnavailable
 from headrace.heap import spare_heap
 from headrace.service.layout import Layout
 from headrace.service.states import STARTING, announce
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
         role = importlib.import_module(f"headrace.service.roles.{name}")
         spare_heap()
         role.run(config)
-    except (BrokerUnavailable, StoreUnavailable) as error:
+    except (BrokerUnavailable, MasterUnreachable, StoreUnavailable) as error:
         logging.getLogger(__name__).error("%s", error)  # noqa: TRY400  the message says all
         return EXIT_FAILED
     except HeadraceError as error:
