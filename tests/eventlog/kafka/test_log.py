@@ -128,6 +128,26 @@ async def test_memory_is_bounded(settings):
         await writer.append([arrival("c")], 1)
 
 
+async def test_a_broker_that_is_killed_and_comes_back(writer, reader, broker):
+    await writer.append(arrivals("abc"), 10)
+    broker.kill()
+    await asyncio.to_thread(broker.start)
+    stored = ["a", "b", "c"]
+    for names in (["d"], ["e", "f"]):
+        for _ in range(20):
+            try:
+                await writer.append(arrivals(names), 10)
+            except LogError:
+                await asyncio.sleep(0.2)
+            else:
+                stored += names
+                break
+    found = [each.event.id for each in read_all(reader)]
+    assert len(stored) == 6
+    assert set(found) == set(stored)
+    assert [found.count(each) for each in "abcef"] == [1] * 5, "nothing of a transaction is there twice"
+
+
 async def test_no_broker(settings):
     nowhere = KafkaSettings("127.0.0.1:1", ("e",), "o", 1, 1, 0.5, ())
     with pytest.raises(BrokerUnavailable, match=r"127\.0\.0\.1:1"):

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
     from headrace.eventlog.kafka.settings import KafkaSettings
 
+_STALE = (
+    confluent_kafka.KafkaError.FENCED_LEADER_EPOCH,
+    confluent_kafka.KafkaError.UNKNOWN_LEADER_EPOCH,
+    confluent_kafka.KafkaError.NOT_LEADER_FOR_PARTITION,
+)
 _ROWS = 5000
 _BYTES_PER_EVENT = 1024
 # Consumers that stay where they are, so that reading on needs no seek; more lanes take turns.
@@ -90,17 +95,27 @@ class KafkaLogReader:
             self._lanes.popitem()[1].close()
 
     def _cut(self, which: OffsetSpec) -> Cut:
-        lanes = self._partitions.lanes()
-        places = {self._place(lane): lane for lane in lanes}
         try:
-            answers = self._admin.list_offsets(
-                {place: which for place in places},  # noqa: C420  the key is a mutable object
-                isolation_level=IsolationLevel.READ_COMMITTED,
-                request_timeout=self._settings.timeout_seconds,
-            )
-            offsets = {places[place]: answer.result().offset for place, answer in answers.items()}
+            try:
+                return self._ask(which)
+            except confluent_kafka.KafkaException as error:
+                if error.args[0].code() not in _STALE:
+                    raise
+                self._admin = administrator(
+                    self._settings
+                )  # a broker came back, and the client doesn't notice
+                return self._ask(which)
         except confluent_kafka.KafkaException as error:
             raise explained(error, self._settings) from error
+
+    def _ask(self, which: OffsetSpec) -> Cut:
+        places = {self._place(lane): lane for lane in self._partitions.lanes()}
+        answers = self._admin.list_offsets(
+            {place: which for place in places},  # noqa: C420  the key is a mutable object
+            isolation_level=IsolationLevel.READ_COMMITTED,
+            request_timeout=self._settings.timeout_seconds,
+        )
+        offsets = {places[place]: answer.result().offset for place, answer in answers.items()}
         return Cut({lane: position_at(lane, offset) for lane, offset in offsets.items()})
 
     def _place(self, lane: int) -> TopicPartition:
