@@ -13,6 +13,7 @@ import uvicorn
 
 from headrace.api.app import build_app
 from headrace.api.channels import KnownChannels
+from headrace.api.health import Health
 from headrace.api.ingress import Ingress
 from headrace.api.management import Management
 from headrace.api.pressure import Gauges, Pressure
@@ -67,16 +68,10 @@ class Door:
         self.pressure = Pressure(gauges, settings_)
         self.ingress = Ingress(self.log, self.channels, self.pressure, settings_)
         self.jobs = Jobs(f"sqlite:///{folder}/store.db")
-        management = Management(
-            self.store,
-            self.channels,
-            lambda: Cut.at(self.writer.end),
-            lambda: self.roles,
-            self.jobs,
-            metrics=metrics,
-        )
+        health = Health(lambda: self.roles, metrics=metrics)
+        management = Management(self.store, self.channels, lambda: Cut.at(self.writer.end), self.jobs)
         self.replays = Replays(self.jobs)
-        self.app = build_app(self.ingress, management, Travel(self.store, self.jobs, self.replays))
+        self.app = build_app(self.ingress, health, management, Travel(self.store, self.jobs, self.replays))
 
     async def close(self) -> None:
         await self.log.close()

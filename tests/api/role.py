@@ -1,4 +1,4 @@
-"""The http role as the process it is, without the supervisor and the other roles."""
+"""A role that listens as the process it is, without the supervisor and the other roles."""
 
 import signal
 import subprocess
@@ -14,24 +14,31 @@ from headrace.service.process import free_port
 
 
 class HttpRole:
-    def __init__(self, data: Path, **settings: Any) -> None:
+    def __init__(self, data: Path, role: str = "http", **settings: Any) -> None:
         self.data = data
+        self._role = role
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._run = data / "run"
-        self._run.mkdir(parents=True)
+        self._run.mkdir(parents=True, exist_ok=True)
         overrides = {"data": str(data), "api.port": self.port} | {
             key.replace("__", "."): value for key, value in settings.items()
         }
-        write_snapshot(load_config(None, overrides, {}), self._run / "config.json")
+        write_snapshot(load_config(None, overrides, {}), self._run / f"{self._role}.json")
 
     @property
     def output(self) -> str:
-        return (self._run / "output").read_text()
+        return (self._run / f"{self._role}.output").read_text()
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "headrace.service.role", "http", str(self._run / "config.json")]
-        with (self._run / "output").open("wb") as output:
+        command = [
+            sys.executable,
+            "-m",
+            "headrace.service.role",
+            self._role,
+            str(self._run / f"{self._role}.json"),
+        ]
+        with (self._run / f"{self._role}.output").open("wb") as output:
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=output)
 
     def __enter__(self) -> Self:

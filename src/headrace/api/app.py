@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from starlette.applications import Starlette
 from starlette.routing import Route
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from headrace.api.documents import Handler
     from headrace.api.ingress import Ingress
-    from headrace.api.management import Handler, Management
-    from headrace.api.travel import Travel
 
 _HANDLERS: dict[Any, Any] = {
     HeadraceError: on_error,
@@ -30,15 +29,23 @@ _HANDLERS: dict[Any, Any] = {
 }
 
 
-def build_app(ingress: Ingress, management: Management, travel: Travel) -> Callable[..., Awaitable[None]]:
-    """Put the doors together."""
-    served = management.served() | travel.served()
+class Door(Protocol):
+    """Something that answers under some paths."""
+
+    def served(self) -> dict[str, dict[str, Handler]]:
+        """List what is served, and by which methods."""
+        ...
+
+
+def build_app(ingress: Ingress | None, *doors: Door) -> Callable[..., Awaitable[None]]:
+    """Put the doors together; without an ingress no channel takes events here."""
+    served = {path: handlers for door in doors for path, handlers in door.served().items()}
     routes = [Route(path, _by_method(handlers), methods=list(handlers)) for path, handlers in served.items()]
     control = Starlette(routes=routes, exception_handlers=_HANDLERS)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        channel = ingress.address(scope) if scope["type"] == "http" else None
-        if channel is not None:
+        channel = ingress.address(scope) if ingress and scope["type"] == "http" else None
+        if ingress and channel is not None:
             await ingress.handle(channel, scope, receive, send)
         else:
             await control(scope, receive, send)

@@ -10,11 +10,13 @@ from starlette.responses import Response
 from headrace.errors import PayloadTooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from starlette.requests import Request
 
     from headrace.errors import HeadraceError
+
+    Handler = Callable[[Request], Awaitable[Response]]
 
 _MAX_DOCUMENT = 1 << 20
 

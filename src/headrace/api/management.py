@@ -1,4 +1,4 @@
-"""The control API: subscriptions, channels, health and metrics."""
+"""The control API: subscriptions and channels."""
 
 from __future__ import annotations
 
@@ -17,21 +17,19 @@ from headrace.jobs.requests import CATCH_UP, ReplayRequest
 from headrace.subscriptions.channel import ChannelName, check_channel
 from headrace.subscriptions.points import LATEST, Point
 from headrace.subscriptions.subscription import parse_subscription
-from headrace.telemetry.metrics import exposition
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
     from starlette.requests import Request
 
     from headrace.api.channels import KnownChannels
+    from headrace.api.documents import Handler
     from headrace.events.positions import Cut
     from headrace.jobs.jobs import Jobs
     from headrace.subscriptions.status import FilterStatus
     from headrace.subscriptions.store import Store
     from headrace.subscriptions.subscription import Subscription
-
-    Handler = Callable[[Request], Awaitable[Response]]
 
 _SHOWN, _MOST_SHOWN = 100, 10_000
 
@@ -44,17 +42,12 @@ class Management:
         store: Store,
         channels: KnownChannels,
         end_of_log: Callable[[], Cut],
-        roles: Callable[[], Mapping[str, str]],
         jobs: Jobs,
-        *,
-        metrics: bool,
     ) -> None:
         self._store = store
         self._channels = channels
         self._end_of_log = end_of_log
-        self._roles = roles
         self._jobs = jobs
-        self._metrics = metrics
 
     def served(self) -> dict[str, dict[str, Handler]]:
         """List what is served, and by which methods."""
@@ -64,9 +57,6 @@ class Management:
             "/api/channels": {"GET": self.list_channels, "POST": self.create_channel},
             "/api/channels/{namespace}/{name}": {"GET": self.channel, "DELETE": self.delete_channel},
             "/api/set-aside": {"GET": self.set_aside},
-            "/healthz": {"GET": self.health},
-            "/readyz": {"GET": self.readiness},
-            **({"/metrics": {"GET": self.metrics}} if self._metrics else {}),
         }
 
     async def subscribe(self, request: Request) -> Response:
@@ -137,21 +127,6 @@ class Management:
         limit = _number(request, "limit", _SHOWN, _MOST_SHOWN)
         found = await asyncio.to_thread(self._store.what_is_set_aside, limit)
         return json_response([each.document() for each in found])
-
-    async def health(self, _: Request) -> Response:
-        """Say that this process answers."""
-        return json_response({"status": "ok"})
-
-    async def readiness(self, _: Request) -> Response:
-        """Say whether events that are sent now will be routed and delivered at once."""
-        roles = dict(self._roles())
-        ready = all(state == "ready" for state in roles.values())
-        return json_response({"ready": ready, "roles": roles}, 200 if ready else 503)
-
-    async def metrics(self, _: Request) -> Response:
-        """Show all metrics."""
-        text = await asyncio.to_thread(exposition)
-        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 async def on_error(_: Request, error: Exception) -> Response:

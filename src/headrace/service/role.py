@@ -19,7 +19,7 @@ from headrace.heap import spare_heap
 from headrace.service.layout import Layout
 from headrace.service.states import STARTING, announce
 
-ROLES = ("http", "pipeline", "dispatcher")
+ROLES = ("http", "ingress", "api", "pipeline", "dispatcher")
 EXIT_FAILED = 1
 """Something is not there at the moment; starting again may help."""
 

@@ -21,7 +21,7 @@ from headrace.service.states import READY, STARTING, announce, read_states
 from headrace.telemetry.metrics import FOLDER_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from headrace.config import Config
 
@@ -31,6 +31,10 @@ _LONGEST_PAUSE = 30.0
 _HEALTHY_SECONDS = 60.0
 # The first stop of Spark on a machine writes its class archive.
 _STOP_SECONDS = 45.0
+
+
+# The roles that make the embedded log.
+_WRITERS = ("http", "ingress")
 
 
 class Supervisor:
@@ -58,7 +62,7 @@ class Supervisor:
                 refused = refused or not self._await_log()
             while not refused and not self._stop.wait(0.1 if not told else 0.5):
                 refused = self._tend()
-                if not told and self._all_ready():
+                if not told and _all_ready(read_states(self._layout.run, self._config.roles)):
                     told = True
                     on_ready()
         finally:
@@ -88,11 +92,8 @@ class Supervisor:
 
     def _await_log(self) -> bool:
         """Wait until the log exists: the other roles read it. False if it was refused."""
-        while (
-            "http" in self._processes
-            and not self._stop.is_set()
-            and read_states(self._layout.run, ["http"])["http"] != READY
-        ):
+        writers = [role for role in _WRITERS if role in self._processes]
+        while not self._stop.is_set() and not _all_ready(read_states(self._layout.run, writers)):
             if self._tend():
                 return False
             time.sleep(0.02)
@@ -118,9 +119,6 @@ class Supervisor:
                 self._start(role)
         return False
 
-    def _all_ready(self) -> bool:
-        return all(state == READY for state in read_states(self._layout.run, self._config.roles).values())
-
     def _stop_all(self) -> None:
         """Tell all roles to stop; each finishes what it has begun. None is left behind."""
         for process in self._processes.values():
@@ -133,3 +131,7 @@ class Supervisor:
                 _log.warning("role %s doesn't stop and is killed; what it left undone is repeated", role)
                 process.kill()
                 process.wait()
+
+
+def _all_ready(states: Mapping[str, str]) -> bool:
+    return all(state == READY for state in states.values())

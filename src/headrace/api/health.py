@@ -1,0 +1,49 @@
+"""Whether a process is well: what its machine's supervisor, a load balancer or a scraper asks."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from starlette.responses import Response
+
+from headrace.api.documents import json_response
+from headrace.telemetry.metrics import exposition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from starlette.requests import Request
+
+    from headrace.api.documents import Handler
+
+
+class Health:
+    """`roles` tells the states of the roles that run here; those of other machines are theirs to tell."""
+
+    def __init__(self, roles: Callable[[], Mapping[str, str]], *, metrics: bool) -> None:
+        self._roles = roles
+        self._metrics = metrics
+
+    def served(self) -> dict[str, dict[str, Handler]]:
+        """List what is served, and by which methods."""
+        return {
+            "/healthz": {"GET": self.health},
+            "/readyz": {"GET": self.readiness},
+            **({"/metrics": {"GET": self.metrics}} if self._metrics else {}),
+        }
+
+    async def health(self, _: Request) -> Response:
+        """Say that this process answers."""
+        return json_response({"status": "ok"})
+
+    async def readiness(self, _: Request) -> Response:
+        """Say whether the roles of this machine are ready; with all of them, events are delivered at once."""
+        roles = dict(self._roles())
+        ready = all(state == "ready" for state in roles.values())
+        return json_response({"ready": ready, "roles": roles}, 200 if ready else 503)
+
+    async def metrics(self, _: Request) -> Response:
+        """Show all metrics."""
+        text = await asyncio.to_thread(exposition)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")

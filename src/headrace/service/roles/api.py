@@ -1,0 +1,15 @@
+"""The role that answers the control API. Of the log it reads the end, and writes nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.service.doors import run_doors
+
+if TYPE_CHECKING:
+    from headrace.config import Config
+
+
+def run(config: Config) -> None:
+    """Serve until told to stop."""
+    run_doors("api", config, ingress=False, control=True)

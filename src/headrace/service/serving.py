@@ -1,0 +1,77 @@
+"""Serving HTTP from a role: a socket that is bound early, and a server that ends when the role is told to."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from headrace.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+    from headrace.api.settings import ApiSettings
+
+# Longer than producers' pools keep a connection, so that they never write into one that is just being closed.
+_KEEP_ALIVE_SECONDS = 75
+_log = logging.getLogger(__name__)
+
+
+async def serve(
+    app: Callable[..., Awaitable[None]],
+    listener: socket.socket,
+    settings: ApiSettings,
+    on_ready: Callable[[], None],
+) -> None:
+    """Answer until the process is told to stop; finish what was begun."""
+    server = _Server(
+        uvicorn.Config(
+            app,
+            http="httptools",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=settings.shutdown_seconds,
+        )
+    )
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, server.stop)
+    on_ready()
+    address: Any = listener.getsockname()
+    _log.info("listening on http://%s:%d", *address[:2])
+    await server.serve([listener])
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves the process's signals to the role."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    def stop(self) -> None:
+        self.should_exit = True
+
+
+def listen(settings: ApiSettings) -> socket.socket:
+    """Bind before anything else starts: a port that is taken is worth a clear word."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        raise ConfigError(
+            f"can't listen on {settings.host}:{settings.port}: {error.strerror}; choose another with --port"
+        ) from error
+    listener.listen(2048)
+    listener.setblocking(False)
+    return listener
