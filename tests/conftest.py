@@ -8,11 +8,19 @@ from tests.broker import Broker
 from tests.postgres import Postgres, programs
 from tests.subscriptions.stores import memory_url
 
+from headrace.matching.warming import warm_up
+
 settings.register_profile("headrace", deadline=None)
 settings.load_profile("headrace")
 
 # Their tests start services and wait for them: begun first, they don't keep one core waiting for the other at the end.
-_LONG = ("service", "pipeline", "docs", "delivery")
+_LONG = ("service", "pipeline", "docs", "cluster", "delivery", "eventlog")
+
+
+def pytest_configure(config):
+    """Compile the matcher's kernels before the workers start, or each of them and of their services would."""
+    if getattr(config.option, "numprocesses", None):
+        warm_up()
 
 
 def pytest_collection_modifyitems(items):

@@ -49,7 +49,7 @@ class _Running:
 
     def __enter__(self):
         self._thread.start()
-        assert self._ready.wait(120), "the route isn't ready"
+        assert self._ready.wait(240), "the route isn't ready"
         return self
 
     def __exit__(self, *_):

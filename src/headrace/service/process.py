@@ -56,7 +56,7 @@ class ServiceProcess:
             )
 
     async def wait_until_ready(
-        self, seconds: float = 120.0, on_wait: Callable[[dict[str, Any]], None] | None = None
+        self, seconds: float = 240.0, on_wait: Callable[[dict[str, Any]], None] | None = None
     ) -> None:
         """Wait for every role; TimeoutError or RuntimeError carry the end of its output."""
         try:
