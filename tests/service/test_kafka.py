@@ -129,7 +129,8 @@ async def test_broker_and_driver_are_killed_under_load(make_service, broker, cap
         await asyncio.sleep(4)
         stop.set()
         await asyncio.gather(*producers)
-        await settle(180)
+        await service.wait_until_ready(300)  # the driver that was killed starts Spark again
+        await settle(120)
     planned = _planned(broker, "faults-outbox")
     assert service.stop() == 0, service.tail()
     repeated = sum(each.total() - len(each) for each in arrived.values())
