@@ -9,6 +9,27 @@ from tests.api.door import CHANNEL, V1
 from headrace.telemetry.metrics import exposition
 
 
+class _Looks:
+    """Follows the pressure and tells when what was set by now has been looked at."""
+
+    def __init__(self, pressure):
+        self._count, self._look = 0, pressure.look
+        pressure.look = self._counted
+        self.following = asyncio.create_task(pressure.follow(0.01))
+
+    def _counted(self):
+        try:
+            return self._look()
+        finally:
+            self._count += 1
+
+    async def again(self):
+        # One may be under way, and the second ends after the first has taken effect.
+        enough = self._count + 3
+        while self._count < enough:
+            await asyncio.sleep(0.01)
+
+
 @pytest.mark.parametrize(
     ("setting", "gauge", "status", "code"),
     [
@@ -18,12 +39,12 @@ from headrace.telemetry.metrics import exposition
 )
 async def test_what_is_too_full_turns_events_away_until_it_is_not(open_door, setting, gauge, status, code):
     door = open_door(**{setting: 1000})
-    following = asyncio.create_task(door.pressure.follow(0.01))
+    looks = _Looks(door.pressure)
     setattr(door, gauge, 1000)
-    await asyncio.sleep(0.1)
+    await looks.again()
     assert (await door.call("POST", CHANNEL, V1)).status == 202
     setattr(door, gauge, 1001)
-    await asyncio.sleep(0.1)
+    await looks.again()
     answer = await door.call("POST", CHANNEL, V1)
     assert (answer.status, answer.json["code"]) == (status, code)
     assert "1001 bytes" in answer.json["detail"]
@@ -31,9 +52,9 @@ async def test_what_is_too_full_turns_events_away_until_it_is_not(open_door, set
     assert answer.headers["retry-after"] == "1"
     assert f"headrace_{gauge} 1001.0" in exposition().decode()
     setattr(door, gauge, 0)
-    await asyncio.sleep(0.1)
+    await looks.again()
     assert (await door.call("POST", CHANNEL, V1)).status == 202
-    following.cancel()
+    looks.following.cancel()
     assert len(door.ids()) == 2
 
 
@@ -42,31 +63,31 @@ async def test_a_disk_with_too_little_room_turns_events_away_before_the_log_is_h
     room = 4999
     # How much room a real disk has can't be chosen here; a full one is used in the tests of the service.
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=room))
-    following = asyncio.create_task(door.pressure.follow(0.01))
-    await asyncio.sleep(0.1)
+    looks = _Looks(door.pressure)
+    await looks.again()
     answer = await door.call("POST", CHANNEL, V1)
     assert (answer.status, answer.json["code"]) == (507, "disk-nearly-full")
     assert "4999 bytes are free" in answer.json["detail"]
     assert answer.headers["retry-after"] == "10"
     assert door.ids() == []
     room = 5000
-    await asyncio.sleep(0.1)
+    await looks.again()
     assert (await door.call("POST", CHANNEL, V1)).status == 202
-    following.cancel()
+    looks.following.cancel()
 
 
 async def test_a_look_that_fails_leaves_what_the_last_one_found(open_door, monkeypatch, caplog):
     door = open_door(max_outbox_bytes=1000)
     door.outbox_bytes = 2000
-    following = asyncio.create_task(door.pressure.follow(0.01))
-    await asyncio.sleep(0.1)
+    looks = _Looks(door.pressure)
+    await looks.again()
 
     def fail(_):
         raise OSError("the disk is away")
 
     monkeypatch.setattr("shutil.disk_usage", fail)
-    await asyncio.sleep(0.1)
+    await looks.again()
     assert (await door.call("POST", CHANNEL, V1)).status == 429
     assert "can't be told" in caplog.text
-    assert not following.done()
-    following.cancel()
+    assert not looks.following.done()
+    looks.following.cancel()

@@ -188,7 +188,7 @@ async def test_what_is_queued_for_a_deleted_subscription_is_dropped(office):
 
 async def test_a_retry_for_a_deleted_subscription_is_dropped(office, monkeypatch):
     monkeypatch.setattr(dispatcher_module, "_REFRESH_SECONDS", 0.01)
-    async with RawSink(lambda _: answer(500)) as sink, office.delivering(backoff_seconds=0.3):
+    async with RawSink(lambda _: answer(500)) as sink, office.delivering(backoff_seconds=1.5):
         subscription = office.subscribe(sink.url)
         office.send([sample(1)], subscription)
         await eventually(lambda: office.ledger.count()[0] == 1)

@@ -27,7 +27,11 @@ class _Terminals:
         self.heard = folder / "heard"
         self._service = ServiceProcess(folder / "data", free_port(), folder / "service.log")
         self._service.start()
-        asyncio.run(self._service.wait_until_ready())
+        try:
+            asyncio.run(self._service.wait_until_ready())
+        except BaseException:
+            self._service.kill()
+            raise
         with self.heard.open("wb") as output:
             listen = [str(_BIN / "headrace"), "listen", "--port", str(self._sink_port)]
             self._listener = subprocess.Popen(listen, stdout=output, stderr=subprocess.DEVNULL)
