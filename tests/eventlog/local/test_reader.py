@@ -194,9 +194,6 @@ TAKEN_BACK = """
 import os, sys
 from pathlib import Path
 from headrace.errors import LogUnavailable
-from headrace.eventlog.local.damage import Damage
-from headrace.eventlog.local.frames import FRAME_HEADER
-from headrace.eventlog.local.damage import Damage
 from headrace.eventlog.local.frames import FRAME_HEADER
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
