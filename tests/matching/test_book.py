@@ -1,6 +1,8 @@
 """Levels grow, join and are swapped while others read, and nothing of it is ever seen from outside."""
 
 import random
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -160,3 +162,23 @@ def test_a_level_that_grew_while_it_was_joined_is_not_lost(monkeypatch):
     assert added
     assert len(matcher.match(event("t"))) == 3300
     assert matcher.match(event("late")) == ["late"]
+
+
+_ENDING = """
+from headrace import Event, Matcher, compile_filter
+filters = [compile_filter({"cel": f'data.a == "v{n}" && data.b.startsWith("x{n}")'}) for n in range(3000)]
+event = Event({"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}, b'{"a": "v1"}')
+matcher = Matcher()
+for round_ in range(8):
+    matcher.add_many((f"{round_}-{n}", filter_) for n, filter_ in enumerate(filters))
+    matcher.match(event)
+joiner = matcher._book._joiner
+print(joiner is not None and joiner.is_alive())
+"""
+
+
+def test_a_process_may_end_while_levels_are_joined():
+    """Before its end waited for them, about every third was aborted."""
+    for _ in range(3):
+        ended = subprocess.run([sys.executable, "-c", _ENDING], capture_output=True, text=True, check=False)
+        assert (ended.returncode, ended.stdout, ended.stderr) == (0, "True\n", "")

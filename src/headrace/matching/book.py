@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.matching import background
 from headrace.matching.catalogue import Catalogue
 from headrace.matching.fields import Fields
 from headrace.matching.index.limits import UNLIMITED
@@ -181,8 +182,7 @@ class Book:
             return
         with self._swapping:
             if self._joiner is None or not self._joiner.is_alive():
-                self._joiner = threading.Thread(target=self._join, name="headrace-join", daemon=True)
-                self._joiner.start()
+                self._joiner = background.start(self._join, "headrace-join")
 
     @property
     def _has_work(self) -> bool:
@@ -191,7 +191,7 @@ class Book:
 
     def _join(self) -> None:
         """Build, join and renew levels for as long as some should be, each time beside the ones in use."""
-        while self._has_work:
+        while self._has_work and not background.is_ending():
             renewals, self._renewals = self._renewals, []
             for layer, done in renewals:
                 if self._swap((layer,), self._layer(layer.first, layer.last)):
