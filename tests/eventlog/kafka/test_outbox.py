@@ -5,10 +5,12 @@ from contextlib import closing
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import TopicPartition
 from tests.eventlog.kafka.conftest import eventually
 
 from headrace.errors import LogLocked, OutboxGap
 from headrace.eventlog.kafka import outbox
+from headrace.eventlog.kafka.clients import consumer
 from headrace.eventlog.kafka.outbox import Coverage, KafkaOutboxWriter
 from headrace.eventlog.kafka.sharing import KafkaOutboxReader, OutboxGroup
 from headrace.events.positions import Cut, position_at
@@ -167,3 +169,21 @@ def test_a_change_of_the_group_hands_over_without_loss(settings, join):
     parts = [drain(each.reader(cursors), Cut.at(5), Cut.at(3)) for each in (first, second)]
     assert sorted(parts[0] + parts[1]) == rows(pairs(3, 5))
     assert {row[1] for row in parts[0]}.isdisjoint({row[1] for row in parts[1]})
+
+
+def test_what_is_drained_is_removed_and_what_is_covered_is_not_forgotten(settings, join):
+    writer = KafkaOutboxWriter(settings)
+    for start in (0, 3, 6):
+        writer.write(Cut.at(start), Cut.at(start + 3), pairs(start, start + 3))
+    member = join()
+    eventually(lambda: member.own == {0, 1})
+    reader = member.reader()
+    drain(reader, Cut.at(9))
+    reader.drop(Cut.at(9))
+    with closing(consumer(settings)) as asking:
+        # Each range is a record and the mark of its transaction.
+        places = [TopicPartition(settings.outbox, share) for share in (0, 1)]
+        eventually(lambda: all(asking.get_watermark_offsets(place)[0] == 4 for place in places))
+    with closing(Coverage(settings)) as anew:
+        assert anew.cut() == Cut.at(9)
+    assert KafkaOutboxWriter(settings).covered() == Cut.at(9)

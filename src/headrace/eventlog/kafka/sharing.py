@@ -17,7 +17,7 @@ import confluent_kafka
 import pyarrow as pa
 from confluent_kafka import TopicPartition
 
-from headrace.eventlog.kafka.clients import consumer
+from headrace.eventlog.kafka.clients import administrator, consumer
 from headrace.eventlog.kafka.outbox import count_shares, read_outbox_record
 from headrace.eventlog.shares import Shares
 from headrace.events.positions import Cut
@@ -73,6 +73,7 @@ class OutboxGroup:
                 "session.timeout.ms": 10_000,
             },
         )
+        self._administrator = administrator(settings)
         self._thread = threading.Thread(target=self._run, name="outbox-group", daemon=True)
         self._thread.start()
 
@@ -86,7 +87,10 @@ class OutboxGroup:
         self._thread.join()
 
     def commit(self, offsets: Mapping[int, int]) -> None:
-        """Remember where a later member may begin looking; the group's own thread does it soon."""
+        """Let a later member begin there, and remove what lies before; the group's own thread does it soon.
+
+        The record right before stays: the last one of all says what the outbox covers.
+        """
         self._offsets.put(offsets)
 
     def _run(self) -> None:
@@ -117,6 +121,9 @@ class OutboxGroup:
         if places:
             try:
                 self._consumer.commit(offsets=places, asynchronous=True)
+                self._administrator.delete_records(
+                    [TopicPartition(place.topic, place.partition, place.offset - 1) for place in places]
+                )
             except confluent_kafka.KafkaException as error:
                 _log.debug("a later start looks further back than it has to: %s", error)
 
@@ -185,7 +192,7 @@ class KafkaOutboxReader:
         )
 
     def drop(self, before: Cut) -> int:
-        """Let a later start begin behind what is drained; Kafka frees the bytes when it wants to."""
+        """Let a later start begin behind what is drained, and Kafka remove that when it likes."""
         offsets: dict[int, int] = {}
         while self._read and self._read[0][0] <= before:
             offsets |= self._read.popleft()[1]

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _PARTITION_BITS = 10
 MOST_PARTITIONS = 1 << _PARTITION_BITS
 _SEEN_SECONDS = 30.0
+# Who drains the outbox removes what is drained. Its last record says what is covered, however long ago that was.
+_KEPT = {"retention.ms": "-1", "retention.bytes": "-1"}
 
 
 class Topic(NamedTuple):
@@ -82,7 +84,12 @@ def ensure_topics(settings: KafkaSettings) -> None:
     try:
         known = client.list_topics(timeout=settings.timeout_seconds).topics
         missing = [name for name in names if name not in known]
-        wanted = [NewTopic(name, settings.partitions, settings.replicas) for name in missing]
+        wanted = [
+            NewTopic(
+                name, settings.partitions, settings.replicas, config=_KEPT if name == settings.outbox else {}
+            )
+            for name in missing
+        ]
         made = client.create_topics(wanted) if wanted else {}
         for future in made.values():
             _await_creation(future)
