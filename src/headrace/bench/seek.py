@@ -115,7 +115,7 @@ class _WatchedHistory(History):
     def matching(
         self, filter_: Filter, extent: Extent | None = None, parts: Iterable[Part] | None = None
     ) -> DataFrame:
-        chosen = self.parts(extent or Extent()) if parts is None else list(parts)
+        chosen = self.parts(extent or Extent(), filter_) if parts is None else list(parts)
         self.opened |= {getattr(part, "path", "") for part in chosen}
         return super().matching(filter_, extent, chosen)
 

@@ -44,9 +44,11 @@ class Extent:
             return False
         if self.published is not None and not overlap(self.published, _closed(file.published)):
             return False
-        return self.happened is None or (
-            file.happened is not None and overlap(self.happened, _closed(file.happened))
-        )
+        if self.happened is not None and (
+            file.happened is None or not overlap(self.happened, _closed(file.happened))
+        ):
+            return False
+        return self.scope is None or _may_have(file, self.scope)
 
     def column(self) -> Column:
         """Return the column that is true for the events of this extent, of comparisons that Parquet sees."""
@@ -74,6 +76,13 @@ class Extent:
 def overlap(one: Span, other: Span) -> bool:
     """Say whether two ranges have anything in common."""
     return one[0] < other[1] and other[0] < one[1]
+
+
+def _may_have(file: ArchivedFile, scope: Scope) -> bool:
+    sources, types = (file.values.get(name) for name in ("source", "type"))
+    if scope.source is not None and not (sources and sources.may_have(scope.source)):
+        return False
+    return not scope.types or (types is not None and any(map(types.may_have, scope.types)))
 
 
 def _closed(extremes: Span) -> Span:

@@ -30,7 +30,7 @@ def matching_events(
     Everything of the lane before `position` has been yielded; a reader that begins there anew misses nothing. Tuples
     without events come too, since a long way may have few matches.
     """
-    ways = walks(history, extent)
+    ways = walks(history, extent, filter_)
     total = sum(way.total for way in ways) or 1.0
     before = 0.0
     for way in ways:
@@ -47,7 +47,7 @@ def _walked(history: History, way: Walk, filter_: Filter) -> Iterator[tuple[int,
     while start < way.end:
         end = way.behind(start, rows)
         window = way.window(start, end)
-        most = max(1, min(_MOST_ROWS, CHUNK_BYTES // history.largest(window)))
+        most = max(1, min(_MOST_ROWS, CHUNK_BYTES // history.largest(window, filter_)))
         events = _first(history, window, filter_, most)
         if events.num_rows == most:
             end = events["position"][-1].as_py() + 1

@@ -18,13 +18,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headrace.eventlog.archive.columns import ARCHIVE_SCHEMA, EVENT_TIME, extension_column, schema_with
 from headrace.eventlog.archive.manifest import ArchivedFile
+from headrace.eventlog.archive.values import extremes_of
 from headrace.events.positions import Cut
-from headrace.filters.backends.spark_search import (
-    extensions_of,
-    search_column,
-    search_condition,
-    without_extensions,
-)
+from headrace.filters.backends.extremes import asked_of_extremes, may_hold
+from headrace.filters.backends.search import extensions_of, search_condition, without_extensions
+from headrace.filters.backends.spark_search import search_column
 from headrace.filters.ir.expression import Constant
 from headrace.pipeline.extent import Extent, Span
 
@@ -89,15 +87,21 @@ class History:
         self.end = log.end()
         self._log_ranges = tuple(archived.join(log.start()).ranges_to(self.end))
 
-    def parts(self, extent: Extent) -> list[Part]:
-        """Return what has to be read for an extent, in order of position: files, then pieces of the log."""
+    def parts(self, extent: Extent, filter_: Filter | None = None) -> list[Part]:
+        """Return what has to be read for an extent, in order of position: files, then pieces of the log.
+
+        Files in which the filter matches nothing, as far as the manifest tells, are left out.
+        """
         files = () if self.manifest is None else self.manifest.files
-        found: list[Part] = [file for file in files if extent.may_be_in(file)]
+        asked = Constant(value=True) if filter_ is None else asked_of_extremes(filter_.expression)
+        found: list[Part] = [
+            file for file in files if extent.may_be_in(file) and may_hold(asked, extremes_of(file))
+        ]
         return found + [LogPart(piece) for span in self._log_ranges for piece in _pieces(span, extent)]
 
-    def largest(self, extent: Extent) -> int:
-        """Return how many bytes an event of the extent takes at most."""
-        parts = self.parts(extent)
+    def largest(self, extent: Extent, filter_: Filter) -> int:
+        """Return how many bytes an event of the extent that the filter matches takes at most."""
+        parts = self.parts(extent, filter_)
         of_files = [part.largest for part in parts if isinstance(part, ArchivedFile)]
         of_log = [self._log.largest(part.positions) for part in parts if isinstance(part, LogPart)]
         return max([*of_files, *of_log], default=1)
@@ -113,7 +117,7 @@ class History:
         return self._read(extent or Extent(), parts, filter_)
 
     def _read(self, extent: Extent, parts: Iterable[Part] | None, filter_: Filter | None) -> DataFrame:
-        chosen = self.parts(extent) if parts is None else list(parts)
+        chosen = self.parts(extent, filter_) if parts is None else list(parts)
         files = [part for part in chosen if isinstance(part, ArchivedFile)]
         ranges = [part.positions for part in chosen if isinstance(part, LogPart)]
         frames = [self._archived(search) for search in _searches(files, filter_)]

@@ -27,7 +27,7 @@ def first_match(
     Windows grow: a match near the start is found at once, and one far behind it with few queries. Whatever comes
     later in a lane stands behind its first match, events that are late by their own clock included.
     """
-    ways = walks(history, extent)
+    ways = walks(history, extent, filter_)
     total = sum(way.total for way in ways) or 1.0
     found, before = [], 0.0
     for way in ways:

@@ -19,6 +19,7 @@ from headrace.pipeline.extent import overlap
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headrace.filters import Filter
     from headrace.pipeline.extent import Extent, Span
     from headrace.pipeline.history import History, Part
 
@@ -70,10 +71,10 @@ class Walk:
         return replace(self._extent, positions=(start, end))
 
 
-def walks(history: History, extent: Extent) -> list[Walk]:
-    """Return the way through each lane that the extent may have events in."""
+def walks(history: History, extent: Extent, filter_: Filter | None = None) -> list[Walk]:
+    """Return the way through each lane that the extent may have events in, or matches of a filter."""
     lanes: dict[int, list[tuple[Span, float]]] = defaultdict(list)
-    for part in history.parts(extent):
+    for part in history.parts(extent, filter_):
         spans = _spans(part)
         for lane, span in spans.items():
             if extent.positions is None or overlap(extent.positions, span):

@@ -2,13 +2,21 @@ import pytest
 from tests.eventlog.arrivals import memory_folder
 
 from headrace.errors import ArchiveBusy, ArchiveRefused
-from headrace.eventlog.archive.manifest import ArchivedFile, Manifest, decode_manifest, encode_manifest
+from headrace.eventlog.archive.manifest import (
+    FORMAT,
+    ArchivedFile,
+    Manifest,
+    decode_manifest,
+    encode_manifest,
+)
 from headrace.eventlog.archive.storage import Storage
 from headrace.events.positions import Cut
+from headrace.filters.backends.extremes import Strings
 
 FILE = ArchivedFile(
     path="events/a.parquet", namespace="n", channel='"\n\0é', date="2026-01-01", rows=3, bytes=10, memory=20, largest=7,
     spans={0: (5, 8), 3: (3 << 44, (3 << 44) + 2)}, published=(1, 2), happened=None, extensions=("gtid",), more_extensions=True,
+    values={"id": Strings("a", "b\0é\U0010ffff"), "gtid": Strings("", None)},
 )  # fmt: skip
 MANIFEST = Manifest().followed(now=1.5, add=[FILE], archived=Cut.at(8), expired=Cut.at(2))
 
@@ -29,8 +37,8 @@ def test_every_byte_counts():
 
 
 def test_a_newer_format_is_named():
-    newer = encode_manifest(MANIFEST).replace(b'"format":1', b'"format":2')
-    with pytest.raises(ArchiveRefused, match="format 2, this program reads format 1"):
+    newer = encode_manifest(MANIFEST).replace(b'"format":%d' % FORMAT, b'"format":99')
+    with pytest.raises(ArchiveRefused, match=f"format 99, this program reads format {FORMAT}"):
         decode_manifest("m", newer)
 
 

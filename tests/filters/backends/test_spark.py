@@ -18,8 +18,9 @@ from headrace.eventlog.archive.columns import extension_column, with_event_time,
 from headrace.events.batch import SCHEMA, from_batch
 from headrace.events.event import AttributeValue, DataKind, Event
 from headrace.filters import Filter, compile_filter
+from headrace.filters.backends.search import extensions_of, search_condition
 from headrace.filters.backends.spark_marks import mark_column
-from headrace.filters.backends.spark_search import extensions_of, search_column, search_condition
+from headrace.filters.backends.spark_search import search_column
 from headrace.filters.ir.expression import clauses_of
 from headrace.filters.values.budget import LONGEST_SCANNED
 from headrace.pipeline.session import Session

@@ -19,6 +19,7 @@ from headrace.eventlog.archive.columns import (
     worthy,
 )
 from headrace.eventlog.archive.manifest import ArchivedFile
+from headrace.eventlog.archive.values import Values
 from headrace.eventlog.archive.weights import largest_event
 from headrace.events.positions import lane_of, position_at
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from headrace.eventlog.archive.manifest import Span
     from headrace.eventlog.archive.partitions import Partition
     from headrace.eventlog.archive.storage import Storage
+    from headrace.filters.backends.extremes import Strings
 
 GROUP_ROWS = 1 << 16
 GROUP_BYTES = 32 << 20
@@ -61,6 +63,7 @@ class EventFile:
         self._waiting_rows = self.waiting_bytes = 0
         self._output: _Output | None = None
         self._contents = _Contents()
+        self._values = Values()
 
     def add(self, events: pa.RecordBatch) -> None:
         """Take events; they are written when they make a row group."""
@@ -82,13 +85,15 @@ class EventFile:
         if self._output is None:
             self._output = _Output(self._storage, self._partition, group, worthy(names))
         self._contents.note(group, not set(names) <= set(self._output.extensions))
-        self._output.write(group)
+        columns = with_extensions(group, self._output.extensions)
+        self._values.note(columns, self._output.extensions)
+        self._output.write(columns)
 
     def close(self) -> ArchivedFile:
         """Finish the file and say what is in it. It isn't durable yet."""
         self.flush()
         assert self._output is not None  # noqa: S101  a file is made for events
-        return self._contents.told(self._partition, self._output)
+        return self._contents.told(self._partition, self._output, self._values.told())
 
 
 class _Output:
@@ -118,7 +123,7 @@ class _Output:
         )
 
     def write(self, group: pa.RecordBatch) -> None:
-        self._writer.write_batch(with_extensions(group, self.extensions), row_group_size=_ALL_ROWS)
+        self._writer.write_batch(group, row_group_size=_ALL_ROWS)
 
     def close(self) -> int:
         """Finish the file and return its size."""
@@ -151,7 +156,7 @@ class _Contents:
             self._happened = _joined(self._happened, (micros[0] // 1000, micros[1] // 1000))
         self._more_extensions |= has_more_extensions
 
-    def told(self, partition: Partition, output: _Output) -> ArchivedFile:
+    def told(self, partition: Partition, output: _Output, values: dict[str, Strings]) -> ArchivedFile:
         assert self._published is not None  # noqa: S101  there are events
         return ArchivedFile(
             path=output.path,
@@ -167,6 +172,7 @@ class _Contents:
             happened=self._happened,
             extensions=tuple(output.extensions),
             more_extensions=self._more_extensions,
+            values=values,
         )
 
 

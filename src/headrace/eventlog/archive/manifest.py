@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from headrace.errors import ArchiveRefused
+from headrace.filters.backends.extremes import Strings  # noqa: TC001  msgspec reads it at run time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from headrace.events.positions import Cut
 
-FORMAT = 1
+FORMAT = 2
 
 Span = tuple[int, int]
 
@@ -28,8 +29,9 @@ class ArchivedFile(msgspec.Struct, frozen=True, kw_only=True):
 
     `spans` are its first position and the one behind its last, by lane. `published` (microseconds) and `happened`
     (milliseconds, of events that have a readable time) are the least and the greatest. `extensions` have a column of
-    their own; `more_extensions` says that some event has others. `memory` is what the events weigh as Arrow columns,
-    `largest` at most what one of them does.
+    their own; `more_extensions` says that some event has others. `values` are the extremes of each attribute that some
+    event has and that has a column. `memory` is what the events weigh as Arrow columns, `largest` at most what one of
+    them does.
     """
 
     path: str
@@ -45,6 +47,7 @@ class ArchivedFile(msgspec.Struct, frozen=True, kw_only=True):
     happened: Span | None
     extensions: tuple[str, ...]
     more_extensions: bool
+    values: dict[str, Strings]
 
     @property
     def first(self) -> int:

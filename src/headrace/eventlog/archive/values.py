@@ -1,0 +1,83 @@
+"""The least and the greatest values of a file's attributes: what the manifest keeps so that files stay unopened.
+
+Long strings are cut. Whatever is cut off the least one makes it smaller; the greatest one is rounded up.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+
+from headrace.eventlog.archive.columns import extension_column
+from headrace.filters.backends.arrow_table import OFFICIAL
+from headrace.filters.backends.extremes import PUBLISH_TIME, Extremes, Moments, Strings
+from headrace.filters.backends.search import EVENT_TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from headrace.eventlog.archive.manifest import ArchivedFile
+
+LONGEST = 64
+"""How many characters of a value the manifest keeps."""
+_SURROGATES = range(0xD800, 0xE000)
+
+
+class Values:
+    """Collects them while a file is written."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[str, str]] = {}
+
+    def note(self, group: pa.RecordBatch, extensions: Sequence[str]) -> None:
+        """Take a row group, in which these extensions have a column."""
+        for name in OFFICIAL:
+            self._note(name, group[name])
+        for name in extensions:
+            self._note(name, group[extension_column(name)])
+
+    def told(self) -> dict[str, Strings]:
+        """Return them as the manifest has them; an attribute that no event has is left out."""
+        return {
+            name: Strings(least[:LONGEST], rounded_up(greatest))
+            for name, (least, greatest) in self._found.items()
+        }
+
+    def _note(self, name: str, column: pa.StringArray) -> None:
+        found = pc.min_max(column).as_py()
+        if found["min"] is None:
+            return
+        least, greatest = self._found.get(name, (found["min"], found["max"]))
+        self._found[name] = min(least, found["min"]), max(greatest, found["max"])
+
+
+def rounded_up(text: str) -> str | None:
+    """Return a short string that is no smaller than this one, nor than any with the same beginning; None for no end."""
+    if len(text) <= LONGEST:
+        return text
+    beginning = text[:LONGEST].rstrip(chr(sys.maxunicode))
+    return beginning[:-1] + _following(beginning[-1]) if beginning else None
+
+
+def extremes_of(file: ArchivedFile) -> Extremes:
+    """Return what the manifest says of a file's events."""
+    strings: dict[tuple[str, ...], Strings] = {
+        ("tenant",): Strings(file.namespace, file.namespace),
+        ("collection",): Strings(file.channel, file.channel),
+        **{("ce", name): each for name, each in file.values.items()},
+    }
+    moments: dict[tuple[str, ...], Moments] = {
+        PUBLISH_TIME: Moments(*(each // 1000 for each in file.published))
+    }
+    if file.happened is not None:
+        moments[EVENT_TIME] = Moments(*file.happened)
+    return Extremes(strings, moments, all_extensions=not file.more_extensions)
+
+
+def _following(character: str) -> str:
+    code = ord(character) + 1
+    return chr(_SURROGATES.stop if code in _SURROGATES else code)
