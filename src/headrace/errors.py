@@ -18,6 +18,7 @@
     │   ├── LogBehind             routing lags too far behind to take more events
     │   ├── DeliveryBehind        delivery lags too far behind to take more events
     │   ├── DiskNearlyFull        the room that is left is for what was accepted already
+    │   ├── LogExpired            events that were asked for are no longer kept
     │   ├── LogDamaged            bytes that were once durable can't be read any more
     │   └── LogLocked             another process writes this log
     ├── ArchiveError
@@ -265,6 +266,15 @@ class DiskNearlyFull(LogError):
         self.free = free
         self.limit = limit
         self.retry_after = retry_after
+
+
+class LogExpired(LogError):
+    """Events that were asked for have been removed: retention was faster than their reader."""
+
+    code = "log-expired"
+
+    def __init__(self, what: str, problem: str) -> None:
+        super().__init__(f"{what} is no longer kept; {problem}. Ask again from where the log begins now")
 
 
 class LogDamaged(LogError):

@@ -1,5 +1,6 @@
 """The history on real Spark: archive and log as one table, asked with filters, against the reference evaluator."""
 
+import uuid
 from dataclasses import replace
 from functools import reduce
 
@@ -11,12 +12,18 @@ from tests.filters.strategies import events, expressions, filters, odd_events
 
 from headrace.config import load_config
 from headrace.eventlog.archive.archiver import archive_log
+from headrace.eventlog.archive.manifest import ArchivedFile
 from headrace.eventlog.archive.storage import Storage
+from headrace.eventlog.kafka.reader import KafkaLogReader
+from headrace.eventlog.kafka.settings import KafkaSettings
+from headrace.eventlog.kafka.topics import ensure_topics
+from headrace.eventlog.kafka.writer import KafkaLogWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
+from headrace.eventlog.opening import kafka_place
 from headrace.events.batch import SCHEMA, Arrival, from_batch
 from headrace.events.event import Event
-from headrace.events.positions import Cut
+from headrace.events.positions import Cut, lane_of
 from headrace.filters import Filter, compile_filter
 from headrace.matching import Scope
 from headrace.pipeline import backtest as backtests
@@ -24,7 +31,7 @@ from headrace.pipeline import extract, seek
 from headrace.pipeline.backtest import backtest
 from headrace.pipeline.extent import Extent
 from headrace.pipeline.extract import matching_events
-from headrace.pipeline.history import History
+from headrace.pipeline.history import History, LogPart
 from headrace.pipeline.log_table import LogTable
 from headrace.pipeline.seek import first_match
 from headrace.pipeline.session import Session
@@ -73,7 +80,7 @@ def kept(tmp_path_factory):
         writer.append([Arrival(event, *CHANNELS[number % 3]) for number, event in some])
     writer.close()
     storage, reader = Storage(str(folder / "archive")), SegmentReader(folder / "log")
-    for _ in archive_log(storage, reader, Cut(), Cut.at(len(every) - 70), commit_events=170):
+    for _ in archive_log(storage, reader, Cut.at(len(every) - 70), commit_events=170):
         pass
     recorded = [each for batch in reader.read(0, len(every)) for each in from_batch(batch)]
     return storage, LogTable(str(folder / "log")), recorded
@@ -172,6 +179,26 @@ def test_parts_outside_are_not_opened(history):
     assert history.parts(Extent(published=(0, 1), positions=(0, 10))) == []
 
 
+UNOPENED = [
+    ("ce.id == 'odd-35' && tenant == 'A'", {"A"}),
+    ("ce.type > 't' && publishTime < 0", set()),
+    ("true", {"a", "A"}),
+]
+
+
+@pytest.mark.parametrize(("text", "namespaces"), UNOPENED)
+def test_files_without_a_match_are_not_opened(history, text, namespaces):
+    """By the least and greatest values that the manifest has; the log has none."""
+    parts = history.parts(Extent(), compile_filter({"cel": text}))
+    assert {part.namespace for part in parts if isinstance(part, ArchivedFile)} == namespaces
+    assert isinstance(parts[-1], LogPart)
+
+
+def test_files_of_other_sources_are_not_opened(history):
+    nowhere = history.parts(Extent(Scope("a", "b", source="\U0010ffff")))
+    assert not any(isinstance(part, ArchivedFile) for part in nowhere)
+
+
 def test_comparisons_reach_parquet(history, capsys):
     extent = Extent(Scope("a", "b"), positions=(170, 330))
     history.matching(
@@ -265,3 +292,37 @@ def test_nothing_archived_and_nothing_logged(spark, tmp_path):
 def test_without_an_archive(spark, kept):
     _, log, recorded = kept
     assert History(spark, None, log).events().count() == len(recorded)
+
+
+@pytest.fixture
+def kafka(broker):
+    name = uuid.uuid4().hex[:8]
+    settings = KafkaSettings(broker.bootstrap, (f"history-{name}",), f"outbox-{name}", 2, 1, 10.0, ())
+    ensure_topics(settings)
+    return settings
+
+
+async def test_archive_and_log_in_kafka(spark, kafka, tmp_path):
+    """Two lanes, of which a part is archived: every event once, by whatever it is found."""
+    writer, reader = KafkaLogWriter(kafka, "history", 1 << 20), KafkaLogReader(kafka)
+    attributes = {"specversion": "1.0", "source": "/s", "type": "t"}
+    storage = Storage(str(tmp_path))
+    for number in range(24):
+        event = Event(
+            attributes | {"id": f"{number}", "partitionkey": f"{number % 8}", "part": f"{number // 12}"}
+        )
+        await writer.append([Arrival(event, "a", "b")], 100)
+        if number == 11:
+            list(archive_log(storage, reader, reader.end()))
+    await writer.close()
+    history = History(spark, storage, LogTable(kafka_place(kafka)))
+    spans = Cut().ranges_to(reader.end())
+    every = [each for span in spans for batch in reader.read(*span) for each in from_batch(batch)]
+    reader.close()
+    assert len({lane_of(each.position) for each in every}) == 2
+    chunks = matching_events(history, Extent(Scope("a", "b")), compile_filter([]))
+    assert [each for _, batch in chunks for each in from_batch(batch)] == every
+    later = compile_filter({"exact": {"part": "1"}})
+    firsts = {lane_of(each.position): each.position for each in reversed(every) if later.matches(each)}
+    assert sorted(first_match(history, Extent(), later)) == sorted(firsts.values())
+    assert not any(isinstance(part, ArchivedFile) for part in history.parts(Extent(), later))

@@ -16,8 +16,8 @@ from headrace.config import load_config
 from headrace.errors import ArchiveError
 from headrace.eventlog.archive.keeper import Keeper
 from headrace.eventlog.archive.storage import Storage
-from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import END_MARK
+from headrace.eventlog.opening import kafka_place, open_log
 from headrace.events.positions import Cut
 from headrace.service.layout import Layout
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from headrace.config import Config
     from headrace.eventlog.archive.manifest import ArchivedFile, Manifest
+    from headrace.eventlog.log import LogReader
 
 
 @click.group()
@@ -81,18 +82,31 @@ def archive_run(data: str | None, config_file: Path | None, as_json: bool) -> No
         done = Keeper(storage, log, config.archive).run(
             on_progress=lambda manifest: bar.update(task, completed=begun.count_to(Cut(manifest.archived)))
         )
-    figures = {"archived": done.archived, "files_joined": done.joined, "files_expired": done.expired}
+    figures = {
+        "archived": done.archived,
+        "positions_lost": done.lost,
+        "files_joined": done.joined,
+        "files_expired": done.expired,
+    }
     if as_json:
         click.echo(msgspec.json.encode(figures))
         return
     click.echo(
         f"archived {done.archived} events; joined {done.joined} small files, removed {done.expired} old ones"
     )
+    if done.lost:
+        click.echo(
+            f"the log had removed {done.lost} positions before they were archived: history lacks them; "
+            "keep events in the log for longer, or archive more often (archive.interval_seconds)",
+            err=True,
+        )
 
 
-def _log(config: Config) -> SegmentReader | None:
+def _log(config: Config) -> LogReader | None:
+    if config.log.kind == "kafka":
+        return open_log(kafka_place(config.kafka))
     folder = Layout(config.data).log
-    return SegmentReader(folder) if (folder / END_MARK).exists() else None
+    return open_log(str(folder)) if (folder / END_MARK).exists() else None
 
 
 def _status(config: Config) -> dict[str, Any]:
@@ -108,6 +122,7 @@ def _status(config: Config) -> dict[str, Any]:
         "archived_to": str(archived),
         "expired_to": str(Cut(manifest.expired)),
         "waiting_in_log": waiting,
+        "positions_lost": manifest.positions_lost,
         "channels": _channels(manifest),
     }
 

@@ -12,6 +12,7 @@ from headrace.eventlog.archive.columns import ARCHIVE_SCHEMA, with_event_time
 from headrace.eventlog.archive.weights import largest_event
 from headrace.eventlog.opening import open_log
 from headrace.events.batch import coalesce
+from headrace.pipeline.opened_log import opened_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -75,7 +76,7 @@ def _reading(
 
 def read_events(place: str, start: int, end: int, channel: Channel | None) -> Iterator[pa.RecordBatch]:
     """Yield the events of positions [start, end), of one channel or of all, with their `event_time`."""
-    for batch in coalesce(open_log(place).read(start, end)):
+    for batch in coalesce(opened_log(place).read(start, end)):
         wanted = batch if channel is None else _of_channel(batch, *channel)
         if wanted.num_rows:
             yield with_event_time(wanted)

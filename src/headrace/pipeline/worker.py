@@ -10,10 +10,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.eventlog.opening import open_log
 from headrace.events.batch import coalesce
 from headrace.heap import spare_heap
 from headrace.matching.warming import warm_up
+from headrace.pipeline.opened_log import opened_log
 from headrace.pipeline.plan import aside_rows, delivery_rows, note_row, overrun_rows
 from headrace.pipeline.roster import RosterReader
 from headrace.subscriptions.set_aside import Kind, SetAside
@@ -25,13 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headrace.eventlog.damage import Damage
-    from headrace.eventlog.log import LogReader
     from headrace.matching import Matcher
-
-
-@lru_cache(maxsize=1)
-def _log(place: str) -> LogReader:
-    return open_log(place)
 
 
 @lru_cache(maxsize=1)
@@ -51,7 +45,7 @@ def _matcher(roster: str) -> Matcher:
 def match_range(log: str, roster: str, start: int, end: int) -> Iterator[pa.RecordBatch]:
     """Match positions [start, end) of a log against a roster; yields rows of a plan, the note last."""
     warm_up()
-    reader, matcher = _log(log), _matcher(roster)
+    reader, matcher = opened_log(log), _matcher(roster)
     asides = _rosters().take_refused()
     damaged: list[Damage] = []
     for events in _timed(coalesce(reader.read(start, end, damaged.append))):

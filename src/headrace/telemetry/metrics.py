@@ -60,6 +60,9 @@ ARCHIVED = Counter("headrace_events_archived", "Events taken from the log to the
 ARCHIVE_BYTES = Counter("headrace_archive_bytes", "Bytes written to the archive, joining of files included.")
 ARCHIVE_JOINED = Counter("headrace_archive_files_joined", "Small files that became part of a large one.")
 ARCHIVE_EXPIRED = Counter("headrace_archive_files_expired", "Files that retention removed from the archive.")
+ARCHIVE_LOST = Counter(
+    "headrace_archive_positions_lost", "Positions that the log had removed before they were archived."
+)
 ARCHIVE_FAILURES = Counter("headrace_archive_failures", "Runs of archiving that failed and are repeated.")
 DELIVERED = Counter("headrace_deliveries_succeeded", "Deliveries that a sink acknowledged.")
 REPLAYED = Counter("headrace_deliveries_replayed", "Of these, deliveries of events of the past.")

@@ -64,7 +64,7 @@ def recorded_log(commits, times=None):
 def archive(storage, log, end, commit_events=COMMIT_EVENTS):
     """Archive up to a position or a cut, and return the manifest then."""
     end = end if isinstance(end, Cut) else Cut.at(end)
-    for _ in archive_log(storage, log, Cut.at(log.first), end, commit_events=commit_events):
+    for _ in archive_log(storage, log, end, commit_events=commit_events):
         pass
     return storage.manifest()
 

@@ -125,7 +125,8 @@ def test_a_log_that_has_lost_its_beginning(tmp_path):
     storage = Storage(str(tmp_path))
     archive(storage, log, 3)
     log.first = 6
-    assert archive(storage, log, 9).archived == {0: 9}
+    manifest = archive(storage, log, 9)
+    assert (manifest.archived, manifest.lost) == ({0: 9}, {0: 3})
     assert [recorded.position for recorded in archived(storage)] == [0, 1, 2, 6, 7, 8]
 
 

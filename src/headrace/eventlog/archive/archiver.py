@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from headrace.errors import ArchiveRefused
+from headrace.errors import ArchiveRefused, LogExpired
 from headrace.eventlog.archive.event_files import EventFile
 from headrace.eventlog.archive.partitions import Partition, divide
 from headrace.events.batch import coalesce
-from headrace.events.positions import Cut
+from headrace.events.positions import Cut, lane_of
+from headrace.telemetry.metrics import ARCHIVE_LOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from headrace.eventlog.archive.storage import Storage
     from headrace.eventlog.log import LogReader
 
+_log = logging.getLogger(__name__)
 COMMIT_EVENTS = 1_000_000
 """What one commit takes at most: what a crash may make the next run do again."""
 _BATCH_ROWS = 16_384
@@ -31,30 +34,57 @@ _MOST_FILES = 256
 def archive_log(
     storage: Storage,
     log: LogReader,
-    begin: Cut,
     end: Cut,
     stopped: Callable[[], bool] = lambda: False,
     commit_events: int = COMMIT_EVENTS,
 ) -> Iterator[Manifest]:
     """Archive what the log has before `end` and the archive hasn't; yield the manifest after each commit.
 
-    `begin` is where the log begins. Positions that it no longer has stay unarchived. When `stopped` says so, what
-    isn't committed is left lying for the next run to sweep up.
+    What the log has removed meanwhile is counted as lost, and the rest goes on. When `stopped` says so, what isn't
+    committed is left lying for the next run to sweep up.
     """
     manifest = storage.manifest()
     archived = Cut(manifest.archived)
     if not archived <= end:
         problem = f"it holds events up to position {archived}, and the log ends at {end}: it is another log's"
         raise ArchiveRefused(storage.uri(""), problem)
-    for start, stop in begin.join(archived).ranges_to(end):
-        for first in range(start, stop, commit_events):
+    begin = log.start()
+    manifest = _given_up(storage, manifest, begin)
+    for lane, stop in end.items():
+        while (first := begin.join(Cut(manifest.archived))[lane]) < stop:
             last = min(first + commit_events, stop)
-            files = write_files(storage, _unless(stopped, log.read(first, last)))
+            try:
+                files = write_files(storage, _unless(stopped, log.read(first, last)))
+            except LogExpired:
+                begin = log.start()
+                if begin[lane] <= first:
+                    raise
+                storage.sweep()
+                manifest = _given_up(storage, manifest, begin)
+                continue
             if stopped():
                 return
             manifest = manifest.followed(now=time.time(), add=files, archived=Cut.at(last))
             storage.commit(manifest)
             yield manifest
+
+
+def _given_up(storage: Storage, manifest: Manifest, begin: Cut) -> Manifest:
+    """Count what lies between the archive and where the log begins as lost, once; a new archive begins where it may."""
+    gaps = list(Cut(manifest.archived).ranges_to(begin)) if manifest.version else []
+    if not gaps:
+        return manifest
+    lost = {lane_of(start): stop - start for start, stop in gaps}
+    manifest = manifest.followed(now=time.time(), archived=begin.join(Cut(manifest.archived)), lost=lost)
+    storage.commit(manifest)
+    ARCHIVE_LOST.inc(sum(lost.values()))
+    for start, stop in gaps:
+        _log.error(
+            "the log removed positions %d to %d (lane %d) before they were archived: history lacks them. "
+            "Keep events in the log for longer, or archive more often (archive.interval_seconds)",
+            start, stop - 1, lane_of(start),
+        )  # fmt: skip
+    return manifest
 
 
 def _unless(stopped: Callable[[], bool], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -28,6 +28,7 @@ class Upkeep:
     """What one run did."""
 
     archived: int
+    lost: int
     joined: int
     expired: int
     manifest: Manifest
@@ -59,15 +60,19 @@ class Keeper:
                 self._storage.sweep()
             self._swept = False  # unless this run ends well, the next one has to clean up after it
             before = self._storage.manifest()
-            for manifest in archive_log(
-                self._storage, self._log, self._log.start(), self._log.end(), stopped
-            ):
+            for manifest in archive_log(self._storage, self._log, self._log.end(), stopped):
                 if on_progress:
                     on_progress(manifest)
             archived = self._storage.manifest()
             ARCHIVED.inc(archived.rows - before.rows)
             ARCHIVE_BYTES.inc(archived.bytes - before.bytes)
-            upkeep = Upkeep(archived.rows - before.rows, self._join(stopped), self._expire(), self._clean())
+            upkeep = Upkeep(
+                archived=archived.rows - before.rows,
+                lost=archived.positions_lost - before.positions_lost,
+                joined=self._join(stopped),
+                expired=self._expire(),
+                manifest=self._clean(),
+            )
             self._swept = not stopped()
             return upkeep
 

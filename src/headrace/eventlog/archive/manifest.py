@@ -15,7 +15,7 @@ from headrace.errors import ArchiveRefused
 from headrace.filters.backends.extremes import Strings  # noqa: TC001  msgspec reads it at run time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from headrace.events.positions import Cut
 
@@ -68,14 +68,16 @@ class Leaving(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The archive at one moment. Every event before `archived` is in `files`, or was removed by retention.
+    """The archive at one moment. Every event before `archived` is in `files`, was removed by retention, or is lost.
 
-    Before `expired` some may have been removed.
+    Before `expired` some may have been removed. `lost` counts, by lane, the positions that the log no longer had when
+    they were to be archived; not each of them must have had an event.
     """
 
     version: int = 0
     archived: dict[int, int] = {}
     expired: dict[int, int] = {}
+    lost: dict[int, int] = {}
     files: tuple[ArchivedFile, ...] = ()
     leaving: tuple[Leaving, ...] = ()
 
@@ -87,6 +89,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         drop: Iterable[ArchivedFile] = (),
         archived: Cut | None = None,
         expired: Cut | None = None,
+        lost: Mapping[int, int] | None = None,
         gone: Iterable[str] = (),
     ) -> Manifest:
         """Return the next one, with files added, dropped, and gone from those that were leaving."""
@@ -96,6 +99,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
             version=self.version + 1,
             archived=self.archived | dict(archived or {}),
             expired=self.expired | dict(expired or {}),
+            lost=self.lost | {lane: self.lost.get(lane, 0) + more for lane, more in (lost or {}).items()},
             files=tuple(sorted([*kept, *add], key=lambda file: (file.first, file.path))),
             leaving=(
                 *(each for each in self.leaving if each.path not in removed),
@@ -107,6 +111,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     def rows(self) -> int:
         """How many events there are."""
         return sum(file.rows for file in self.files)
+
+    @property
+    def positions_lost(self) -> int:
+        """How many positions the log no longer had when they were to be archived."""
+        return sum(self.lost.values())
 
     @property
     def bytes(self) -> int:

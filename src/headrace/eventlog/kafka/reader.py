@@ -11,7 +11,7 @@ import confluent_kafka
 from confluent_kafka import IsolationLevel, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
-from headrace.errors import BrokerUnavailable, InvalidEvent, LogError, UnsupportedFormat
+from headrace.errors import BrokerUnavailable, InvalidEvent, LogExpired, UnsupportedFormat
 from headrace.eventlog.damage import Damage
 from headrace.eventlog.kafka.clients import administrator, consumer, explained
 from headrace.eventlog.kafka.records import read_record
@@ -31,6 +31,7 @@ _STALE = (
     confluent_kafka.KafkaError.UNKNOWN_LEADER_EPOCH,
     confluent_kafka.KafkaError.NOT_LEADER_FOR_PARTITION,
 )
+_PAUSE = 0.05
 _ROWS = 5000
 _BYTES_PER_EVENT = 1024
 # Consumers that stay where they are, so that reading on needs no seek; more lanes take turns.
@@ -95,18 +96,16 @@ class KafkaLogReader:
             self._lanes.popitem()[1].close()
 
     def _cut(self, which: OffsetSpec) -> Cut:
-        try:
+        deadline = time.monotonic() + self._settings.timeout_seconds
+        while True:
             try:
                 return self._ask(which)
             except confluent_kafka.KafkaException as error:
-                if error.args[0].code() not in _STALE:
-                    raise
-                self._admin = administrator(
-                    self._settings
-                )  # a broker came back, and the client doesn't notice
-                return self._ask(which)
-        except confluent_kafka.KafkaException as error:
-            raise explained(error, self._settings) from error
+                if error.args[0].code() not in _STALE or time.monotonic() > deadline:
+                    raise explained(error, self._settings) from error
+            # A broker came back, and the client doesn't notice; or a new topic's partition has no leader yet.
+            self._admin = administrator(self._settings)
+            time.sleep(_PAUSE)
 
     def _ask(self, which: OffsetSpec) -> Cut:
         places = {self._place(lane): lane for lane in self._partitions.lanes()}
@@ -171,7 +170,7 @@ class _Lane:
                 continue
             error = message.error()
             if error is not None:
-                self._next = max(self._next, self._after(error, message))
+                self._next = max(self._next, self._after(self._next, error, message))
             elif message.offset() >= end:
                 self._held, self._next = message, end
             else:
@@ -179,13 +178,14 @@ class _Lane:
                 deadline = time.monotonic() + self._settings.timeout_seconds
                 yield message
 
-    def _after(self, error: confluent_kafka.KafkaError, message: confluent_kafka.Message) -> int:
+    def _after(self, start: int, error: confluent_kafka.KafkaError, message: confluent_kafka.Message) -> int:
         """Return where reading goes on: at the end of a partition behind what has no record."""
         if error.code() == error._PARTITION_EOF:  # noqa: SLF001
             return int(message.offset())
         self._next = -1
         if error.code() in (error._AUTO_OFFSET_RESET, error.OFFSET_OUT_OF_RANGE):  # noqa: SLF001
-            raise LogError(f"events of partition {self._place} are no longer kept: {error.str()}")
+            topic, partition = self._place
+            raise LogExpired(f"offset {start} of partition {partition} of topic {topic!r}", error.str())
         raise BrokerUnavailable(self._settings.bootstrap, error.str())
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from headrace.errors import LogError
+from headrace.errors import LogError, LogExpired
 from headrace.eventlog.damage import Damage, refuse
 from headrace.eventlog.local.frames import (
     FRAME_HEADER,
@@ -117,9 +117,9 @@ class SegmentReader:
         if end > self._listed_to:
             self._list()
 
-    def _gone(self, position: int) -> LogError:
+    def _gone(self, position: int) -> LogExpired:
         self._list()
-        return LogError(f"position {position} is no longer kept; the log begins at {self.start()}")
+        return LogExpired(f"position {position}", f"the log begins at {self.start()}")
 
     def _end(self) -> int:
         return self._mark.get() or 0
