@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from headrace.config import load_config
 from headrace.delivery.dispatcher import Dispatcher
-from headrace.delivery.ledger import Ledger
 from headrace.delivery.outcome import Sender
 from headrace.delivery.protocols.http import HttpSender
 from headrace.delivery.settings import DeliverySettings
@@ -23,6 +22,7 @@ from headrace.events.batch import Arrival
 from headrace.events.positions import Cut
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
+from headrace.ledger.ledger import Ledger
 from headrace.subscriptions.store import Store
 from headrace.subscriptions.subscription import parse_subscription
 
@@ -112,7 +112,7 @@ class Office:
         """Run a dispatcher; stop it in order at the end."""
         settings = delivery_settings(**changes)
         ledger = self.open_ledger()
-        dispatcher = self.dispatcher(ledger, HttpSender(settings.timeout_seconds), settings)
+        dispatcher = self.dispatcher(ledger, HttpSender(), settings)
         stop = asyncio.Event()
         running = asyncio.create_task(dispatcher.run(stop))
         try:
@@ -127,7 +127,7 @@ class Office:
         """Run a dispatcher; abandon it at the end, as a crash would."""
         settings = delivery_settings(**changes)
         ledger = self.open_ledger()
-        sender = HttpSender(settings.timeout_seconds)
+        sender = HttpSender()
         dispatcher = self.dispatcher(ledger, sender, settings)
         running = asyncio.create_task(dispatcher.run(asyncio.Event()))
         try:

@@ -7,15 +7,15 @@ from tests.delivery.office import Office, delivery_settings, eventually, sample
 from tests.delivery.raw_sink import RawSink, answer, silence
 
 from headrace.delivery import dispatcher as dispatcher_module
-from headrace.delivery.ledger import Changes, Key, Ledger, Wait
 from headrace.delivery.protocols.http import HttpSender
-from headrace.delivery.tables import DEAD
 from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
 from headrace.eventlog.local.segments import list_segments
 from headrace.eventlog.retention import expire_segments
 from headrace.eventlog.settings import LogSettings
 from headrace.events.bindings.http import encode_structured
 from headrace.events.positions import Cut
+from headrace.ledger.ledger import Changes, Key, Ledger, Wait
+from headrace.ledger.tables import DEAD
 
 
 class Gate:
@@ -268,7 +268,7 @@ class MovingLedger(Ledger):
 
 async def test_an_event_that_comes_to_wait_at_this_moment_is_not_called_settled(office):
     ledger = Ledger(office.database_url)
-    sender = HttpSender(1.0)
+    sender = HttpSender()
     dispatcher = office.dispatcher(ledger, sender, delivery_settings())
     dispatcher._ledger = MovingLedger(office.database_url)
     assert dispatcher.settled() <= Cut.at(3)

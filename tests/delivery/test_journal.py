@@ -5,8 +5,8 @@ import pytest
 
 from headrace.delivery import journal as journal_module
 from headrace.delivery.journal import Journal
-from headrace.delivery.ledger import Burial, Key, Ledger, Wait
 from headrace.events.positions import Cut
+from headrace.ledger.ledger import Burial, Key, Ledger, Wait
 
 
 class Desk:

@@ -4,8 +4,8 @@ from collections import defaultdict
 from tests.delivery.office import eventually
 
 from headrace.delivery.lane import Delivery, Lane
-from headrace.delivery.ledger import Key
 from headrace.delivery.outcome import Outcome, Verdict
+from headrace.ledger.ledger import Key
 from headrace.subscriptions.subscription import parse_subscription
 
 SUBSCRIPTION = parse_subscription({"sink": "http://127.0.0.1:1/", "protocol": "HTTP"})
@@ -19,12 +19,15 @@ class GatedSender:
         self.most = 0
         self.gate = asyncio.Semaphore(0)
 
-    async def send(self, subscription, parcel):
+    async def send(self, target, parcels):
         self.under_way += 1
         self.most = max(self.most, self.under_way)
         await self.gate.acquire()
         self.under_way -= 1
-        return Outcome(Verdict.DONE, parcel)
+        return Outcome(Verdict.DONE, parcels[0])
+
+    async def forget(self, owner):
+        pass
 
     async def close(self):
         pass
@@ -45,6 +48,7 @@ def lane_of(sender, concurrency, capacity=100):
         sender,
         concurrency,
         capacity,
+        5.0,
         lambda delivery, outcome: settled.__setitem__(delivery.key.position, outcome.reason),
     )
     return lane, settled
@@ -65,7 +69,7 @@ async def test_attempts_at_a_time_are_bounded_and_all_are_made():
 
 async def test_one_at_a_time_keeps_the_order():
     sender, order = GatedSender(), []
-    lane = Lane(SUBSCRIPTION, sender, 1, 100, lambda delivery, _: order.append(delivery.key.position))
+    lane = Lane(SUBSCRIPTION, sender, 1, 100, 5.0, lambda delivery, _: order.append(delivery.key.position))
     sender.let_go(20)
     for position in range(20):
         lane.put(delivery(position))
@@ -131,6 +135,6 @@ async def test_what_is_put_at_the_moment_the_last_attempt_ends_is_attempted():
         if len(settled) == 1:
             asyncio.get_running_loop().call_soon(lane.put, delivery(2))
 
-    lane = Lane(SUBSCRIPTION, sender, 1, 100, settle)
+    lane = Lane(SUBSCRIPTION, sender, 1, 100, 5.0, settle)
     lane.put(delivery(1))
     await eventually(lambda: settled == [1, 2], seconds=2)

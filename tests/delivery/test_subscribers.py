@@ -1,6 +1,6 @@
-from headrace.delivery.ledger import Key
 from headrace.delivery.subscribers import Subscribers
 from headrace.events.positions import Cut
+from headrace.ledger.ledger import Key
 
 
 def test_it_follows_the_store(office):

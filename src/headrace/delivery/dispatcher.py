@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from headrace.delivery.backoff import wait_before
 from headrace.delivery.journal import Journal
 from headrace.delivery.lane import Delivery, Lane
-from headrace.delivery.ledger import Burial, Key, Wait
 from headrace.delivery.outcome import Outcome, Verdict
 from headrace.delivery.parcel import read_parcels
 from headrace.delivery.progress import LaneProgress
@@ -26,6 +25,7 @@ from headrace.delivery.replaying import Replaying
 from headrace.delivery.subscribers import Subscribers
 from headrace.eventlog.shares import UNSHARED
 from headrace.events.bindings.http import encode_structured
+from headrace.ledger.ledger import Burial, Key, Wait
 from headrace.telemetry.metrics import BURIED, DELIVERED, DELIVERY_SECONDS, DISCARDED, REPLAYED, RETRIED
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from headrace.delivery.ledger import Ledger
     from headrace.delivery.outcome import Sender
     from headrace.delivery.parcel import Parcel
     from headrace.delivery.settings import DeliverySettings
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from headrace.eventlog.shares import Shares
     from headrace.events.positions import Cut
     from headrace.jobs.replays import Replay, Replays
+    from headrace.ledger.ledger import Ledger
     from headrace.subscriptions.store import Store
 
 _log = logging.getLogger(__name__)
@@ -315,6 +315,7 @@ class Dispatcher:
                 self._senders[subscription.protocol],
                 self._settings.concurrency,
                 self._settings.queue_length,
+                self._settings.timeout_seconds,
                 self._settle,
             )
         return lane

@@ -12,19 +12,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.delivery.lane import Delivery
-from headrace.delivery.ledger import Key
 from headrace.delivery.pace import Pace
 from headrace.delivery.parcel import Parcel
 from headrace.delivery.progress import Progress
 from headrace.events.batch import from_batch
 from headrace.events.event import Event
+from headrace.ledger.ledger import Key
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
 
-    from headrace.delivery.ledger import Ledger
     from headrace.events.batch import Recorded
     from headrace.jobs.replays import Chunk, Replay, Replays
+    from headrace.ledger.ledger import Ledger
 
     Put = Callable[[Delivery], Awaitable[None]]
 

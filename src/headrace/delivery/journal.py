@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from headrace.delivery.ledger import Burial, Changes, Key, Wait
+from headrace.ledger.ledger import Burial, Changes, Key, Wait
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from headrace.delivery.ledger import Ledger
     from headrace.events.positions import Cut
+    from headrace.ledger.ledger import Ledger
 
 _MAX_COLLECTED = 10_000
 

@@ -8,13 +8,14 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.delivery.outcome import Outcome, Verdict
+from headrace.delivery.target import Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headrace.delivery.ledger import Key
     from headrace.delivery.outcome import Sender
     from headrace.delivery.parcel import Parcel
+    from headrace.ledger.ledger import Key
     from headrace.subscriptions.subscription import Subscription
 
 _log = logging.getLogger(__name__)
@@ -38,12 +39,14 @@ class Lane:
         sender: Sender,
         concurrency: int,
         capacity: int,
+        timeout: float,
         settle: Callable[[Delivery, Outcome], None],
     ) -> None:
         self.subscription = subscription
         self._sender = sender
         self._concurrency = concurrency
         self._capacity = capacity
+        self._timeout = timeout
         self._settle = settle
         self._queue: deque[Delivery] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -83,10 +86,20 @@ class Lane:
         # Now, not when the loop calls back: what is put in between would be left to a task that has ended.
         self._tasks.discard(asyncio.current_task())
 
+    def _target(self) -> Target:
+        subscription = self.subscription
+        return Target(
+            subscription.id,
+            subscription.protocol,
+            subscription.sink,
+            subscription.protocolsettings,
+            self._timeout,
+        )
+
     async def _attempt(self, delivery: Delivery) -> Outcome:
         """Senders promise to raise nothing; one that does must not take the delivery with it."""
         try:
-            return await self._sender.send(self.subscription, delivery.parcel)
+            return await self._sender.send(self._target(), [delivery.parcel])
         except Exception as error:  # noqa: BLE001  logged, and tried again
             _log.exception("the sender of subscription %s failed", self.subscription.id)
             return Outcome(Verdict.AGAIN, f"{type(error).__name__}: {error}")

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from headrace.delivery.feed import Put
-    from headrace.delivery.ledger import Key, Ledger
     from headrace.eventlog.shares import Shares
     from headrace.jobs.replays import Replay, Replays
+    from headrace.ledger.ledger import Key, Ledger
 
 _REFRESH_SECONDS = 0.25
 

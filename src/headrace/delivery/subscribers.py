@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from headrace.delivery.ledger import Key
+    from headrace.ledger.ledger import Key
     from headrace.subscriptions.store import Store
     from headrace.subscriptions.subscription import Subscription
 

@@ -9,7 +9,6 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from headrace.delivery.dispatcher import Dispatcher
-from headrace.delivery.ledger import Ledger
 from headrace.delivery.protocols.http import HttpSender
 from headrace.errors import ArchiveError, StoreUnavailable
 from headrace.eventlog.archive.lag import ArchivedForLong
@@ -21,6 +20,7 @@ from headrace.eventlog.shares import UNSHARED
 from headrace.events.positions import Cut
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
+from headrace.ledger.ledger import Ledger
 from headrace.service.layout import Layout
 from headrace.service.logs import log_place
 from headrace.subscriptions.store import Store
@@ -120,7 +120,7 @@ async def _drain(
         closing(Store(config.store.url, patience)) as store,
         closing(Jobs(config.store.url, patience)) as jobs,
     ):
-        senders = {"HTTP": HttpSender(config.delivery.timeout_seconds)}
+        senders = {"HTTP": HttpSender()}
         dispatcher = Dispatcher(
             outbox, open_log(place), store, ledger, Replays(jobs), senders, config.delivery, shares
         )

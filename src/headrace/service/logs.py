@@ -6,13 +6,13 @@ import socket
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.api.pressure import Gauges
-from headrace.delivery.ledger import Ledger
 from headrace.eventlog.local.committer import GroupCommitter
 from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.eventlog.opening import kafka_place, open_log
 from headrace.events.positions import Cut
+from headrace.ledger.ledger import Ledger
 from headrace.service.layout import Layout
 
 if TYPE_CHECKING:

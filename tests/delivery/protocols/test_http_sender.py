@@ -9,6 +9,7 @@ from tests.delivery.raw_sink import RawSink, answer, silence
 from headrace.delivery.outcome import Verdict
 from headrace.delivery.parcel import Parcel
 from headrace.delivery.protocols.http import HttpSender
+from headrace.delivery.target import Target
 from headrace.events import DataKind, Event
 from headrace.events.batch import Arrival, Recorded
 from headrace.events.bindings.http import encode_binary, encode_structured
@@ -22,17 +23,18 @@ OF_THE_PROTOCOL = {"host", "content-length"}
 
 @pytest.fixture
 async def sender():
-    sender = HttpSender(5.0)
+    sender = HttpSender()
     yield sender
     await sender.close()
 
 
-def parcel(event, traceparent=None, tracestate=None):
-    return Parcel(Recorded(0, 0, Arrival(event, "default", "default", traceparent, tracestate)))
+def parcels(event, traceparent=None, tracestate=None):
+    return [Parcel(Recorded(0, 0, Arrival(event, "default", "default", traceparent, tracestate)))]
 
 
-def subscription(url, **settings):
-    return parse_subscription({"sink": url, "protocol": "HTTP", "protocolsettings": settings})
+def target(url, timeout=5.0, **settings):
+    made = parse_subscription({"sink": url, "protocol": "HTTP", "protocolsettings": settings})
+    return Target(made.id, made.protocol, made.sink, made.protocolsettings, timeout)
 
 
 def of_the_event(request):
@@ -58,7 +60,7 @@ def of_the_event(request):
     ],
 )  # fmt: skip
 async def test_binary_mode_adds_nothing_and_alters_nothing(sender, sink, event):
-    outcome = await sender.send(subscription(sink.url + "/in?q=1"), parcel(event))
+    outcome = await sender.send(target(sink.url + "/in?q=1"), parcels(event))
     assert outcome.verdict is Verdict.DONE
     (request,) = sink.requests
     expected = encode_binary(event)
@@ -69,29 +71,27 @@ async def test_binary_mode_adds_nothing_and_alters_nothing(sender, sink, event):
 
 async def test_structured_mode(sender, sink):
     event = Event(REQUIRED | {"flag": True}, b'{"a": 1.0e3 }', DataKind.JSON)
-    assert (
-        await sender.send(subscription(sink.url, mode="structured"), parcel(event))
-    ).verdict is Verdict.DONE
+    assert (await sender.send(target(sink.url, mode="structured"), parcels(event))).verdict is Verdict.DONE
     (request,) = sink.requests
     assert of_the_event(request) == [("content-type", "application/cloudevents+json")]
     assert request.body == encode_structured(event).body
 
 
 async def test_the_trace_goes_along(sender, sink):
-    await sender.send(subscription(sink.url), parcel(PLAIN, "00-ab-cd-01", "vendor=1,other=2"))
+    await sender.send(target(sink.url), parcels(PLAIN, "00-ab-cd-01", "vendor=1,other=2"))
     (request,) = sink.requests
     assert (request["traceparent"], request["tracestate"]) == ("00-ab-cd-01", "vendor=1,other=2")
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
 async def test_the_method_of_the_settings(sender, sink, method):
-    await sender.send(subscription(sink.url, method=method), parcel(PLAIN))
+    await sender.send(target(sink.url, method=method), parcels(PLAIN))
     assert [request.method for request in sink.requests] == [method]
 
 
 async def test_the_headers_of_the_settings(sender, sink):
     wanted = {"Authorization": "Bearer x", "X-Shop": "größe", "User-Agent": "mine", "Accept": "text/plain"}
-    await sender.send(subscription(sink.url, headers=wanted), parcel(PLAIN))
+    await sender.send(target(sink.url, headers=wanted), parcels(PLAIN))
     (request,) = sink.requests
     assert request["authorization"] == "Bearer x"
     assert request["x-shop"].encode("latin-1").decode() == "größe"
@@ -101,14 +101,14 @@ async def test_the_headers_of_the_settings(sender, sink):
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 206, 299])
 async def test_any_2xx_is_an_acknowledgement(sender, sink, status):
     sink.reply = lambda _: answer(status)
-    outcome = await sender.send(subscription(sink.url), parcel(PLAIN))
+    outcome = await sender.send(target(sink.url), parcels(PLAIN))
     assert (outcome.verdict, outcome.reason) == (Verdict.DONE, "")
 
 
 @pytest.mark.parametrize("status", [404, 408, 409, 429, 500, 501, 502, 503, 504, 599])
 async def test_what_may_heal_is_tried_again(sender, sink, status):
     sink.reply = lambda _: answer(status, b"not now")
-    outcome = await sender.send(subscription(sink.url), parcel(PLAIN))
+    outcome = await sender.send(target(sink.url), parcels(PLAIN))
     assert (outcome.verdict, outcome.reason) == (Verdict.AGAIN, f"status {status}: not now")
 
 
@@ -117,14 +117,14 @@ async def test_what_may_heal_is_tried_again(sender, sink, status):
 )
 async def test_what_stays_wrong_is_not_tried_again(sender, sink, status):
     sink.reply = lambda _: answer(status)
-    outcome = await sender.send(subscription(sink.url), parcel(PLAIN))
+    outcome = await sender.send(target(sink.url), parcels(PLAIN))
     assert (outcome.verdict, outcome.reason) == (Verdict.NEVER, f"status {status}")
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_redirects_are_not_followed(sender, sink, status):
     sink.reply = lambda request: answer(status, b"", f"Location: {sink.url}/elsewhere")
-    outcome = await sender.send(subscription(sink.url), parcel(PLAIN))
+    outcome = await sender.send(target(sink.url), parcels(PLAIN))
     assert outcome.verdict is Verdict.NEVER
     assert len(sink.requests) == 1
 
@@ -132,7 +132,7 @@ async def test_redirects_are_not_followed(sender, sink, status):
 async def test_cookies_are_not_kept(sender, sink):
     sink.reply = lambda _: answer(200, b"", "Set-Cookie: session=1; Path=/")
     for _ in range(2):
-        await sender.send(subscription(sink.url), parcel(PLAIN))
+        await sender.send(target(sink.url), parcels(PLAIN))
     assert [request.values("cookie") for request in sink.requests] == [[], []]
 
 
@@ -140,30 +140,30 @@ async def test_a_password_in_the_environment_is_not_used(sink, tmp_path, monkeyp
     (tmp_path / ".netrc").write_text("machine 127.0.0.1 login me password secret\n")
     monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-    sender = HttpSender(5.0)
-    assert (await sender.send(subscription(sink.url), parcel(PLAIN))).verdict is Verdict.DONE
+    sender = HttpSender()
+    assert (await sender.send(target(sink.url), parcels(PLAIN))).verdict is Verdict.DONE
     await sender.close()
     assert sink.requests[0].values("authorization") == []
 
 
 async def test_connections_are_used_again(sender, sink):
     for _ in range(20):
-        await sender.send(subscription(sink.url), parcel(PLAIN))
+        await sender.send(target(sink.url), parcels(PLAIN))
     assert (len(sink.requests), sink.connections) == (20, 1)
 
 
 async def test_a_connection_that_the_sink_closed_meanwhile_costs_no_delivery(sender, sink):
     sink.reply = lambda _: answer(200, b"", "Connection: close")
     for _ in range(3):
-        assert (await sender.send(subscription(sink.url), parcel(PLAIN))).verdict is Verdict.DONE
+        assert (await sender.send(target(sink.url), parcels(PLAIN))).verdict is Verdict.DONE
     assert sink.connections == 3
 
 
 async def test_a_sink_that_says_nothing_times_out():
-    sender = HttpSender(0.1)
+    sender = HttpSender()
     async with RawSink(lambda _: silence()) as sink:
         began = time.monotonic()
-        outcome = await sender.send(subscription(sink.url), parcel(PLAIN))
+        outcome = await sender.send(target(sink.url, 0.1), parcels(PLAIN))
         assert (outcome.verdict, outcome.reason) == (Verdict.AGAIN, "no answer within 0.1 s")
         assert time.monotonic() - began < 3
     await sender.close()
@@ -176,10 +176,10 @@ async def test_a_sink_that_answers_byte_by_byte_times_out():
             yield b"x"
             await asyncio.sleep(0.02)
 
-    sender = HttpSender(0.1)
+    sender = HttpSender()
     async with RawSink(lambda _: trickle()) as sink:
         async with asyncio.timeout(5):
-            outcome = await sender.send(subscription(sink.url), parcel(PLAIN))
+            outcome = await sender.send(target(sink.url, 0.1), parcels(PLAIN))
         assert outcome.verdict is Verdict.AGAIN
     await sender.close()
 
@@ -187,16 +187,14 @@ async def test_a_sink_that_answers_byte_by_byte_times_out():
 async def test_nobody_listens(sender):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound but not listening: nobody else can come to listen there
-        outcome = await sender.send(
-            subscription(f"http://127.0.0.1:{taken.getsockname()[1]}/"), parcel(PLAIN)
-        )
+        outcome = await sender.send(target(f"http://127.0.0.1:{taken.getsockname()[1]}/"), parcels(PLAIN))
     assert outcome.verdict is Verdict.AGAIN
     assert "refused" in outcome.reason or "Cannot connect" in outcome.reason
 
 
 @pytest.mark.parametrize("host", ["nowhere.invalid", "a" * 70 + ".example", "xn--.invalid", "a..b"])
 async def test_a_host_that_has_no_address(sender, host):
-    outcome = await sender.send(subscription(f"http://{host}/"), parcel(PLAIN))
+    outcome = await sender.send(target(f"http://{host}/"), parcels(PLAIN))
     assert outcome.verdict is Verdict.AGAIN
     assert outcome.reason
 
@@ -220,7 +218,7 @@ async def test_what_is_no_answer_is_no_acknowledgement(sender, bytes_):
         raise ConnectionError
 
     async with RawSink(lambda _: nonsense()) as sink:
-        outcome = await sender.send(subscription(sink.url), parcel(PLAIN))
+        outcome = await sender.send(target(sink.url), parcels(PLAIN))
     assert outcome.verdict is Verdict.AGAIN
     assert outcome.reason
 
@@ -238,7 +236,7 @@ async def test_an_endless_answer_is_not_read_to_its_end(sender, status):
 
     async with RawSink(lambda _: endless()) as sink:
         async with asyncio.timeout(4):
-            outcome = await sender.send(subscription(sink.url), parcel(PLAIN))
+            outcome = await sender.send(target(sink.url), parcels(PLAIN))
         assert outcome.verdict is (Verdict.DONE if status == 200 else Verdict.AGAIN)
         assert len(outcome.reason) < 300
         # The sink is not fed any further: its connection is gone.
@@ -253,7 +251,7 @@ async def test_a_compressed_answer_is_not_unpacked(sender):
     async with RawSink(
         lambda _: answer(500, gzip.compress(bytes(1 << 20)), "Content-Encoding: gzip")
     ) as sink:
-        outcome = await sender.send(subscription(sink.url), parcel(PLAIN))
+        outcome = await sender.send(target(sink.url), parcels(PLAIN))
     assert outcome.verdict is Verdict.AGAIN
     assert outcome.reason.startswith("status 500: \x1f")
 
@@ -261,13 +259,13 @@ async def test_a_compressed_answer_is_not_unpacked(sender):
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "nonsense"])
 async def test_an_answer_that_lies_about_its_encoding_is_judged_by_its_status(sender, encoding):
     async with RawSink(lambda _: answer(400, b"not compressed", f"Content-Encoding: {encoding}")) as sink:
-        outcome = await sender.send(subscription(sink.url), parcel(PLAIN))
+        outcome = await sender.send(target(sink.url), parcels(PLAIN))
     assert (outcome.verdict, outcome.reason) == (Verdict.NEVER, "status 400: not compressed")
 
 
 async def test_an_answer_in_no_known_text_is_shown_as_it_can_be(sender):
     async with RawSink(lambda _: answer(400, b"\xff\xfe\x00")) as sink:
-        outcome = await sender.send(subscription(sink.url), parcel(PLAIN))
+        outcome = await sender.send(target(sink.url), parcels(PLAIN))
     assert outcome.reason == "status 400: \ufffd\ufffd\x00"
 
 
@@ -281,7 +279,5 @@ async def test_many_at_once_do_not_wait_for_one_another(sender):
         yield answer(200)
 
     async with RawSink(lambda _: when_all_are_there()) as sink:
-        outcomes = await asyncio.gather(
-            *(sender.send(subscription(sink.url), parcel(PLAIN)) for _ in range(300))
-        )
+        outcomes = await asyncio.gather(*(sender.send(target(sink.url), parcels(PLAIN)) for _ in range(300)))
     assert {outcome.verdict for outcome in outcomes} == {Verdict.DONE}

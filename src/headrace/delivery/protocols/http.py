@@ -10,8 +10,10 @@ import aiohttp
 from headrace.delivery.outcome import Outcome, Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.delivery.parcel import Parcel
-    from headrace.subscriptions.subscription import Subscription
+    from headrace.delivery.target import Target
 
 # Knative's list: what may heal by itself. Any other answer below 500 stays wrong however often it is asked for.
 _MAY_HEAL = {404, 408, 409, 429}
@@ -22,36 +24,39 @@ _LARGE = 1 << 20
 class HttpSender:
     """Connections are reused between events and subscriptions of a host. For one event loop."""
 
-    def __init__(self, timeout_seconds: float) -> None:
+    def __init__(self) -> None:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
-            timeout=aiohttp.ClientTimeout(total=timeout_seconds),
             # An event must not gain a content type it did not have.
             skip_auto_headers=("Content-Type", "User-Agent", "Accept-Encoding", "Accept"),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,  # a broken or exploding encoding must not hide the answer's status
             trust_env=False,
         )
-        self._timeout_seconds = timeout_seconds
 
-    async def send(self, subscription: Subscription, parcel: Parcel) -> Outcome:
+    async def send(self, target: Target, parcels: Sequence[Parcel]) -> Outcome:
         """Make one attempt."""
-        settings = subscription.protocolsettings
+        [parcel] = parcels
+        settings = target.settings
         message = parcel.message(settings["mode"])
         headers = [*settings.get("headers", {}).items(), *message.headers]
         try:
             async with self._session.request(
                 settings["method"],
-                subscription.sink,
+                target.uri,
                 data=_payload(message.body),
                 headers=headers,
                 allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=target.timeout),
             ) as response:
                 return await _judge(response)
         except TimeoutError:
-            return Outcome(Verdict.AGAIN, f"no answer within {self._timeout_seconds:g} s")
+            return Outcome(Verdict.AGAIN, f"no answer within {target.timeout:g} s")
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return Outcome(Verdict.AGAIN, f"{type(error).__name__}: {error}")
+
+    async def forget(self, owner: str) -> None:
+        """Keep the connections: none belongs to one subscription."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -60,7 +65,7 @@ class HttpSender:
 
 async def _judge(response: aiohttp.ClientResponse) -> Outcome:
     if 200 <= response.status < 300:
-        return Outcome(Verdict.DONE)
+        return Outcome(Verdict.DONE, status=response.status)
     start = await response.content.read(_SHOWN_BYTES)
     reason = (
         f"status {response.status}: {start.decode(errors='replace')}"
@@ -68,7 +73,7 @@ async def _judge(response: aiohttp.ClientResponse) -> Outcome:
         else f"status {response.status}"
     )
     heals = response.status >= 500 or response.status in _MAY_HEAL
-    return Outcome(Verdict.AGAIN if heals else Verdict.NEVER, reason)
+    return Outcome(Verdict.AGAIN if heals else Verdict.NEVER, reason, response.status, body=start)
 
 
 def _payload(body: bytes) -> bytes | BytesIO:

@@ -2,9 +2,9 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
-from headrace.delivery.ledger import Burial, Changes, Key, Ledger, Wait
-from headrace.delivery.tables import DEAD
 from headrace.events.positions import Cut, position_at
+from headrace.ledger.ledger import Burial, Changes, Key, Ledger, Wait
+from headrace.ledger.tables import DEAD
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import bindparam, delete, false, func, insert, or_, select, tuple_
 
-from headrace.delivery.tables import CURSOR, DEAD, METADATA, REPLAY_CURSORS, WAITING
 from headrace.eventlog.shares import UNSHARED, Shares
 from headrace.events.positions import Cut, position_at
+from headrace.ledger.tables import CURSOR, DEAD, METADATA, REPLAY_CURSORS, WAITING
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import repeatable
 
