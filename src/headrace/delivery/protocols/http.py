@@ -6,6 +6,7 @@ Connections are shared by all subscriptions of a host: what is a subscription's 
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -75,30 +76,35 @@ class HttpSender:
 
     async def close(self) -> None:
         """Close the connections."""
+        await self._consents.close()
         if self._http2 is not None:
             await self._http2.close()
         await self._session.close()
 
     async def _send(self, target: Target, parcels: Sequence[Parcel]) -> Outcome:
-        if target.credential is not None and (held := await self._unsafe(target)) is not None:
+        deadline = asyncio.get_running_loop().time() + target.timeout
+        if target.credential is not None and (held := await self._unsafe(target, deadline)) is not None:
             return held
-        if target.settings.get("webhook") and (held := await self._consents.wait_for(target)) is not None:
-            return held
+        if target.settings.get("webhook"):
+            held = await self._consents.wait_for(target, deadline)
+            if held is not None:
+                return held
         wants_reply = target.wants_reply
         outcome = Outcome(Verdict.DONE)
         for request in requests_for(target, parcels):
-            answer = await self._exchange(request, most_bytes(wants_reply=wants_reply))
+            answer = await self._exchange(request, most_bytes(wants_reply=wants_reply), deadline)
             outcome = judge(answer, wants_reply=wants_reply)
             if outcome.verdict is not Verdict.DONE:
                 break
         return outcome
 
-    async def _unsafe(self, target: Target) -> Outcome | None:
+    async def _unsafe(self, target: Target, deadline: float) -> Outcome | None:
         """Keep credentials from networks that nobody vouches for: they go by TLS, or where an operator allows it."""
         if not target.uri.startswith("http:"):
             return None
-        host, port = _place(target.uri)
-        for address in await self._guard.resolve(host, port):
+        async with asyncio.timeout_at(deadline):
+            addresses = await self._guard.resolve(*_place(target.uri))
+        for address in addresses:
             if self._guard.is_public(address.host):
                 return Outcome(
                     Verdict.NEVER,
@@ -106,18 +112,21 @@ class HttpSender:
                 )
         return None
 
-    async def _exchange(self, request: Request, limit: int) -> Answer:
+    async def _exchange(self, request: Request, limit: int, deadline: float) -> Answer:
         if self._http2 is not None and request.uri.startswith("https:"):
-            host, port = _place(request.uri)
-            if await self._http2.is_offered(host, port, request.timeout):
-                return await self._http2.exchange(request, limit)
+            place = _place(request.uri)
+            if await self._http2.is_offered(place, deadline):
+                return await self._http2.exchange(place, request, limit, deadline)
+        left = deadline - asyncio.get_running_loop().time()
+        if left <= 0:
+            raise TimeoutError
         async with self._session.request(
             request.method,
             request.uri,
             data=_payload(request.body),
             headers=request.headers,
             allow_redirects=False,
-            timeout=aiohttp.ClientTimeout(total=request.timeout),
+            timeout=aiohttp.ClientTimeout(total=left),
         ) as response:
             body, whole = await _read(response.content, limit)
             if not whole:

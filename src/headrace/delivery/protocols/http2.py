@@ -1,18 +1,21 @@
 """HTTP/2 for servers that offer it: httpcore, with its connections through the guard.
 
-Whether a server offers it is found out by a handshake of TLS (ALPN), and remembered for a while.
+Whether a server offers it is found out by a handshake of TLS (ALPN), and remembered for a while. Each server has a line
+of its own; one on which an answer failed, or was too long to be read, takes no more requests and closes after its last.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import httpcore
 from httpcore import AnyIOBackend, AsyncNetworkBackend
 
 from headrace.delivery.protocols.http_answers import Answer
+from headrace.delivery.protocols.questions import Questions
 from headrace.delivery.tls import tls_context
 
 if TYPE_CHECKING:
@@ -22,8 +25,20 @@ if TYPE_CHECKING:
     from headrace.delivery.protocols.http_requests import Request
 
 _REMEMBERED_SECONDS = 600.0
+_IDLE_SECONDS = 60.0
 _MOST_KNOWN = 10_000
 _ALPN = ("h2", "http/1.1")
+_Place = tuple[str, int]
+
+
+@dataclass(slots=True)
+class _Line:
+    """The connections to one server."""
+
+    pool: httpcore.AsyncConnectionPool
+    users: int = 0
+    used_at: float = 0.0
+    retired: bool = False
 
 
 class Http2:
@@ -31,73 +46,85 @@ class Http2:
 
     def __init__(self, guard: Guard, ca_file: str = "") -> None:
         self._guard = guard
-        self._tls = tls_context(ca_file, _ALPN)
-        self._known: dict[tuple[str, int], tuple[bool, float]] = {}
-        self._asking: dict[tuple[str, int], asyncio.Lock] = {}
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=tls_context(ca_file),  # httpcore writes its own ALPN into it
-            max_connections=None,
-            keepalive_expiry=60.0,
-            http1=True,  # should a server have changed its mind
-            http2=True,
-            network_backend=_GuardedBackend(guard),
-        )
+        self._asking_tls = tls_context(ca_file, _ALPN)
+        self._tls = tls_context(ca_file)  # httpcore writes its own ALPN into it
+        self._known: dict[_Place, tuple[bool, float]] = {}
+        self._questions: Questions[bool] = Questions()
+        self._lines: dict[_Place, _Line] = {}
 
-    async def is_offered(self, host: str, port: int, timeout: float) -> bool:  # noqa: ASYNC109
+    async def is_offered(self, place: _Place, deadline: float) -> bool:
         """Tell whether the server speaks HTTP/2; errors of connecting are for whoever sends the request."""
-        place = (host, port)
-        if (known := self._recall(place)) is not None:
-            return known
-        async with self._asking.setdefault(place, asyncio.Lock()):
-            known = self._recall(place)
-            if known is None:
-                try:
-                    async with asyncio.timeout(timeout):
-                        known = await self._ask(host, port)
-                except OSError:  # of TLS and of time as well
-                    return False
-                if len(self._known) >= _MOST_KNOWN:
-                    self._known.clear()
-                self._known[place] = (known, time.monotonic() + _REMEMBERED_SECONDS)
-        self._asking.pop(place, None)
-        return known
-
-    async def exchange(self, request: Request, limit: int) -> Answer:
-        """Send a request and read the answer up to the limit. Whatever goes wrong is an OSError."""
+        offered, until = self._known.get(place, (False, 0.0))
+        if until > time.monotonic():
+            return offered
         try:
-            async with (
-                asyncio.timeout(request.timeout),
-                self._pool.stream(
-                    request.method,
-                    request.uri,
-                    headers=_headers(request),
-                    content=request.body,
-                ) as response,
-            ):
-                body, whole = await _read(response, limit)
-                return Answer(response.status, response.headers, body, whole)
-        except httpcore.TimeoutException as error:
-            raise TimeoutError(str(error)) from None
-        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ConnectionNotAvailable) as error:
+            async with asyncio.timeout_at(deadline):
+                return await self._questions.ask(place, lambda: self._ask(place, deadline))
+        except OSError:  # of TLS and of time as well
+            return False
+
+    async def exchange(self, place: _Place, request: Request, limit: int, deadline: float) -> Answer:
+        """Send a request and read the answer up to the limit. Whatever goes wrong is an OSError."""
+        line = await self._line(place)
+        line.users += 1
+        whole = False
+        try:
+            answer = await _converse(line.pool, request, limit, deadline)
+            whole = answer.whole
+        except (httpcore.NetworkError, httpcore.ProtocolError) as error:
             raise ConnectionError(f"{type(error).__name__}: {error}") from None
+        else:
+            return answer
+        finally:
+            line.users -= 1
+            line.used_at = time.monotonic()
+            if not whole:
+                line.retired = True
+            if line.retired and not line.users:
+                await line.pool.aclose()
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._pool.aclose()
+        await self._questions.close()
+        lines, self._lines = list(self._lines.values()), {}
+        for line in lines:
+            await line.pool.aclose()
 
-    def _recall(self, place: tuple[str, int]) -> bool | None:
-        offered, until = self._known.get(place, (False, 0.0))
-        return offered if until > time.monotonic() else None
+    async def _ask(self, place: _Place, deadline: float) -> bool:
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout_at(deadline):
+            made = await self._guard.connect(*place, max(deadline - loop.time(), 0.0))
+            transport, _ = await loop.create_connection(
+                asyncio.Protocol, sock=made, ssl=self._asking_tls, server_hostname=place[0]
+            )
+        offered = bool(transport.get_extra_info("ssl_object").selected_alpn_protocol() == "h2")
+        transport.abort()
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        self._known[place] = (offered, time.monotonic() + _REMEMBERED_SECONDS)
+        return offered
 
-    async def _ask(self, host: str, port: int) -> bool:
-        made = await self._guard.connect(host, port, _REMEMBERED_SECONDS)
-        transport, _ = await asyncio.get_running_loop().create_connection(
-            asyncio.Protocol, sock=made, ssl=self._tls, server_hostname=host
+    async def _line(self, place: _Place) -> _Line:
+        line = self._lines.get(place)
+        if line is None or line.retired:
+            line = self._lines[place] = _Line(self._new_pool())
+            await self._close_idle()
+        return line
+
+    def _new_pool(self) -> httpcore.AsyncConnectionPool:
+        return httpcore.AsyncConnectionPool(
+            ssl_context=self._tls,
+            max_connections=None,
+            http1=True,  # should the server have changed its mind
+            http2=True,
+            network_backend=_GuardedBackend(self._guard),
         )
-        try:
-            return bool(transport.get_extra_info("ssl_object").selected_alpn_protocol() == "h2")
-        finally:
-            transport.abort()
+
+    async def _close_idle(self) -> None:
+        old = time.monotonic() - _IDLE_SECONDS
+        idle = [place for place, line in self._lines.items() if not line.users and 0 < line.used_at < old]
+        for place in idle:
+            await self._lines.pop(place).pool.aclose()
 
 
 class _GuardedBackend(AsyncNetworkBackend):
@@ -115,36 +142,52 @@ class _GuardedBackend(AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        addresses = await self._guard.resolve(host, port)
-        for address in addresses[:-1]:
+        *others, last = await self._guard.resolve(host, port)
+        options = (port, timeout, local_address, socket_options)
+        for address in others:
             try:
-                return await self._network.connect_tcp(
-                    address.host, port, timeout, local_address, socket_options
-                )
-            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                return await self._network.connect_tcp(address.host, *options)
+            except httpcore.ConnectError:
                 continue
-        return await self._network.connect_tcp(
-            addresses[-1].host, port, timeout, local_address, socket_options
-        )
+        return await self._network.connect_tcp(last.host, *options)
 
     async def sleep(self, seconds: float) -> None:
         await self._network.sleep(seconds)
 
 
-def _headers(request: Request) -> list[tuple[bytes, bytes]]:
-    return [
-        *((name.lower().encode("latin-1"), value.encode()) for name, value in request.headers),
+async def _converse(
+    pool: httpcore.AsyncConnectionPool, request: Request, limit: int, deadline: float
+) -> Answer:
+    url = httpcore.URL(request.uri)
+    headers = [
+        (b"host", _authority(url)),
         (b"content-length", str(len(request.body)).encode()),
+        *((name.lower().encode("latin-1"), value.encode()) for name, value in request.headers),
     ]
+    sent = httpcore.Request(request.method, url, headers=headers, content=request.body)
+    async with asyncio.timeout_at(deadline):
+        response = await pool.handle_async_request(sent)
+    try:
+        body, whole = await _read(response, limit, deadline)
+        return Answer(response.status, response.headers, body, whole)
+    finally:
+        await response.aclose()
 
 
-async def _read(response: httpcore.Response, limit: int) -> tuple[bytes, bool]:
+def _authority(url: httpcore.URL) -> bytes:
+    host = b"[" + url.host + b"]" if b":" in url.host else url.host
+    return host if url.port in (None, 443) else b"%b:%d" % (host, url.port)
+
+
+async def _read(response: httpcore.Response, limit: int, deadline: float) -> tuple[bytes, bool]:
+    """Read up to the limit and a byte; whatever breaks then doesn't change the status that was read before."""
     body = b""
     try:
-        async for chunk in response.aiter_stream():
-            body += chunk
-            if len(body) > limit:
-                return body[: limit + 1], False
-    except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException):
+        async with asyncio.timeout_at(deadline):
+            async for chunk in response.aiter_stream():
+                body += chunk
+                if len(body) > limit:
+                    return body[: limit + 1], False
+    except (httpcore.NetworkError, httpcore.ProtocolError, TimeoutError):
         return body, False
     return body, True

@@ -29,7 +29,6 @@ class Request:
     uri: str
     headers: Headers
     body: bytes
-    timeout: float
 
 
 def requests_for(target: Target, parcels: Sequence[Parcel]) -> Iterator[Request]:
@@ -62,7 +61,7 @@ def _request(target: Target, parcels: Sequence[Parcel], of_the_event: Headers, b
         headers.append(("prefer", "reply"))
     if target.signing:
         headers += signature_headers(target.signing, message_id(target.owner, parcels), time.time(), body)
-    return Request(settings.get("method", "POST"), target.uri, headers, body, target.timeout)
+    return Request(settings.get("method", "POST"), target.uri, headers, body)
 
 
 def _by_version(parcels: Sequence[Parcel]) -> list[list[Parcel]]:

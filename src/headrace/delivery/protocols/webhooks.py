@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.delivery.outcome import Outcome, Verdict
 from headrace.delivery.protocols.http_answers import MOST_BYTES
 from headrace.delivery.protocols.http_requests import Request, authorization
+from headrace.delivery.protocols.questions import Questions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -35,26 +37,27 @@ class _Consent:
     until: float
     refused: str = ""
     interval: float = 0.0
-    free_at: float = field(default=0.0)
+    free_at: float = 0.0
 
 
 class Consents:
-    """Asks each sink once, however many deliveries wait for its answer. For one event loop."""
+    """What each sink said. For one event loop."""
 
-    def __init__(self, exchange: Callable[[Request, int], Awaitable[Answer]], origin: str) -> None:
+    def __init__(self, exchange: Callable[[Request, int, float], Awaitable[Answer]], origin: str) -> None:
         self._exchange = exchange
         self._origin = origin
         self._known: dict[_Key, _Consent] = {}
-        self._asking: dict[_Key, asyncio.Lock] = {}
+        self._questions: Questions[_Consent] = Questions()
 
-    async def wait_for(self, target: Target) -> Outcome | None:
+    async def wait_for(self, target: Target, deadline: float) -> Outcome | None:
         """Return once a request may go out, or with the reason why it can't yet."""
-        consent = await self._consent(target)
+        async with asyncio.timeout_at(deadline):
+            consent = await self._consent(target, deadline)
         now = time.monotonic()
         if consent.refused:
             return Outcome(Verdict.AGAIN, consent.refused, retry_after=max(consent.until - now, 0.0))
         pause = consent.free_at - now
-        if pause > target.timeout:
+        if pause > target.timeout / 2:  # the other half is for the request itself
             reason = f"the web hook allows a request every {consent.interval:g} s"
             return Outcome(Verdict.AGAIN, reason, retry_after=pause, attempted=False)
         consent.free_at = max(consent.free_at, now) + consent.interval
@@ -62,32 +65,33 @@ class Consents:
             await asyncio.sleep(pause)
         return None
 
-    async def _consent(self, target: Target) -> _Consent:
+    async def close(self) -> None:
+        """Stop asking."""
+        await self._questions.close()
+
+    async def _consent(self, target: Target, deadline: float) -> _Consent:
         webhook = target.settings["webhook"]
-        wish = webhook if isinstance(webhook, dict) else {}
+        wish = webhook if isinstance(webhook, Mapping) else {}
         key = (target.uri, wish.get("origin", self._origin), wish.get("rate"))
         known = self._known.get(key)
         if known is not None and known.until > time.monotonic():
             return known
-        async with self._asking.setdefault(key, asyncio.Lock()):
-            known = self._known.get(key)
-            if known is None or known.until <= time.monotonic():
-                self._make_room()
-                fresh = await self._ask(target, key)
-                fresh.free_at = known.free_at if known is not None else 0.0
-                self._known[key] = fresh
-        self._asking.pop(key, None)
-        return self._known[key]
+        return await self._questions.ask(key, lambda: self._ask(target, key, deadline))
 
-    async def _ask(self, target: Target, key: _Key) -> _Consent:
-        _, origin, rate = key
+    async def _ask(self, target: Target, key: _Key, deadline: float) -> _Consent:
+        uri, origin, rate = key
         headers = [("WebHook-Request-Origin", origin)]
         if rate is not None:
             headers.append(("WebHook-Request-Rate", str(rate)))
         if target.credential is not None:
             headers.append(authorization(target.credential))
-        request = Request("OPTIONS", target.uri, headers, b"", target.timeout)
-        return _read(await self._exchange(request, MOST_BYTES), origin, rate)
+        answer = await self._exchange(Request("OPTIONS", uri, headers, b""), MOST_BYTES, deadline)
+        consent = _read(answer, origin, rate)
+        if (before := self._known.get(key)) is not None:
+            consent.free_at = before.free_at
+        self._make_room()
+        self._known[key] = consent
+        return consent
 
     def _make_room(self) -> None:
         if len(self._known) >= _MOST_KNOWN:
