@@ -10,7 +10,7 @@ from standardwebhooks import Webhook
 from standardwebhooks.webhooks import WebhookVerificationError
 from tests.delivery.protocols.contract import SAMPLES, numbered, parcels
 
-from headrace.delivery.signatures import message_id, signature_headers
+from headrace.delivery.signatures import message_id, signature_headers, signature_problem, verifier
 
 BODY = b'{"a": 1.0e3 , "b":"\\u00e4"}'
 
@@ -104,3 +104,34 @@ def test_an_id_is_the_same_for_the_same_event_and_subscription():
     }
     assert len(others | {first}) == 5
     assert "." not in first  # it is what separates the parts that are signed
+
+
+def test_a_receiver_verifies_both_kinds():
+    shared = hmac_key()
+    private, public = ed25519_key()
+    known = "whpk_" + base64.b64encode(public.public_bytes_raw()).decode()
+    stranger = "whpk_" + base64.b64encode(ed25519_key()[1].public_bytes_raw()).decode()
+    headers, now = signed([hmac_key(), private, shared]), time.time()
+    assert signature_problem(shared, headers, BODY, now) is None
+    assert signature_problem(known, headers, BODY, now) is None
+    assert signature_problem(stranger, headers, BODY, now) == "none of its signatures was made with this key"
+    assert signature_problem(known, headers, BODY + b" ", now) is not None
+    assert signature_problem(known, headers | {"webhook-id": "msg_2"}, BODY, now) is not None
+    assert signature_problem(known, headers, BODY, now + 301) is not None
+    assert signature_problem(known, {}, BODY, now) is not None
+
+
+def test_a_receiver_verifies_what_the_official_library_signed():
+    key, now = hmac_key(), datetime.now(UTC)
+    headers = {
+        "webhook-id": "msg_x",
+        "webhook-timestamp": str(int(now.timestamp())),
+        "webhook-signature": "v2,whatever " + Webhook(key).sign("msg_x", now, BODY.decode()),
+    }
+    assert signature_problem(key, headers, BODY, time.time()) is None
+
+
+@pytest.mark.parametrize("key", ["whsk_" + "A" * 43 + "=", "whpk_AAAA", "x", "whsec_%"])
+def test_what_can_not_verify_is_refused(key):
+    with pytest.raises(ValueError):
+        verifier(key)

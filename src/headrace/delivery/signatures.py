@@ -13,15 +13,17 @@ import hmac
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from headrace.delivery.parcel import Parcel
 
-_HMAC, _ED25519 = "whsec_", "whsk_"
+_HMAC, _ED25519, _PUBLIC = "whsec_", "whsk_", "whpk_"
 _SEED_BYTES = 32
+_TOLERANCE_SECONDS = 300
 
 
 def message_id(owner: str, parcels: Sequence[Parcel]) -> str:
@@ -41,6 +43,44 @@ def signature_headers(
     content = f"{message}.{at}.".encode() + body
     signatures = " ".join(_signer(key)(content) for key in keys)
     return [("webhook-id", message), ("webhook-timestamp", at), ("webhook-signature", signatures)]
+
+
+def signature_problem(key: str, headers: Mapping[str, str], body: bytes, now: float) -> str | None:
+    """Tell why a receiver should not trust a request; None if it is signed with this `whsec_` or `whpk_` key.
+
+    Names of headers are taken in lower case, or from a mapping that doesn't mind.
+    """
+    values = [headers.get(name) for name in ("webhook-id", "webhook-timestamp", "webhook-signature")]
+    message, at, signatures = values
+    if message is None or at is None or signatures is None:
+        return "it is not signed: webhook-id, webhook-timestamp and webhook-signature are needed"
+    if not (at.isascii() and at.isdigit()) or abs(now - int(at)) > _TOLERANCE_SECONDS:
+        return f"webhook-timestamp {at[:20]!r} is not within {_TOLERANCE_SECONDS} s of now"
+    content = f"{message}.{at}.".encode() + body
+    verifies = verifier(key)
+    if not any(verifies(content, each) for each in signatures.split(" ")):
+        return "none of its signatures was made with this key"
+    return None
+
+
+def verifier(key: str) -> Callable[[bytes, str], bool]:
+    """Return what tells whether a content has this signature; ValueError if the key is none."""
+    if key.startswith(_HMAC):
+        sign = _signer(key)
+        return lambda content, signature: hmac.compare_digest(sign(content).encode(), signature.encode())
+    if not key.startswith(_PUBLIC):
+        raise ValueError(f"a key that verifies begins with {_HMAC} or {_PUBLIC}")
+    public = Ed25519PublicKey.from_public_bytes(_decoded(key, _PUBLIC))
+
+    def verify(content: bytes, signature: str) -> bool:
+        version, _, encoded = signature.partition(",")
+        try:
+            public.verify(base64.b64decode(encoded), content)
+        except (InvalidSignature, ValueError):
+            return False
+        return version == "v1a"
+
+    return verify
 
 
 @lru_cache(maxsize=4096)

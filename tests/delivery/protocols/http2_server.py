@@ -40,7 +40,7 @@ async def main(port: str, path: str, certificate: str, key: str, alpn: str) -> N
     config.alpn_protocols = alpn.split(",")
     config.accesslog = config.errorlog = None
     config.h2_max_inbound_frame_size = 1 << 20
-    await serve(app, config, shutdown_trigger=asyncio.Event().wait)  # type: ignore[arg-type]
+    await serve(app, config, shutdown_trigger=asyncio.Event().wait)
 
 
 if __name__ == "__main__":

@@ -176,5 +176,9 @@ async def test_closing_ends_a_question():
         await asyncio.sleep(0.05)
         async with asyncio.timeout(5):
             await sender.close()
-        sending.cancel()
-        await asyncio.gather(sending, return_exceptions=True)
+            outcome = await sending
+        assert (outcome.verdict, outcome.reason) == (
+            Verdict.AGAIN,
+            "ConnectionError: closed before an answer came",
+        )
+        assert (await sender.send(target(sink), parcels())).verdict is Verdict.AGAIN

@@ -60,6 +60,8 @@ class HttpSender:
 
     async def send(self, target: Target, parcels: Sequence[Parcel]) -> Outcome:
         """Make one attempt."""
+        if self._session.closed:
+            return Outcome(Verdict.AGAIN, "deliveries have been stopped here")
         try:
             return await self._send(target, parcels)
         except RefusedAddress as error:

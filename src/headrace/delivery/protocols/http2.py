@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import h2  # noqa: F401 -- httpcore itself looks for it only when a connection is made
 import httpcore
 from httpcore import AnyIOBackend, AsyncNetworkBackend
 

@@ -23,10 +23,16 @@ class Questions(Generic[T]):
         if task is None:
             task = self._tasks[key] = asyncio.create_task(question())
             task.add_done_callback(lambda done: self._end(key, done))
-        return await asyncio.shield(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            waiting = asyncio.current_task()
+            if task.cancelled() and waiting is not None and not waiting.cancelling():
+                raise ConnectionError("closed before an answer came") from None
+            raise
 
     async def close(self) -> None:
-        """Stop asking."""
+        """Stop asking; who still waits gets a ConnectionError."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
