@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,9 +11,18 @@ from pathlib import Path
 import pytest
 import trustme
 from tests.delivery.guards import LOOPBACK
-from tests.delivery.protocols.contract import ProtocolContract, connections_to, eventually, numbered, parcels
+from tests.delivery.protocols.contract import (
+    ProtocolContract,
+    connections_to,
+    eventually,
+    ids,
+    numbered,
+    parcels,
+)
 from tests.delivery.protocols.test_http_contract import HttpPeer
 
+from headrace.delivery.guard import Guard
+from headrace.delivery.networks import Network
 from headrace.delivery.outcome import Verdict
 from headrace.delivery.protocols.http import HttpSender
 
@@ -116,6 +126,38 @@ async def test_a_request_that_hangs_does_not_harm_its_neighbours(peer, sender):
     outcome = hanging.result()
     assert (outcome.verdict, outcome.reason) == (Verdict.AGAIN, "no answer within 1 s")
     assert (await sender.send(peer.target(), parcels())).verdict is Verdict.DONE
+
+
+async def test_a_server_that_ends_connections_costs_no_delivery(peer, sender):
+    """Hypercorn ends one after a thousand requests."""
+    outcomes = []
+
+    async def deliver(events):
+        outcomes.extend([await sender.send(peer.target(), parcels(event)) for event in events])
+
+    events = numbered(2200)
+    await asyncio.gather(*(deliver(events[start::8]) for start in range(8)))
+    assert {outcome.verdict for outcome in outcomes} == {Verdict.DONE}
+    assert ids(await peer.received(2200)) == ids(events)
+
+
+async def test_a_name_that_is_bound_anew_after_the_question_is_not_connected_to(peer):
+    """Every connection is checked, not only the one that finds out about HTTP/2."""
+    asked = []
+
+    def rebinding(host, port, **_):
+        asked.append(host)
+        address = "127.0.0.1" if len(asked) == 1 else "127.0.0.2"
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+
+    guard = Guard([Network("127.0.0.1")], lookup=rebinding)
+    sender = peer.new_sender(guard)
+    outcome = await sender.send(replace(peer.target(), uri=f"https://localhost:{peer.port}/in"), parcels())
+    assert (outcome.verdict, len(asked)) == (Verdict.AGAIN, 2)
+    assert "127.0.0.2, which 'localhost' leads to, is a loopback address" in outcome.reason
+    assert peer.heads() == []
+    await sender.close()
+    guard.close()
 
 
 async def test_a_server_without_it_is_spoken_to_in_http_1(tmp_path, certificates):

@@ -130,9 +130,7 @@ class HttpSender:
             allow_redirects=False,
             timeout=aiohttp.ClientTimeout(total=left),
         ) as response:
-            body, whole = await _read(response.content, limit)
-            if not whole:
-                response.close()
+            body, whole = await _read(response.content, limit)  # leaving closes what was not read to its end
             return Answer(response.status, response.raw_headers, body, whole)
 
 

@@ -65,24 +65,19 @@ class Http2:
             return False
 
     async def exchange(self, place: _Place, request: Request, limit: int, deadline: float) -> Answer:
-        """Send a request and read the answer up to the limit. Whatever goes wrong is an OSError."""
+        """Send a request and read the answer up to the limit. Whatever goes wrong is an OSError.
+
+        Servers end a connection after so many requests, whatever is under way on it. So what fails on one that has
+        worked before is sent once more on a new one.
+        """
         line = await self._line(place)
-        line.users += 1
-        whole = False
+        worked = line.used_at > 0
         try:
-            answer = await _converse(line.pool, request, limit, deadline)
-            whole = answer.whole
-        except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-            raise ConnectionError(f"{type(error).__name__}: {error}") from None
-        else:
-            return answer
-        finally:
-            line.users -= 1
-            line.used_at = time.monotonic()
-            if not whole:
-                line.retired = True
-            if line.retired and not line.users:
-                await line.pool.aclose()
+            return await _converse_on(line, request, limit, deadline)
+        except ConnectionError:
+            if not worked:
+                raise
+        return await _converse_on(await self._line(place), request, limit, deadline)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -154,6 +149,24 @@ class _GuardedBackend(AsyncNetworkBackend):
 
     async def sleep(self, seconds: float) -> None:
         await self._network.sleep(seconds)
+
+
+async def _converse_on(line: _Line, request: Request, limit: int, deadline: float) -> Answer:
+    line.users += 1
+    whole = False
+    try:
+        answer = await _converse(line.pool, request, limit, deadline)
+        whole = answer.whole
+    except (httpcore.NetworkError, httpcore.ProtocolError) as error:
+        raise ConnectionError(f"{type(error).__name__}: {error}") from None
+    else:
+        return answer
+    finally:
+        line.users -= 1
+        line.used_at = time.monotonic()
+        line.retired = line.retired or not whole
+        if line.retired and not line.users:
+            await line.pool.aclose()
 
 
 async def _converse(
