@@ -323,6 +323,7 @@ async def test_what_the_sink_said_is_told_within_bounds(sender, sink):
         ("", None),
         ("Wed, 99 Oct 2015 07:28:00 GMT", None),
     ],
+    ids=["seconds", "none", "an-hour", "past", "word", "negative", "empty", "no-date"],
 )
 async def test_retry_after_is_read(sender, sink, status, value, seconds):
     sink.reply = lambda _: answer(status, b"", f"Retry-After: {value}")
