@@ -191,3 +191,9 @@ async def test_an_unknown_authority_is_no_delivery(peer):
     assert "certificate" in outcome.reason.lower()
     await sender.close()
     assert peer.heads() == []
+
+
+async def test_without_the_extra_it_is_http_1(peer, sender, monkeypatch):
+    monkeypatch.setitem(sys.modules, "headrace.delivery.protocols.http2", None)
+    assert (await sender.send(peer.target(), parcels())).verdict is Verdict.DONE
+    assert peer.heads() == ["POST /in HTTP/1.1"]

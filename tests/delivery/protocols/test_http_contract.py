@@ -34,7 +34,11 @@ class HttpPeer(Peer):
 
     def target(self, mode="binary", *, owner="owner", **settings):
         return Target(
-            owner, "HTTP", self.uri("127.0.0.1", self.port), {"method": "POST", "mode": mode, **settings}, 5.0
+            owner,
+            "HTTP",
+            self.uri("127.0.0.1", self.port),
+            {"method": "POST", "mode": mode, **settings},
+            30.0,
         )
 
     def uri(self, host, port):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from functools import cached_property
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -41,6 +42,7 @@ class HttpSender:
 
     def __init__(self, guard: Guard, ca_file: str = "", origin: str = "") -> None:
         self._guard = guard
+        self._ca_file = ca_file
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=0,
@@ -55,7 +57,6 @@ class HttpSender:
             auto_decompress=False,  # a broken or exploding encoding must not hide the answer's status
             trust_env=False,
         )
-        self._http2 = _http2(guard, ca_file)
         self._consents = Consents(self._exchange, origin or socket.gethostname())
 
     async def send(self, target: Target, parcels: Sequence[Parcel]) -> Outcome:
@@ -79,8 +80,9 @@ class HttpSender:
     async def close(self) -> None:
         """Close the connections."""
         await self._consents.close()
-        if self._http2 is not None:
-            await self._http2.close()
+        http2 = self.__dict__.pop("_http2", None)  # made only if something went over https
+        if http2 is not None:
+            await http2.close()
         await self._session.close()
 
     async def _send(self, target: Target, parcels: Sequence[Parcel]) -> Outcome:
@@ -114,8 +116,16 @@ class HttpSender:
                 )
         return None
 
+    @cached_property
+    def _http2(self) -> Http2 | None:
+        try:
+            from headrace.delivery.protocols.http2 import Http2  # optional dependency
+        except ImportError:
+            return None
+        return Http2(self._guard, self._ca_file)
+
     async def _exchange(self, request: Request, limit: int, deadline: float) -> Answer:
-        if self._http2 is not None and request.uri.startswith("https:"):
+        if request.uri.startswith("https:") and self._http2 is not None:
             place = _place(request.uri)
             if await self._http2.is_offered(place, deadline):
                 return await self._http2.exchange(place, request, limit, deadline)
@@ -162,14 +172,6 @@ def _checked_socket(guard: Guard, info: tuple[Any, ...]) -> socket.socket:
     family, kind, protocol, _, sockaddr = info
     guard.check(sockaddr[0])
     return socket.socket(family, kind, protocol)
-
-
-def _http2(guard: Guard, ca_file: str) -> Http2 | None:
-    try:
-        from headrace.delivery.protocols.http2 import Http2  # optional dependency
-    except ImportError:
-        return None
-    return Http2(guard, ca_file)
 
 
 def _place(uri: str) -> tuple[str, int]:
