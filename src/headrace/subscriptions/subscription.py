@@ -10,12 +10,13 @@ from headrace.errors import FilterError, InvalidChannel, InvalidSubscription
 from headrace.filters import compile_filter
 from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName, parse_channel
 from headrace.subscriptions.points import LATEST, Point, parse_point
-from headrace.subscriptions.protocols import HTTP_DEFAULTS, Faults, check_protocol, check_sink
+from headrace.subscriptions.protocols import check_protocol, check_sink, check_together, complete
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.events.positions import Cut
+    from headrace.subscriptions.faults import Faults
 
 PROPERTIES = ("id", "source", "types", "config", "filters", "filter", "sink", "protocol", "protocolsettings")
 _OURS = ("notes", "status")
@@ -77,8 +78,7 @@ def parse_subscription(document: object) -> Subscription:
     ]
     protocol = document.get("protocol", "HTTP")
     settings = document.get("protocolsettings", {})
-    faults += check_protocol(protocol, settings)
-    faults += check_sink(str(protocol), document.get("sink"))
+    faults += _check_delivery(protocol, document.get("sink"), settings)
     faults += _check_scope(document)
     channel = _channel_of(document, faults)
     filters = _filters_of(document, faults)
@@ -93,8 +93,13 @@ def parse_subscription(document: object) -> Subscription:
         types=tuple(document.get("types", ())),
         filters=filters,
         config=document.get("config", {}),
-        protocolsettings={**HTTP_DEFAULTS, **settings},
+        protocolsettings=complete(protocol, document["sink"], settings),
     )
+
+
+def _check_delivery(protocol: Any, sink: Any, settings: Any) -> Faults:
+    faults = check_protocol(protocol, settings) + check_sink(str(protocol), sink)
+    return faults or check_together(protocol, sink, settings)
 
 
 def _check_scope(document: dict[str, Any]) -> Faults:
