@@ -27,7 +27,7 @@ from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import once, repeatable
 from headrace.subscriptions.status import FilterStatus
 from headrace.subscriptions.subscription import Subscription
-from headrace.subscriptions.tables import CHANNELS, METADATA, OVERRUNS, REVISION, SUBSCRIPTIONS
+from headrace.subscriptions.tables import CHANNELS, METADATA, OVERRUNS, REVISION, SECRETS, SUBSCRIPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -177,6 +177,7 @@ class Store:
                 .where(SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting)
                 .values(deleting=True, revision=_next_revision(connection))
             )
+            connection.execute(delete(SECRETS).where(SECRETS.c.subscription == subscription_id))
         if not asked.rowcount:
             raise NotFound("subscription", subscription_id)
         self._settle("deleted", subscription_id, end_of_log())
@@ -373,6 +374,7 @@ def _from_row(row: Row[Any]) -> Subscription:
         filters=tuple(document["filters"]),
         config=document["config"],
         protocolsettings=document["protocolsettings"],
+        sink_credential=document.get("sinkCredential"),
         created=_cut(row.created),
         deleted=_cut(row.deleted),
         deleting=row.deleting,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from headrace.subscriptions.masks import MASK, is_sensitive
 from headrace.subscriptions.protocols.kinds import flag, one_of, shown, text, whole
 from headrace.subscriptions.protocols.protocol import Protocol, Setting
 from headrace.subscriptions.signing import check_signing
@@ -49,6 +50,8 @@ def _check_headers(headers: Any) -> Problems:
             yield f".{name}", "is set by Headrace itself"
         if not isinstance(value, str) or not _FIELD_VALUE.fullmatch(value):
             yield f".{name}", "has to be a string without line breaks or control characters"
+        elif value == MASK and is_sensitive(name):
+            yield f".{name}", "is the mask that stands for a secret when it is shown; give the secret itself"
     if len({name.lower() for name in headers}) < len(headers):
         yield "", "has a name twice; the case of letters makes no difference"
 

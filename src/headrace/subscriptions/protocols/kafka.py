@@ -51,7 +51,9 @@ KAFKA = Protocol(
     several_hosts=True,
     settings={
         "topicname": Setting(_check_topic),
-        "partitionkeyextractor": Setting(text(1024)),
+        "partitionkeyextractor": Setting(
+            text(255, r"[a-z0-9]+", "the name of an attribute, such as subject")
+        ),
         "clientid": Setting(text(255)),
         "acks": Setting(_check_acks, "all", lambda value: _ACKS[str(value)]),
         "saslmechanism": Setting(one_of("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", _OAUTHBEARER)),
