@@ -14,6 +14,7 @@
     ├── StoreUnavailable          the database can't be reached or used now
     ├── SecretsLocked             secrets can't be sealed or opened: their key is missing or another one
     ├── CredentialUnusable        a token that has expired, and no new one can be got
+    ├── RefreshFailed             a token endpoint gave no new token
     ├── LogError
     │   ├── LogUnavailable        can't append now, may work later (disk full, queue full)
     │   ├── BrokerUnavailable     the Kafka brokers don't answer
@@ -208,6 +209,16 @@ class CredentialUnusable(HeadraceError):
     def __init__(self, reason: str, retry_after: float) -> None:
         super().__init__(reason)
         self.retry_after = retry_after
+
+
+class RefreshFailed(HeadraceError):
+    """No token was got. `is_final` says that the refresh token itself is not accepted."""
+
+    code = "refresh-failed"
+
+    def __init__(self, reason: str, *, is_final: bool = False) -> None:
+        super().__init__(reason)
+        self.is_final = is_final
 
 
 class LogError(HeadraceError):

@@ -11,12 +11,14 @@ import msgspec
 from headrace.cli import options
 from headrace.cli.tables import print_table
 from headrace.config import load_config
-from headrace.subscriptions.keys import keys_from, new_key, write_key
+from headrace.service.secrets import open_safe
+from headrace.subscriptions.keys import new_key, write_key
 from headrace.subscriptions.rotation import rotate as rotate_keys
-from headrace.subscriptions.safe import Safe
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from headrace.subscriptions.safe import Safe
 
 
 @click.group()
@@ -94,7 +96,7 @@ def new_key_() -> None:
 
 def _safe(data: str | None, config_file: Path | None) -> Safe:
     store = load_config(config_file, {"data": data}).store
-    return Safe(store.url, keys_from(store.secrets_file, store.secrets_keys), store.patience_seconds)
+    return open_safe(store, store.patience_seconds)
 
 
 def _state(key: str, ring: list[str]) -> str:

@@ -20,10 +20,9 @@ from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.service.layout import Layout
 from headrace.service.logs import log_place, open_log_writer
+from headrace.service.secrets import open_safe
 from headrace.service.serving import listen, serve
 from headrace.service.states import READY, announce, read_states
-from headrace.subscriptions.keys import keys_from
-from headrace.subscriptions.safe import Safe
 from headrace.subscriptions.store import Store
 
 if TYPE_CHECKING:
@@ -81,11 +80,7 @@ def _control(
 ) -> list[Door]:
     jobs = Jobs(config.store.url, config.store.patience_seconds)
     opened.callback(jobs.close)
-    safe = Safe(
-        config.store.url,
-        keys_from(config.store.secrets_file, config.store.secrets_keys),
-        config.store.patience_seconds,
-    )
+    safe = open_safe(config.store, config.store.patience_seconds)
     opened.callback(safe.close)
     return [Management(store, channels, end_of_log, jobs, safe), Travel(store, jobs, Replays(jobs))]
 
