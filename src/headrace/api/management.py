@@ -15,7 +15,8 @@ from headrace.jobs.job import Job
 from headrace.jobs.requests import CATCH_UP, ReplayRequest
 from headrace.subscriptions.channel import ChannelName, check_channel
 from headrace.subscriptions.points import LATEST, Point
-from headrace.subscriptions.secrets import asks_for_keys, with_made_keys
+from headrace.subscriptions.secret_changes import changed
+from headrace.subscriptions.secrets import makes_keys, with_made_keys
 from headrace.subscriptions.subscription import parse_subscription
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Management:
         return {
             "/subscriptions": {"GET": self.subscriptions, "POST": self.subscribe},
             "/subscriptions/{id}": {"GET": self.subscription, "DELETE": self.unsubscribe},
+            "/subscriptions/{id}/secrets": {"PUT": self.change_secrets},
             "/api/channels": {"GET": self.list_channels, "POST": self.create_channel},
             "/api/channels/{namespace}/{name}": {"GET": self.channel, "DELETE": self.delete_channel},
             "/api/set-aside": {"GET": self.set_aside},
@@ -66,7 +68,7 @@ class Management:
     async def subscribe(self, request: Request) -> Response:
         """Create a subscription; it sees the events accepted from now on."""
         document = await read_document(request, InvalidSubscription([("", "the body is not JSON")]))
-        proposal, made = parse_subscription(document), asks_for_keys(document)
+        proposal, made = parse_subscription(document), makes_keys(document.get("protocolsettings", {}))
         created = await asyncio.to_thread(self._create, proposal)
         shown = with_made_keys(_with_notes(created), proposal.secrets, made=made)
         return json_response(shown, 201, {"location": f"/subscriptions/{created.id}"})
@@ -104,6 +106,14 @@ class Management:
         """End a subscription and show what it was."""
         ended = await asyncio.to_thread(self._store.delete, request.path_params["id"], self._end_of_log)
         return json_response(ended.document())
+
+    async def change_secrets(self, request: Request) -> Response:
+        """Give a subscription other secrets; what is under way goes on with the old ones."""
+        change = await read_document(request, InvalidSubscription([("", "the body is not JSON")]))
+        done = await asyncio.to_thread(
+            self._safe.change, request.path_params["id"], lambda old, secrets: changed(old, secrets, change)
+        )
+        return json_response(with_made_keys(_with_notes(done), done.secrets, made=makes_keys(change)))
 
     async def create_channel(self, request: Request) -> Response:
         """Make a channel."""

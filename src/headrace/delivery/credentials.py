@@ -100,7 +100,7 @@ class Credentials:
             return await self._fresh(held)
         if isinstance(credential, Token) and credential.expires <= time.time():
             raise CredentialUnusable(
-                f"the access token expired at {write_time(credential.expires)}: create the subscription with a new one",
+                f"the access token expired at {write_time(credential.expires)}: give the subscription a new one",
                 _LONGEST_PAUSE,
             )
         return credential

@@ -7,23 +7,26 @@ holds that lock too, so that nothing is ever sealed with a key that has gone.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import func, insert, select, update
+import msgspec
+from sqlalchemy import delete, func, insert, select, update
 
-from headrace.errors import SecretsLocked
+from headrace.errors import NotFound, SecretsLocked
 from headrace.subscriptions.credential_form import expiry_of
 from headrace.subscriptions.database import open_database
-from headrace.subscriptions.patience import repeatable
+from headrace.subscriptions.patience import once, repeatable
+from headrace.subscriptions.revisions import next_revision
 from headrace.subscriptions.sealing import seal, unseal
 from headrace.subscriptions.secrets import Secrets
 from headrace.subscriptions.status import timestamp
-from headrace.subscriptions.tables import METADATA, REVISION, SECRETS
+from headrace.subscriptions.store import from_row
+from headrace.subscriptions.tables import METADATA, REVISION, SECRETS, SUBSCRIPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Row
 
     from headrace.subscriptions.keys import Key, Keys
     from headrace.subscriptions.subscription import Subscription
@@ -87,8 +90,45 @@ class Safe:
             raise SecretsLocked(
                 f"the store has no secrets of subscription {subscription_id}: delete it and create it anew"
             )
-        content = unseal(self.keys.ring(), self.keys.where, row.key, subscription_id, row.sealed)
-        return Opened(Secrets.from_json(content), row.version)
+        return Opened(self._unseal(row), row.version)
+
+    @once
+    def change(
+        self, subscription_id: str, change: Callable[[Subscription, Secrets | None], Subscription]
+    ) -> Subscription:
+        """Give a subscription the secrets that `change` makes of it and its old ones; return what `change` returned.
+
+        `change` is given None for old ones that can't be opened. NotFound where there is no such subscription.
+        """
+        with self._engine.begin() as connection:
+            revision = next_revision(connection)  # before anything is read: nobody else changes it now
+            found = select(SUBSCRIPTIONS).where(
+                SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting
+            )
+            row = connection.execute(found).first()
+            if row is None:
+                raise NotFound("subscription", subscription_id)
+            of_this = SECRETS.c.subscription == subscription_id
+            sealed = connection.execute(select(SECRETS).where(of_this)).first()
+            old: Secrets | None = Secrets()
+            if sealed is not None:
+                try:
+                    old = self._unseal(sealed)
+                except SecretsLocked:
+                    old = None
+            changed = change(from_row(row), old)
+            values = {"document": msgspec.json.encode(changed.document()).decode(), "revision": revision}
+            connection.execute(
+                update(SUBSCRIPTIONS).where(SUBSCRIPTIONS.c.id == subscription_id).values(values)
+            )
+            connection.execute(delete(SECRETS).where(of_this))
+            if changed.secrets:
+                version = 1 if sealed is None else sealed.version + 1
+                new = self._row(self._first_key(connection), subscription_id, changed.secrets)
+                connection.execute(
+                    insert(SECRETS).values(subscription=subscription_id, version=version, **new)
+                )
+            return changed
 
     # Refreshed tokens
 
@@ -182,6 +222,11 @@ class Safe:
                 return False
             then()
             return True
+
+    def _unseal(self, row: Row[Any]) -> Secrets:
+        return Secrets.from_json(
+            unseal(self.keys.ring(), self.keys.where, row.key, row.subscription, row.sealed)
+        )
 
     def _first_key(self, connection: Connection) -> Key:
         """Return the key that encrypts. The first one is made only while there is nothing that another has sealed."""

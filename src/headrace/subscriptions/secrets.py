@@ -76,15 +76,13 @@ def is_masked(settings: Mapping[str, Any]) -> bool:
     return "signing" in settings or MASK in settings.get("headers", {}).values()
 
 
-def asks_for_keys(document: Any) -> bool:
-    """Tell whether a proposal, which was found good, leaves it to us to make its signing keys."""
-    return isinstance(document.get("protocolsettings", {}).get("signing"), str)
+def makes_keys(settings: Mapping[str, Any]) -> bool:
+    """Tell whether settings, which were found good, leave it to us to make a signing key: the first one, then."""
+    return isinstance(settings.get("signing"), str)
 
 
 def with_made_keys(document: dict[str, Any], secrets: Secrets, *, made: bool) -> dict[str, Any]:
-    """Show keys that were made for somebody, once: nobody else can tell them."""
+    """Show a key that was made for somebody, once: nobody else can tell it."""
     if made:
-        shown = document["protocolsettings"]["signing"]
-        for each, key in zip(shown, secrets.signing, strict=True):
-            each["secret"] = key
+        document["protocolsettings"]["signing"][0]["secret"] = secrets.signing[0]
     return document

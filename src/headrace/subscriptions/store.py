@@ -139,7 +139,7 @@ class Store:
             row = connection.execute(query).first()
         if row is None:
             raise NotFound("subscription", subscription_id)
-        return _from_row(row)
+        return from_row(row)
 
     @repeatable
     def subscriptions(self) -> list[Subscription]:
@@ -266,7 +266,7 @@ class Store:
         read, unread = [], []
         for row in rows:
             try:
-                read.append(_from_row(row))
+                read.append(from_row(row))
             except (msgspec.DecodeError, KeyError, TypeError) as error:
                 reason = f"its document in the store can't be read: {error!r}"
                 unread.append(set_aside.of_subscription(row.id, row.namespace, row.channel, reason))
@@ -362,7 +362,8 @@ def _to_row(subscription: Subscription, revision: int) -> dict[str, Any]:
     }
 
 
-def _from_row(row: Row[Any]) -> Subscription:
+def from_row(row: Row[Any]) -> Subscription:
+    """Read a row; what this version can't read is a KeyError, a TypeError or msgspec's DecodeError."""
     document = msgspec.json.decode(row.document)
     return Subscription(
         id=row.id,
