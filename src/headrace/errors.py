@@ -12,6 +12,9 @@
     ├── NotFound                  no such subscription, channel or job
     ├── Conflict                  the request contradicts what exists
     ├── StoreUnavailable          the database can't be reached or used now
+    ├── SecretsLocked             secrets can't be sealed or opened: their key is missing or another one
+    ├── CredentialUnusable        a token that has expired, and no new one can be got
+    ├── RefreshFailed             a token endpoint gave no new token
     ├── LogError
     │   ├── LogUnavailable        can't append now, may work later (disk full, queue full)
     │   ├── BrokerUnavailable     the Kafka brokers don't answer
@@ -190,6 +193,32 @@ class StoreUnavailable(HeadraceError):
         super().__init__(f"the database can't be used ({reason}); {outcome}, try again in {retry_after} s")
         self.unknown = unknown
         self.retry_after = retry_after
+
+
+class SecretsLocked(HeadraceError):
+    """Secrets stay closed until the operator gives the right key. Nothing is lost by it."""
+
+    code = "secrets-locked"
+
+
+class CredentialUnusable(HeadraceError):
+    """Nothing can be sent with a subscription's credential; asking again makes sense after `retry_after` seconds."""
+
+    code = "credential-unusable"
+
+    def __init__(self, reason: str, retry_after: float) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
+
+
+class RefreshFailed(HeadraceError):
+    """No token was got. `is_final` says that the refresh token itself is not accepted."""
+
+    code = "refresh-failed"
+
+    def __init__(self, reason: str, *, is_final: bool = False) -> None:
+        super().__init__(reason)
+        self.is_final = is_final
 
 
 class LogError(HeadraceError):

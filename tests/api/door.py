@@ -26,6 +26,8 @@ from headrace.events.batch import Recorded, from_batch
 from headrace.events.positions import Cut
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
+from headrace.subscriptions.keys import KeyFile
+from headrace.subscriptions.safe import Safe
 from headrace.subscriptions.store import Store
 
 V1 = {"ce-specversion": "1.0", "ce-id": "1", "ce-source": "/s", "ce-type": "t"}
@@ -69,7 +71,10 @@ class Door:
         self.ingress = Ingress(self.log, self.channels, self.pressure, settings_)
         self.jobs = Jobs(f"sqlite:///{folder}/store.db")
         health = Health(lambda: self.roles, metrics=metrics)
-        management = Management(self.store, self.channels, lambda: Cut.at(self.writer.end), self.jobs)
+        self.safe = Safe(f"sqlite:///{folder}/store.db", KeyFile(folder / "secrets.key"))
+        management = Management(
+            self.store, self.channels, lambda: Cut.at(self.writer.end), self.jobs, self.safe
+        )
         self.replays = Replays(self.jobs)
         self.app = build_app(self.ingress, health, management, Travel(self.store, self.jobs, self.replays))
 
@@ -77,6 +82,7 @@ class Door:
         await self.log.close()
         self.store.close()
         self.jobs.close()
+        self.safe.close()
 
     def recorded(self) -> list[Recorded]:
         """Read the whole log, as another process would."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
@@ -16,17 +15,21 @@ from headrace.jobs.job import Job
 from headrace.jobs.requests import CATCH_UP, ReplayRequest
 from headrace.subscriptions.channel import ChannelName, check_channel
 from headrace.subscriptions.points import LATEST, Point
+from headrace.subscriptions.secret_changes import changed
+from headrace.subscriptions.secrets import makes_keys, with_made_keys
 from headrace.subscriptions.subscription import parse_subscription
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from sqlalchemy import Connection
     from starlette.requests import Request
 
     from headrace.api.channels import KnownChannels
     from headrace.api.documents import Handler
     from headrace.events.positions import Cut
     from headrace.jobs.jobs import Jobs
+    from headrace.subscriptions.safe import CredentialStatus, Safe
     from headrace.subscriptions.status import FilterStatus
     from headrace.subscriptions.store import Store
     from headrace.subscriptions.subscription import Subscription
@@ -43,17 +46,20 @@ class Management:
         channels: KnownChannels,
         end_of_log: Callable[[], Cut],
         jobs: Jobs,
+        safe: Safe,
     ) -> None:
         self._store = store
         self._channels = channels
         self._end_of_log = end_of_log
         self._jobs = jobs
+        self._safe = safe
 
     def served(self) -> dict[str, dict[str, Handler]]:
         """List what is served, and by which methods."""
         return {
             "/subscriptions": {"GET": self.subscriptions, "POST": self.subscribe},
             "/subscriptions/{id}": {"GET": self.subscription, "DELETE": self.unsubscribe},
+            "/subscriptions/{id}/secrets": {"PUT": self.change_secrets},
             "/api/channels": {"GET": self.list_channels, "POST": self.create_channel},
             "/api/channels/{namespace}/{name}": {"GET": self.channel, "DELETE": self.delete_channel},
             "/api/set-aside": {"GET": self.set_aside},
@@ -61,35 +67,53 @@ class Management:
 
     async def subscribe(self, request: Request) -> Response:
         """Create a subscription; it sees the events accepted from now on."""
-        proposal = parse_subscription(
-            await read_document(request, InvalidSubscription([("", "the body is not JSON")]))
-        )
+        document = await read_document(request, InvalidSubscription([("", "the body is not JSON")]))
+        proposal, made = parse_subscription(document), makes_keys(document.get("protocolsettings", {}))
         created = await asyncio.to_thread(self._create, proposal)
-        return json_response(_with_notes(created), 201, {"location": f"/subscriptions/{created.id}"})
+        shown = with_made_keys(_with_notes(created), proposal.secrets, made=made)
+        return json_response(shown, 201, {"location": f"/subscriptions/{created.id}"})
 
     def _create(self, proposal: Subscription) -> Subscription:
         """Add it, together with the job that brings what it wants of the past."""
+        seal = self._safe.writing(proposal)
         if proposal.start == Point(edge=LATEST):
-            return self._store.create(proposal, self._end_of_log)
+            return self._store.create(proposal, self._end_of_log, seal)
         catch_up = Job(CATCH_UP, ReplayRequest(proposal.start).document(), proposal.id)
-        return self._store.create(proposal, self._end_of_log, partial(self._jobs.add, catch_up))
+
+        def also(connection: Connection) -> None:
+            seal(connection)
+            self._jobs.add(catch_up, connection)
+
+        return self._store.create(proposal, self._end_of_log, also)
 
     async def subscriptions(self, _: Request) -> Response:
         """List all subscriptions."""
         found = await asyncio.to_thread(self._store.subscriptions)
         overruns = await asyncio.to_thread(self._store.overruns)
-        return json_response([each.document() | _status(overruns.get(each.id)) for each in found])
+        credentials = await asyncio.to_thread(self._safe.statuses)
+        return json_response(
+            [_shown(each.document(), overruns.get(each.id), credentials.get(each.id)) for each in found]
+        )
 
     async def subscription(self, request: Request) -> Response:
         """Show one subscription."""
         found = await asyncio.to_thread(self._store.get, request.path_params["id"])
         overruns = await asyncio.to_thread(self._store.overruns, found.id)
-        return json_response(_with_notes(found) | _status(overruns.get(found.id)))
+        credentials = await asyncio.to_thread(self._safe.statuses, found.id)
+        return json_response(_shown(_with_notes(found), overruns.get(found.id), credentials.get(found.id)))
 
     async def unsubscribe(self, request: Request) -> Response:
         """End a subscription and show what it was."""
         ended = await asyncio.to_thread(self._store.delete, request.path_params["id"], self._end_of_log)
         return json_response(ended.document())
+
+    async def change_secrets(self, request: Request) -> Response:
+        """Give a subscription other secrets; what is under way goes on with the old ones."""
+        change = await read_document(request, InvalidSubscription([("", "the body is not JSON")]))
+        done = await asyncio.to_thread(
+            self._safe.change, request.path_params["id"], lambda old, secrets: changed(old, secrets, change)
+        )
+        return json_response(with_made_keys(_with_notes(done), done.secrets, made=makes_keys(change)))
 
     async def create_channel(self, request: Request) -> Response:
         """Make a channel."""
@@ -159,9 +183,16 @@ def _with_notes(subscription: Subscription) -> dict[str, Any]:
     return subscription.document() | ({"notes": list(notes)} if notes else {})
 
 
-def _status(filter_: FilterStatus | None) -> dict[str, Any]:
-    """Show what there is to tell of a subscription; mostly that is nothing."""
-    return {} if filter_ is None else {"status": {"filter": filter_}}
+def _shown(
+    document: dict[str, Any], filter_: FilterStatus | None, credential: CredentialStatus | None
+) -> dict[str, Any]:
+    """Add what there is to tell of a subscription; mostly that is nothing."""
+    status: dict[str, Any] = {} if filter_ is None else {"filter": filter_}
+    if credential is not None:
+        document["sinkCredential"]["accessTokenExpiresUtc"] = credential.expires
+        if credential.problem is not None:
+            status["credential"] = {"problem": credential.problem, "time": credential.time}
+    return document | ({"status": status} if status else {})
 
 
 def _channel_of(request: Request) -> ChannelName:

@@ -21,6 +21,7 @@ from headrace.errors import (
     LogUnavailable,
     NotFound,
     PayloadTooLarge,
+    SecretsLocked,
     StoreUnavailable,
     UnsupportedFormat,
 )
@@ -42,6 +43,7 @@ _STATUS: dict[type[HeadraceError], int] = {
     LogUnavailable: 503,
     StoreUnavailable: 503,
     BrokerUnavailable: 503,
+    SecretsLocked: 503,
 }
 _TITLES = {
     400: "Bad request",

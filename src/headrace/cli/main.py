@@ -18,6 +18,7 @@ from headrace.cli.listen import listen
 from headrace.cli.pipeline import pipeline
 from headrace.cli.publish import publish
 from headrace.cli.replay import replay
+from headrace.cli.secrets import secrets
 from headrace.cli.seek import seek
 from headrace.cli.subscribe import subscribe
 from headrace.cli.up import up
@@ -67,6 +68,7 @@ for _command in (
     replay,
     cancel,
     archive,
+    secrets,
     config,
     doctor,
     bench,

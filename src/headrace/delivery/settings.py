@@ -33,6 +33,7 @@ class DeliverySettings:
     poll_seconds: _Interval
     flush_seconds: _Interval
     shutdown_seconds: _Seconds
+    token_refresh_seconds: _Seconds
     allow_networks: tuple[Network, ...]
     ca_file: str
     webhook_origin: str

@@ -20,6 +20,7 @@ from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.service.layout import Layout
 from headrace.service.logs import log_place, open_log_writer
+from headrace.service.secrets import open_safe
 from headrace.service.serving import listen, serve
 from headrace.service.states import READY, announce, read_states
 from headrace.subscriptions.store import Store
@@ -79,7 +80,9 @@ def _control(
 ) -> list[Door]:
     jobs = Jobs(config.store.url, config.store.patience_seconds)
     opened.callback(jobs.close)
-    return [Management(store, channels, end_of_log, jobs), Travel(store, jobs, Replays(jobs))]
+    safe = open_safe(config.store, config.store.patience_seconds)
+    opened.callback(safe.close)
+    return [Management(store, channels, end_of_log, jobs, safe), Travel(store, jobs, Replays(jobs))]
 
 
 def _beside(opened: AsyncExitStack, follow: Coroutine[None, None, None]) -> None:

@@ -27,7 +27,7 @@ from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import once, repeatable
 from headrace.subscriptions.status import FilterStatus
 from headrace.subscriptions.subscription import Subscription
-from headrace.subscriptions.tables import CHANNELS, METADATA, OVERRUNS, REVISION, SUBSCRIPTIONS
+from headrace.subscriptions.tables import CHANNELS, METADATA, OVERRUNS, REVISION, SECRETS, SUBSCRIPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -139,7 +139,7 @@ class Store:
             row = connection.execute(query).first()
         if row is None:
             raise NotFound("subscription", subscription_id)
-        return _from_row(row)
+        return from_row(row)
 
     @repeatable
     def subscriptions(self) -> list[Subscription]:
@@ -177,6 +177,7 @@ class Store:
                 .where(SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting)
                 .values(deleting=True, revision=_next_revision(connection))
             )
+            connection.execute(delete(SECRETS).where(SECRETS.c.subscription == subscription_id))
         if not asked.rowcount:
             raise NotFound("subscription", subscription_id)
         self._settle("deleted", subscription_id, end_of_log())
@@ -265,7 +266,7 @@ class Store:
         read, unread = [], []
         for row in rows:
             try:
-                read.append(_from_row(row))
+                read.append(from_row(row))
             except (msgspec.DecodeError, KeyError, TypeError) as error:
                 reason = f"its document in the store can't be read: {error!r}"
                 unread.append(set_aside.of_subscription(row.id, row.namespace, row.channel, reason))
@@ -361,7 +362,8 @@ def _to_row(subscription: Subscription, revision: int) -> dict[str, Any]:
     }
 
 
-def _from_row(row: Row[Any]) -> Subscription:
+def from_row(row: Row[Any]) -> Subscription:
+    """Read a row; what this version can't read is a KeyError, a TypeError or msgspec's DecodeError."""
     document = msgspec.json.decode(row.document)
     return Subscription(
         id=row.id,
@@ -373,6 +375,7 @@ def _from_row(row: Row[Any]) -> Subscription:
         filters=tuple(document["filters"]),
         config=document["config"],
         protocolsettings=document["protocolsettings"],
+        sink_credential=document.get("sinkCredential"),
         created=_cut(row.created),
         deleted=_cut(row.deleted),
         deleting=row.deleting,
