@@ -1,6 +1,7 @@
 """The log in Kafka, on a real broker."""
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 from confluent_kafka import Producer
@@ -68,6 +69,39 @@ async def test_a_batch_is_seen_in_full_or_not_at_all(writer, reader):
     await writer.append(arrivals("abc"), 100)
     await writer.append([arrival("d")], 100)
     assert sorted(each.event.id for each in read_all(reader)) == list("abcd")
+
+
+async def test_requests_that_share_a_transaction_are_refused_one_by_one(writer, reader):
+    """While the first is under way the others wait; one of them is too large for the broker."""
+    requests = [arrivals(names) for names in ("ab", "cd", "ef", "gh")]
+    requests[2].append(arrival("large", b"x" * (2 << 20)))
+    answers = await asyncio.gather(*(writer.append(each, 10) for each in requests), return_exceptions=True)
+    found = {each.event.id: each.position for each in read_all(reader)}
+    assert isinstance(answers[2], LogUnavailable)
+    assert sorted(found) == list("abcdgh")
+    assert [answers[number] for number in (0, 1, 3)] == [found[name] for name in "acg"]
+
+
+async def test_many_requests_share_few_transactions(writer, reader):
+    await writer.append(arrivals("ab"), 10)  # connects
+    before = sum(end - start for start, end in Cut().ranges_to(reader.end()))
+    await asyncio.gather(*(writer.append(arrivals([f"{n}a", f"{n}b"]), 10) for n in range(50)))
+    taken = sum(end - start for start, end in Cut().ranges_to(reader.end())) - before
+    assert taken - 100 <= 4, "the marks of two transactions in two partitions"
+
+
+async def test_what_was_fetched_beyond_a_range_is_kept_for_the_next(writer, reader):
+    """Also where it has no data: a message of Kafka's client is false when it is empty."""
+    for name in "abcdef":
+        event = Event(ATTRIBUTES | {"id": name, "partitionkey": "k"})
+        await writer.append([Arrival(event, "default", "default")], 10)
+    ((first, last),) = Cut().ranges_to(reader.end())
+    cuts = [first, first + 1, first + 3, last]
+    found = [
+        [each.event.id for batch in reader.read(*span) for each in from_batch(batch)]
+        for span in pairwise(cuts)
+    ]
+    assert found == [["a"], ["b", "c"], ["d", "e", "f"]]
 
 
 async def test_reading_any_part(writer, reader):
