@@ -4,7 +4,8 @@ import asyncio
 from itertools import pairwise
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 from tests.eventlog.arrivals import arrival, arrivals
 
 from headrace.errors import BrokerUnavailable, ConfigError, LogError, LogUnavailable
@@ -121,6 +122,31 @@ async def test_reading_any_part(writer, reader):
         for stop in range(start, last + 1):
             found = [each.event.id for batch in reader.read(start, stop) for each in from_batch(batch)]
             assert found == [name for at, name in everything.items() if start <= at < stop]
+
+
+async def test_what_another_process_read_is_passed_over(writer, reader, settings):
+    """Also where Kafka removed it meanwhile."""
+    for name in "abcdefgh":
+        event = Event(ATTRIBUTES | {"id": name, "partitionkey": "k"})
+        await writer.append([Arrival(event, "default", "default")], 10)
+    ((first, _),) = Cut().ranges_to(reader.end())
+
+    def found(start, end):
+        return [
+            each.event.id for batch in reader.read(first + start, first + end) for each in from_batch(batch)
+        ]
+
+    assert found(0, 2) == ["a", "b"]
+    assert found(5, 6) == ["f"]
+    assert found(2, 4) == ["c", "d"]
+    reader.close()
+    assert found(0, 1) == ["a"]
+    topic, partition = Topics(settings).partition(lane_of(first))
+    place = TopicPartition(topic.name, partition, 6)
+    administrator = AdminClient({"bootstrap.servers": settings.bootstrap})
+    for removed in administrator.delete_records([place]).values():
+        removed.result()
+    assert found(7, 8) == ["h"]
 
 
 async def test_records_of_other_producers(reader, settings, broker):

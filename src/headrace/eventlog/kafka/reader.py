@@ -33,6 +33,8 @@ _PAUSE = 0.05
 _ROWS = 5000
 _BYTES = 64 << 20
 _BYTES_PER_EVENT = 1024
+# Records that are passed over rather than beginning anew behind them.
+_PASSED_OVER = 10_000
 # Consumers that stay where they are, so that reading on needs no seek; more lanes take turns.
 _MOST_CONSUMERS = 16
 
@@ -151,22 +153,29 @@ class _Lane:
         self.columns = RecordColumns(topic, partition)
 
     def read(self, start: int, end: int) -> Iterator[list[confluent_kafka.Message]]:
-        """Yield the records of offsets [start, end). Offsets of aborted transactions and their marks have none."""
-        if start != self._next:
-            self._consumer.assign([TopicPartition(*self._place, start)])
-            self._next = start
-            self._held.clear()
+        """Yield the records of offsets [start, end). Offsets of aborted transactions and their marks have none.
+
+        Where another process read a little meanwhile, it is passed over: it has been fetched already, and beginning
+        anew waits for the fetch that is under way.
+        """
+        if self._next < 0 or not self._next <= start <= self._next + _PASSED_OVER:
+            self._begin(start)
         deadline = time.monotonic() + self._settings.timeout_seconds
-        while self._next < end:
+        while (reached := self._next) < end:
             if not self._held:
-                self._held.extend(self._fetched(end - self._next))
-            messages = self._take(end)
+                self._held.extend(self._fetched(end - reached))
+            messages = self._take(start, end)
             if messages:
                 yield messages
-            if messages or self._held:
+            if self._next > reached:
                 deadline = time.monotonic() + self._settings.timeout_seconds
             elif time.monotonic() > deadline:
                 raise BrokerUnavailable(self._settings.bootstrap, f"no answer while reading {self._place}")
+
+    def _begin(self, start: int) -> None:
+        self._consumer.assign([TopicPartition(*self._place, start)])
+        self._next = start
+        self._held.clear()
 
     def _fetched(self, most: int) -> list[confluent_kafka.Message]:
         """Return what is here already, or wait for the next one: `consume` by itself waits until it has all."""
@@ -176,8 +185,8 @@ class _Lane:
         message = self._consumer.poll(0.1)
         return [] if message is None else [message]
 
-    def _take(self, end: int) -> list[confluent_kafka.Message]:
-        """Take from what was fetched, up to the end; the rest is for the next reading."""
+    def _take(self, start: int, end: int) -> list[confluent_kafka.Message]:
+        """Take from what was fetched, from the start to the end; the rest is for the next reading."""
         taken: list[confluent_kafka.Message] = []
         while self._held and self._next < end:
             message = self._held[0]
@@ -186,23 +195,27 @@ class _Lane:
                 self._next = end
                 break
             self._held.popleft()
-            if error is None:
-                self._next = message.offset() + 1
+            if error is not None:
+                self._pass(error, message, start)
+                continue
+            self._next = message.offset() + 1
+            if self._next > start:
                 taken.append(message)
-            else:
-                self._next = max(self._next, self._after(self._next, error, message))
         return taken
 
-    def _after(self, start: int, error: confluent_kafka.KafkaError, message: confluent_kafka.Message) -> int:
-        """Return where reading goes on: at the end of a partition behind what has no record."""
+    def _pass(self, error: confluent_kafka.KafkaError, message: confluent_kafka.Message, start: int) -> None:
+        """Go on behind the end of a partition, where nothing has a record; raise what else there is."""
         if error.code() == error._PARTITION_EOF:  # noqa: SLF001
-            return int(message.offset())
-        self._next = -1
+            self._next = max(self._next, message.offset())
+            return
+        reached, self._next = self._next, -1
         self._held.clear()
-        if error.code() in (error._AUTO_OFFSET_RESET, error.OFFSET_OUT_OF_RANGE):  # noqa: SLF001
+        if error.code() not in (error._AUTO_OFFSET_RESET, error.OFFSET_OUT_OF_RANGE):  # noqa: SLF001
+            raise BrokerUnavailable(self._settings.bootstrap, error.str())
+        if reached >= start:
             topic, partition = self._place
-            raise LogExpired(f"offset {start} of partition {partition} of topic {topic!r}", error.str())
-        raise BrokerUnavailable(self._settings.bootstrap, error.str())
+            raise LogExpired(f"offset {reached} of partition {partition} of topic {topic!r}", error.str())
+        self._begin(start)  # what was to be passed over is gone
 
     def close(self) -> None:
         self._consumer.close()
