@@ -1,10 +1,11 @@
-"""Who reads the outbox from its first record on, as any consumer of committed records: dispatchers remove what they drained."""
+"""Who reads all of the outbox as it is written, since dispatchers remove what they have drained."""
 
 import threading
 from collections import Counter
 from typing import Self
 
 from confluent_kafka import Consumer, TopicPartition
+from tests.cluster.load import Load
 
 from headrace.eventlog.kafka.outbox import read_outbox_record
 
@@ -37,6 +38,15 @@ class Judge:
         self._stop.set()
         self._thread.join()
         self._consumer.close()
+
+    def figures(self) -> str:
+        return f"{len(self.pairs)} planned, {self.pairs.total() - len(self.pairs)} of them twice"
+
+    def check(self, load: Load) -> None:
+        """What arrived was planned, and nothing was planned twice."""
+        assert self.missed == []
+        assert set(self.pairs.values()) == {1}
+        assert len(self.pairs) >= sum(map(len, load.arrived.values()))
 
     def _run(self) -> None:
         while not self._stop.is_set():
