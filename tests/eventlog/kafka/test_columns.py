@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.events.test_laws import EVENTS
 
 from headrace.errors import InvalidEvent, UnsupportedFormat
+from headrace.eventlog.damage import Damage, refuse
 from headrace.eventlog.kafka import columns
 from headrace.eventlog.kafka.columns import RecordColumns
 from headrace.eventlog.kafka.records import read_record, write_record
@@ -111,7 +112,7 @@ def one_by_one(topic, records):
 def agree(topic, records, fewest_rows=1):
     """Records are repeated, so that rows of one shape stand between others."""
     numbered = [(FIRST + n, 1_700_000_000_000 + n, *each) for n, each in enumerate(records * 3)]
-    told = []
+    told: list[Damage] = []
     found = RecordColumns(topic, 4, fewest_rows).batch(numbered, told.append)
     wanted, problems = one_by_one(topic, numbered)
     found.validate(full=True)
@@ -156,7 +157,7 @@ def test_valid_records_are_not_read_one_by_one(monkeypatch):
         ("headrace-channel", b"orders"),
     ]
     records = [(FIRST + n, 0, headers if n % 2 else REQUIRED, b"{}") for n in range(20)]
-    found = RecordColumns(SHARED, 0).batch(records, pytest.fail)
+    found = RecordColumns(SHARED, 0).batch(records, refuse)
     assert found["position"].to_pylist() == [FIRST + n for n in range(20)]
     assert found["extensions"].to_pylist() == [[], [("n", "12")]] * 10
     assert found["channel"].to_pylist() == ["default", "orders"] * 10
@@ -166,6 +167,6 @@ def test_shapes_are_not_kept_without_end(monkeypatch):
     monkeypatch.setattr(columns, "_MOST_SHAPES", 3)
     laid = RecordColumns(SHARED, 0, fewest_rows=1)
     records = [(FIRST + n, 0, [*REQUIRED, (f"ce_x{n}", b"")], None) for n in range(20)]
-    assert laid.batch(records, pytest.fail).num_rows == 20
+    assert laid.batch(records, refuse).num_rows == 20
     assert len(laid._shapes) <= 3
     assert len(laid._forms) <= 3
