@@ -239,6 +239,7 @@ class LogUnavailable(LogError):
         outcome = "nothing was stored" if is_certain else "it isn't known whether it was stored"
         super().__init__(f"{reason}; {outcome}, try again in {retry_after} s")
         self.retry_after = retry_after
+        self.is_certain = is_certain
 
 
 class BrokerUnavailable(LogError):
