@@ -84,8 +84,7 @@ class Settling:
                 self._gone(lane.subscription.id, outcome.reason)
             for delivery in deliveries:
                 self._give_up(lane, delivery, outcome)
-        if lane.backlog and lane.queued <= lane.capacity // 4:
-            self._agenda.wake(lane.place)
+        self._refill(lane)
 
     # What else there is to settle
 
@@ -297,7 +296,19 @@ class Settling:
         return lambda: self._settled(delivery.key)
 
     def _untake(self, lane: Lane | None, key: Key) -> Callable[[], None]:
-        return _nothing if lane is None else lambda: lane.taken.discard(key)
+        if lane is None:
+            return _nothing
+
+        def then() -> None:
+            lane.taken.discard(key)
+            self._refill(lane)
+
+        return then
+
+    def _refill(self, lane: Lane) -> None:
+        """Look for more in good time, before a lane with a backlog is empty."""
+        if lane.backlog and lane.queued <= lane.capacity // 4:
+            self._agenda.wake(lane.place)
 
 
 def _nothing() -> None:

@@ -105,7 +105,7 @@ class Waiting:
             await self._take_up_due(lane, room)
 
     def _room(self, lane: Lane) -> int:
-        return min(self._lanes.room(lane), lane.capacity - len(lane.taken))
+        return min(self._lanes.room(lane), 2 * lane.capacity - len(lane.taken))
 
     async def _forget(self, place: Place, stage: str | None) -> None:
         dropped = await self._in_thread(self._ledger.forget, place[0], stage)
