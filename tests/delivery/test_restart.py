@@ -66,7 +66,7 @@ async def test_stopped_again_and_again_in_the_middle_nothing_is_lost(office, sin
 
 async def test_what_a_crash_left_in_the_ledger_is_not_begun_a_second_time(office, sink):
     """The cursor is held by the first range; the ledger has deliveries of several ranges behind it."""
-    async with RawSink(lambda _: silence()) as stuck, RawSink(lambda _: answer(410)) as gone:
+    async with RawSink(lambda _: silence()) as stuck, RawSink(lambda _: answer(400)) as gone:
         failing = asyncio.Event()
         sink.reply = lambda _: answer(200 if failing.is_set() else 500)
         holder, dead, waiting = (office.subscribe(each.url) for each in (stuck, gone, sink))

@@ -157,12 +157,12 @@ class Intake:
         for _ in range(_MOST_STEPS):
             if not coming:
                 return
-            before = {lane: lane.settled for lane in coming}
+            before = {lane: lane.delivered for lane in coming}
             await asyncio.sleep(_STEP_SECONDS)
             coming = {
                 lane: count
                 for lane, count in coming.items()
-                if lane.settled - before[lane] >= _BRISK and not self._takes(lane, count)
+                if lane.delivered - before[lane] >= _BRISK and not self._takes(lane, count)
             }
 
     def _takes(self, lane: Lane, count: int) -> bool:

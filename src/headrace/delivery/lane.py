@@ -62,7 +62,7 @@ class Lane:
         self.unwritten = 0  # what went from this lane to the journal, and isn't durable yet
         self.arriving = 0  # the same of what never was in the lane
         self.joining: list[Delivery] | None = None
-        self.settled = 0
+        self.delivered = 0
         self.idle_since = time.monotonic()
         self._credentials = credentials
         self._settle = settle
@@ -170,7 +170,6 @@ class Lane:
         while deliveries := self._take():
             began, start = time.time(), time.perf_counter()
             outcome = await self._attempt(deliveries)
-            self.settled += len(deliveries)
             self._settle(self, deliveries, outcome, began, time.perf_counter() - start)
             self._queue.release(deliveries)
         # Now, not when the loop calls back: what is put in between would be left to a task that has ended.

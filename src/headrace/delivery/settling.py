@@ -154,6 +154,7 @@ class Settling:
             self.spill(lane, outcome.reason)
 
     def _delivered(self, lane: Lane, deliveries: list[Delivery], outcome: Outcome) -> None:
+        lane.delivered += len(deliveries)
         if outcome.reply is not None and lane.stage == SINK:
             self._reply(lane, deliveries[0], outcome.reply)
             deliveries = deliveries[1:]
