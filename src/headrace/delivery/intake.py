@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from headrace.delivery.delivery import Delivery
@@ -31,11 +30,11 @@ if TYPE_CHECKING:
     from headrace.eventlog.outbox import OutboxReader
     from headrace.ledger.ledger import Ledger
 
-_PAIRS_AT_A_TIME = 1000
+_PAIRS_AT_A_TIME = 500
 # An outbox that was still for this long is looked at half as often.
 _IDLE_AFTER = 1.0
 _FULL = "the subscription's queue was full"
-# A lane that is full and delivers at least so many per step is waited for, so many steps at most.
+# A lane that is full and delivers at least so many per step is waited for: so many steps at most for each lot of pairs.
 _BRISK, _STEP_SECONDS, _MOST_STEPS = 5, 0.01, 25
 
 
@@ -111,10 +110,13 @@ class Intake:
             await self._refresh()
         parcels = await self._library.read_log(positions)
         kept = await self._kept_of(positions)
-        await self._wait_for_brisk_lanes(subscriptions)
+        steps = _MOST_STEPS
         for position, subscription in zip(positions, subscriptions, strict=True):
             if kept and (subscription, position) in kept:
                 continue
+            lane = self._lanes.get(subscription)
+            if lane is not None and steps and not lane.is_ordered and not self._has_room(lane):
+                steps = await self._wait_for(lane, steps)
             self._progress.begin(position)
             key = Key(subscription, position)
             parcel = parcels.get(position)
@@ -144,29 +146,18 @@ class Intake:
             self._kept = await self._in_thread(self._ledger.kept, *within)
             self._kept_within = within
 
-    async def _wait_for_brisk_lanes(self, subscriptions: Sequence[str]) -> None:
-        """Give lanes that are full and quick a moment: the detour through the ledger would be longer.
+    async def _wait_for(self, lane: Lane, steps: int) -> int:
+        """Give a lane that is full and quick a moment: the detour through the ledger would be longer.
 
-        Nobody waits for a slow one, and for all together no longer than a quarter of a second.
+        Nobody waits for a slow one. Return how many steps are left for the next.
         """
-        coming = {
-            lane: count
-            for subscription, count in Counter(subscriptions).items()
-            if (lane := self._lanes.get(subscription)) is not None and not self._takes(lane, count)
-        }
-        for _ in range(_MOST_STEPS):
-            if not coming:
-                return
-            before = {lane: lane.delivered for lane in coming}
+        while steps and lane.obstacle is None and lane.queued > lane.capacity // 4:
+            before = lane.delivered
             await asyncio.sleep(_STEP_SECONDS)
-            coming = {
-                lane: count
-                for lane, count in coming.items()
-                if lane.delivered - before[lane] >= _BRISK and not self._takes(lane, count)
-            }
-
-    def _takes(self, lane: Lane, count: int) -> bool:
-        return self._lanes.room(lane) - count > lane.capacity // 2
+            steps -= 1
+            if lane.delivered - before < _BRISK:
+                break
+        return steps
 
     def _begin(self, delivery: Delivery) -> None:
         lane = self._lanes.get(delivery.key.subscription)
