@@ -114,16 +114,17 @@ class Intake:
         for position, subscription in zip(positions, subscriptions, strict=True):
             if kept and (subscription, position) in kept:
                 continue
-            lane = self._lanes.get(subscription)
-            if lane is not None and steps and not lane.is_ordered and not self._has_room(lane):
+            lane, parcel = self._lanes.get(subscription), parcels.get(position)
+            has_room = lane is not None and self._has_room(lane)
+            if lane is not None and not has_room and steps and not lane.is_ordered:
                 steps = await self._wait_for(lane, steps)
-            self._progress.begin(position)
+                has_room = self._has_room(lane)
             key = Key(subscription, position)
-            parcel = parcels.get(position)
+            self._progress.begin(position)
             if parcel is None:
                 self._settling.lose(None, key, waited=False)
             else:
-                self._begin(Delivery(key, parcel))
+                self._begin(lane, Delivery(key, parcel), has_room)
         await asyncio.sleep(0)
 
     async def _kept_of(self, positions: Sequence[int]) -> set[tuple[str, int]]:
@@ -159,13 +160,13 @@ class Intake:
                 break
         return steps
 
-    def _begin(self, delivery: Delivery) -> None:
-        lane = self._lanes.get(delivery.key.subscription)
+    def _begin(self, lane: Lane | None, delivery: Delivery, has_room: bool) -> None:
         if lane is None or not self._subscribers.wants(delivery.key):
             self._settling.discard(lane, [delivery])
         elif lane.joining is not None and len(lane.joining) < lane.capacity // 2:
             lane.joining.append(delivery)
-        elif (lane.is_ordered and lane.backlog) or not self._has_room(lane):
+        elif not has_room or (lane.is_ordered and lane.backlog):
+            self._settling.part(lane)
             self._settling.set_aside(lane, delivery, lane.obstacle or _FULL)
         else:
             self._put(lane, delivery)

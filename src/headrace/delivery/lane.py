@@ -61,6 +61,8 @@ class Lane:
         self.backlog = False
         self.unwritten = 0  # what went from this lane to the journal, and isn't durable yet
         self.arriving = 0  # the same of what never was in the lane
+        self.spills = 0  # how often something went back to the ledger that is ahead of what waits there
+        # What comes while an ordered lane looks whether the ledger holds anything that is ahead of it.
         self.joining: list[Delivery] | None = None
         self.delivered = 0
         self.idle_since = time.monotonic()
@@ -68,7 +70,8 @@ class Lane:
         self._settle = settle
         self._fail = fail
         self._closed = False
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], float] = {}  # and when its attempt began
+        self._overdue: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._ripe_at = 0.0
         self.follow(subscription, spec, sender)
@@ -150,6 +153,14 @@ class Lane:
         if self._timer is not None:
             self._timer.cancel()
 
+    def end_overdue(self) -> None:
+        """End attempts whose sender broke its promise to be in time: they would keep their place for ever."""
+        limit = time.time() - self.spec.timeout - _GRACE_SECONDS
+        for task, began in self._tasks.items():
+            if began < limit and task not in self._overdue:
+                self._overdue.add(task)
+                task.cancel()
+
     async def finish(self) -> None:
         """Wait for the attempts under way."""
         await asyncio.gather(*self._tasks)
@@ -163,21 +174,24 @@ class Lane:
             self._wake_in(self._ripe_at - time.monotonic())
             return
         task = asyncio.create_task(self._work())
-        self._tasks.add(task)
+        self._tasks[task] = time.time()
         task.add_done_callback(self._ended)
 
     async def _work(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  it is one
         while deliveries := self._take():
             began, start = time.time(), time.perf_counter()
+            self._tasks[task] = began
             outcome = await self._attempt(deliveries)
             self._settle(self, deliveries, outcome, began, time.perf_counter() - start)
             self._queue.release(deliveries)
         # Now, not when the loop calls back: what is put in between would be left to a task that has ended.
-        self._tasks.discard(asyncio.current_task())
+        self._tasks.pop(task, None)
         self.idle_since = time.monotonic()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             self._fail(error)
 
@@ -208,10 +222,13 @@ class Lane:
             if target is None:
                 return Outcome(Verdict.NEVER, f"the subscription has no address for stage {self.stage} now")
             parcels = [parcel_of(each) for each in deliveries]
-            async with asyncio.timeout(target.timeout + _GRACE_SECONDS):
-                return await sender.send(target, parcels)
-        except TimeoutError:
-            return Outcome(Verdict.AGAIN, f"no answer within {self.spec.timeout:g} s")
+            return await sender.send(target, parcels)
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is None or task not in self._overdue:
+                raise
+            self._overdue.discard(task)
+            task.uncancel()
+            return Outcome(Verdict.AGAIN, f"nothing came of it within {self.spec.timeout:g} s")
         except Exception as error:  # noqa: BLE001  logged, and tried again
             _log.exception("an attempt for subscription %s failed", self.subscription.id)
             return Outcome(Verdict.AGAIN, f"{type(error).__name__}: {error}")

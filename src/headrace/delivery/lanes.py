@@ -82,7 +82,9 @@ class Lanes:
         return dropped
 
     async def sweep(self) -> None:
-        """Drop lanes that have been idle for a while, and let the senders drop what they hold for them."""
+        """End what takes too long. Drop lanes that have been idle for a while, and what senders hold for them."""
+        for lane in self:
+            lane.end_overdue()
         before = time.monotonic() - _IDLE_SECONDS
         for lane in [each for each in self if each.idle_since < before and each.is_idle]:
             del self._lanes[lane.stage][lane.subscription.id]

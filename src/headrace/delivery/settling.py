@@ -94,8 +94,15 @@ class Settling:
         lane.backlog = True
         self._wait(lane, delivery, max(time.time(), lane.breaker.until), reason, arrives=True)
 
+    def part(self, lane: Lane) -> None:
+        """Let the ledger keep what was to join the lane: its turn is later."""
+        joining, lane.joining = lane.joining, None
+        for delivery in joining or ():
+            self.set_aside(lane, delivery, "it waits for its turn")
+
     def spill(self, lane: Lane, reason: str) -> None:
         """Let the ledger keep what is queued, so that nothing is held up where it came from."""
+        lane.spills += 1
         for delivery in lane.drain():
             self._lanes.queued -= 1
             lane.backlog = True
@@ -206,6 +213,7 @@ class Settling:
                 self._stay(lane, delivery, due, outcome.reason)
             else:
                 lane.backlog = lane.backlog or lane.is_ordered
+                lane.spills += 1
                 self._wait(lane, delivery, due, outcome.reason)
         if stays:
             self._lanes.queued += len(again)

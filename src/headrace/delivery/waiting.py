@@ -88,15 +88,15 @@ class Waiting:
         if lane is None:
             await self._forget(place, None)
         elif stage == SINK and self._subscribers.is_ended(subscription):
-            self._part(lane)
+            self._settling.part(lane)
             await self._forget(place, SINK)
         elif lane.obstacle is not None:
-            self._part(lane)
+            self._settling.part(lane)
             lane.backlog = True
             if lane.breaker.is_open:
                 self._agenda.add(place, lane.breaker.until)
         elif (room := self._room(lane)) <= 0:
-            self._part(lane)
+            self._settling.part(lane)
             lane.backlog = True
             self._agenda.add(place, time.time() + _LATER_SECONDS)
         elif lane.is_ordered:
@@ -136,7 +136,7 @@ class Waiting:
             lane.backlog = True
             self._agenda.add(lane.place, time.time() + _SOON_SECONDS)
             return
-        lane.joining = lane.joining or []
+        lane.joining, spills = lane.joining or [], lane.spills
         try:
             if lane.arriving:
                 await self._journal.flush()
@@ -147,14 +147,16 @@ class Waiting:
         except BaseException:
             lane.joining = None
             raise
-        if not self._is_current(lane) or lane.unwritten or lane.obstacle is not None:
-            self._part(lane)
+        if not self._is_current(lane):
+            return
+        if lane.spills != spills or lane.obstacle is not None:  # what was read isn't what comes next
+            self._settling.part(lane)
             self._agenda.add(lane.place, time.time() + _SOON_SECONDS)
             return
         self._put(lane, new, parcels)
-        lane.backlog = len(waits) >= asked or bool(lane.arriving)
+        lane.backlog = len(waits) >= asked or lane.joining is None or bool(lane.arriving)
         if lane.backlog:
-            self._part(lane)
+            self._settling.part(lane)
             self._agenda.add(lane.place, time.time() + (_LATER_SECONDS if lane.queued else _SOON_SECONDS))
         else:
             self._join(lane)
@@ -166,15 +168,6 @@ class Waiting:
             if self._subscribers.wants(delivery.key):
                 self._lanes.queued += 1
                 lane.put(delivery)
-            else:
-                self._settling.discard(lane, [delivery])
-
-    def _part(self, lane: Lane) -> None:
-        """Let the ledger have what came meanwhile: its turn is later."""
-        joining, lane.joining = lane.joining or [], None
-        for delivery in joining:
-            if self._subscribers.wants(delivery.key):
-                self._settling.set_aside(lane, delivery, "it waits for its turn")
             else:
                 self._settling.discard(lane, [delivery])
 
