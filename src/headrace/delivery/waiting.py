@@ -116,12 +116,12 @@ class Waiting:
     async def _take_up_due(self, lane: Lane, room: int) -> None:
         now, asked = time.time(), room + len(lane.taken)
         waits = await self._in_thread(self._ledger.due, *lane.place, now, asked)
-        new = [wait for wait in waits if wait.key not in lane.taken][:room]
+        new, is_more = _choose(lane, waits, room, asked)
         parcels = await self._library.parcels(new)
         if not self._is_current(lane):
             return
         self._put(lane, new, parcels)
-        lane.backlog = len(waits) == asked
+        lane.backlog = is_more
         if lane.backlog:
             self._agenda.add(lane.place, time.time() + _LATER_SECONDS)
         elif (due := await self._in_thread(self._ledger.next_due, *lane.place, now)) is not None:
@@ -142,7 +142,7 @@ class Waiting:
                 await self._journal.flush()
             asked = room + len(lane.taken)
             waits = await self._in_thread(self._ledger.in_order, lane.place[0], asked)
-            new = [wait for wait in waits if wait.key not in lane.taken][:room]
+            new, is_more = _choose(lane, waits, room, asked)
             parcels = await self._library.parcels(new)
         except BaseException:
             lane.joining = None
@@ -154,7 +154,7 @@ class Waiting:
             self._agenda.add(lane.place, time.time() + _SOON_SECONDS)
             return
         self._put(lane, new, parcels)
-        lane.backlog = len(waits) >= asked or lane.joining is None or bool(lane.arriving)
+        lane.backlog = is_more or lane.joining is None or bool(lane.arriving)
         if lane.backlog:
             self._settling.part(lane)
             self._agenda.add(lane.place, time.time() + (_LATER_SECONDS if lane.queued else _SOON_SECONDS))
@@ -188,3 +188,9 @@ class Waiting:
             else:  # it waited for a replay that is over, or a seek went past it
                 DISCARDED.inc()
                 self._journal.finish(wait.key, lambda key=wait.key: lane.taken.discard(key))  # type: ignore[misc]
+
+
+def _choose(lane: Lane, waits: list[Wait], room: int, asked: int) -> tuple[list[Wait], bool]:
+    """Return what the lane is to take, and whether the ledger holds more."""
+    new = [wait for wait in waits if wait.key not in lane.taken]
+    return new[:room], len(new) > room or len(waits) >= asked
