@@ -31,6 +31,9 @@ class Moody:
         self.accepted.append(int(event))
         return answer(200)
 
+    def has_accepted(self, count):
+        return len(set(self.accepted)) >= count
+
     @property
     def first_accepted(self):
         """What it took, each where it came first: at least once allows for repetitions after a crash."""
@@ -135,7 +138,7 @@ async def test_crashes_repeat_and_keep_order_and_attempts(office, spec):
         send(office, range(200), subscription, partitionkey="k")
         for seen in (30, 90, 140):
             async with office.crashing(queue_length=20, retries=20):
-                await eventually(lambda seen=seen: len(set(mood.accepted)) >= seen)
+                await eventually(partial(mood.has_accepted, seen))
         send(office, range(200, 250), subscription, partitionkey="k")
         async with office.delivering(queue_length=20, retries=20):
             await eventually(office.settled)

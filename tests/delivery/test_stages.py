@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from tests.delivery.office import eventually, sample
 from tests.delivery.raw_sink import RawSink, answer
+from tests.delivery.replying import ReplyingSender
 
 from headrace.delivery.outcome import Verdict
 from headrace.delivery.protocols.http import HttpSender
@@ -16,18 +17,6 @@ from headrace.delivery.stages import NO_RESPONSE
 from headrace.events.bindings.http import encode_structured
 from headrace.events.positions import Cut
 from headrace.telemetry.metrics import REPLIES
-
-REPLIED = sample(900, subject="the answer")
-
-
-class ReplyingSender(HttpSender):
-    """Takes every 2xx of the sink's path /asks for an answer with an event."""
-
-    async def send(self, target, parcels):
-        outcome = await super().send(target, parcels)
-        if outcome.verdict is Verdict.DONE and target.uri.endswith("/asks"):
-            return replace(outcome, reply=REPLIED)
-        return outcome
 
 
 class EndingSender(HttpSender):
@@ -137,7 +126,7 @@ async def test_a_reply_is_delivered_to_the_reply_address(office):
         office.send([sample(1)], subscription)
         await eventually(lambda: answers.requests and office.settled())
     (request,) = answers.requests
-    assert (request.target, request["ce-id"], request.body) == ("/replies", "900", REPLIED.data)
+    assert (request.target, request["ce-id"], request.body) == ("/replies", "901", sample(901).data)
     assert [(row.stage, row.verdict) for row in office.attempts()] == [("sink", "done"), ("reply", "done")]
 
 
@@ -163,7 +152,7 @@ async def test_a_reply_that_fails_is_tried_again_and_becomes_a_dead_letter(offic
         await eventually(lambda: letters.requests and office.settled())
         assert (len(sink.requests), len(answers.requests)) == (1, 3)
     (letter,) = letters.requests
-    assert (letter["ce-id"], letter["ce-knativeerrordest"]) == ("900", answers.url + "/replies")
+    assert (letter["ce-id"], letter["ce-knativeerrordest"]) == ("901", answers.url + "/replies")
     assert letter["ce-knativeerrorcode"] == "502"
 
 
@@ -175,7 +164,7 @@ async def test_a_reply_that_is_given_up_without_a_dead_letter_sink_is_kept_as_a_
         await eventually(lambda: office.settled() and office.ledger.count() == (0, 1))
     (row,) = office.dead()
     assert row.stage == "reply"
-    assert json.loads(row.event)["id"] == "900"
+    assert json.loads(row.event)["id"] == "901"
 
 
 async def test_replies_survive_a_crash(office):

@@ -65,8 +65,13 @@ def test_what_is_due_comes_in_that_order_and_bounded(ledger):
 def test_who_waits_and_until_when(ledger):
     commit(
         ledger,
-        waits=[wait("a", 0), wait("a", 1, due=90.0), wait("b", 0, due=100.5), wait("c", 0, due=200.0)]
-        + [Wait(Key("b", 7, "r", REPLY), 0, 3.0, "a reply", b"{}")],
+        waits=[
+            wait("a", 0),
+            wait("a", 1, due=90.0),
+            wait("b", 0, due=100.5),
+            wait("c", 0, due=200.0),
+            Wait(Key("b", 7, "r", REPLY), 0, 3.0, "a reply", b"{}"),
+        ],
     )
     assert sorted(ledger.earliest()) == [
         ("a", SINK, 90.0),
