@@ -8,9 +8,12 @@ from contextlib import closing
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from headrace.delivery.credentials import Credentials
 from headrace.delivery.dispatcher import Dispatcher
 from headrace.delivery.guard import Guard
-from headrace.delivery.protocols.http import HttpSender
+from headrace.delivery.protocols.table import new_senders
+from headrace.delivery.tls import tls_context
+from headrace.delivery.token_endpoint import TokenEndpoint
 from headrace.errors import ArchiveError, StoreUnavailable
 from headrace.eventlog.archive.lag import ArchivedForLong
 from headrace.eventlog.archive.storage import Storage
@@ -24,6 +27,7 @@ from headrace.jobs.replays import Replays
 from headrace.ledger.ledger import Ledger
 from headrace.service.layout import Layout
 from headrace.service.logs import log_place
+from headrace.service.secrets import open_safe
 from headrace.subscriptions.store import Store
 
 if TYPE_CHECKING:
@@ -121,10 +125,19 @@ async def _drain(
         closing(Store(config.store.url, patience)) as store,
         closing(Jobs(config.store.url, patience)) as jobs,
         closing(Guard(config.delivery.allow_networks)) as guard,
+        closing(open_safe(config.store, patience)) as safe,
     ):
-        senders = {"HTTP": HttpSender(guard, config.delivery.ca_file, config.delivery.webhook_origin)}
+        endpoint = TokenEndpoint(guard, tls_context(config.delivery.ca_file))
         dispatcher = Dispatcher(
-            outbox, open_log(place), store, ledger, Replays(jobs), senders, config.delivery, shares
+            outbox,
+            open_log(place),
+            store,
+            ledger,
+            Replays(jobs),
+            new_senders(guard, config.delivery),
+            config.delivery,
+            shares,
+            credentials=Credentials(safe, endpoint, config.delivery.token_refresh_seconds),
         )
 
         def clear_once() -> None:

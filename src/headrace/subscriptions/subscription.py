@@ -44,6 +44,7 @@ class Subscription:
 
     Each of the two is None until it has been settled; `deleting` says that the end was asked for. `sink_credential` is
     what may be shown of it. Only a proposal has `secrets`, until they are sealed: they never come back from the store.
+    While it is `paused` its deliveries wait; `ended` says why the sink wants no more of them.
     """
 
     id: str
@@ -60,6 +61,8 @@ class Subscription:
     created: Cut | None = None
     deleted: Cut | None = None
     deleting: bool = False
+    paused: bool = False
+    ended: str | None = None
 
     @property
     def has_secrets(self) -> bool:

@@ -12,8 +12,10 @@ from headrace.delivery.outcome import Outcome, Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from headrace.delivery.guard import Guard
     from headrace.delivery.outcome import Sender
     from headrace.delivery.parcel import Parcel
+    from headrace.delivery.settings import DeliverySettings
     from headrace.delivery.target import Target
 
 
@@ -32,6 +34,12 @@ PROTOCOLS: dict[str, Entry] = {
     "KAFKA": Entry("headrace.delivery.protocols.kafka", "KafkaSender", "aiokafka", "kafka"),
     "NATS": Entry("headrace.delivery.protocols.nats", "NatsSender", "nats", "nats"),
 }
+
+
+def new_senders(guard: Guard, settings: DeliverySettings) -> dict[str, Sender]:
+    """Make a sender for each protocol."""
+    options = {"HTTP": {"origin": settings.webhook_origin}}
+    return {name: new_sender(name, guard, settings.ca_file, **options.get(name, {})) for name in PROTOCOLS}
 
 
 def new_sender(protocol: str, *arguments: Any, **options: Any) -> Sender:

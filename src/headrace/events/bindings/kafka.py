@@ -68,15 +68,15 @@ def encode_binary(event: Event) -> Message:
     parts = take_apart(event)
     if parts is None:
         return encode_structured(event)
-    headers = [(_PREFIX + name, value.encode()) for name, value in parts.attributes]
+    headers = [(PREFIX + name, value.encode()) for name, value in parts.attributes]
     if parts.content_type is not None:
-        headers.append((_CONTENT_TYPE, parts.content_type.encode()))
+        headers.append((CONTENT_TYPE, parts.content_type.encode()))
     return Message(headers, parts.data)
 
 
 def encode_structured(event: Event) -> Message:
     """Write the event as a JSON document, `json_format.encode`."""
-    return Message([(_CONTENT_TYPE, json_format.MEDIA_TYPE.encode())], json_format.encode(event))
+    return Message([(CONTENT_TYPE, json_format.MEDIA_TYPE.encode())], json_format.encode(event))
 
 
 def key_of(event: Event, attribute: str) -> bytes | None:
