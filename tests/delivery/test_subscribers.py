@@ -45,3 +45,16 @@ def test_live_events_before_the_cut_are_wanted_no_more(office):
     assert subscribers.wants(Key(moved, 5))
     assert subscribers.wants(Key(moved, 4, "replay"))
     assert not subscribers.wants(Key("nobody", 5))
+
+
+def test_what_a_sink_that_ended_left_behind_is_wanted_all_the_same(office):
+    one = office.subscribe("http://127.0.0.1:1/a")
+    subscribers = Subscribers(office.store)
+    subscribers.refresh()
+    assert subscribers.end(one, "status 410")
+    assert not subscribers.end(one, "status 410"), "it is told once"
+    assert not subscribers.wants(Key(one, 4))
+    assert subscribers.wants(Key(one, 4, "", "dead-letter"))
+    assert subscribers.wants(Key(one, 4, "", "reply"))
+    subscribers.revive(one)
+    assert subscribers.wants(Key(one, 4))

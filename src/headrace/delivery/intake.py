@@ -34,8 +34,8 @@ _PAIRS_AT_A_TIME = 500
 # An outbox that was still for this long is looked at half as often.
 _IDLE_AFTER = 1.0
 _FULL = "the subscription's queue was full"
-# A lane that is full and delivers at least so many per step is waited for: so many steps at most for each lot of pairs.
-_BRISK, _STEP_SECONDS, _MOST_STEPS = 5, 0.01, 25
+# A lane that is full and brisk is waited for: so many steps at most for each lot of pairs.
+_STEP_SECONDS, _MOST_STEPS = 0.01, 25
 
 
 class Intake:
@@ -84,6 +84,8 @@ class Intake:
                         return
                 self._progress.read_to(end)
                 position = end
+                if self._kept_before <= position:
+                    self._kept_before = Cut()
             if position != began:
                 last_read = time.monotonic()
                 continue
@@ -129,7 +131,7 @@ class Intake:
 
     async def _kept_of(self, positions: Sequence[int]) -> set[tuple[str, int]]:
         """Return what the ledger holds of these; after a start only, until the reading is past all that it held."""
-        if not self._kept_before or not any(map(self._kept_before.is_behind, (positions[0], positions[-1]))):
+        if not self._kept_before or not any(map(self._kept_before.is_behind, positions)):
             return set()
         within = min(positions), max(positions)
         if lane_of(within[0]) == lane_of(within[1]):
@@ -152,12 +154,9 @@ class Intake:
 
         Nobody waits for a slow one. Return how many steps are left for the next.
         """
-        while steps and lane.obstacle is None and lane.queued > lane.capacity // 4:
-            before = lane.delivered
+        while steps and lane.is_brisk and lane.obstacle is None and lane.queued > lane.capacity // 4:
             await asyncio.sleep(_STEP_SECONDS)
             steps -= 1
-            if lane.delivered - before < _BRISK:
-                break
         return steps
 
     def _begin(self, lane: Lane | None, delivery: Delivery, has_room: bool) -> None:

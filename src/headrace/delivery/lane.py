@@ -34,6 +34,8 @@ _log = logging.getLogger(__name__)
 _UNAUTHORIZED = 401
 _OTHER_SETTINGS = {"mode": "binary", "method": "POST"}
 _GRACE_SECONDS = 5.0
+_BRISK = 500.0  # events a second
+_MEASURE_SECONDS, _GUESS_SECONDS = 0.1, 1.0
 
 
 class Lane:
@@ -68,6 +70,7 @@ class Lane:
         # What comes while an ordered lane looks whether the ledger holds anything that is ahead of it.
         self.joining: list[Delivery] | None = None
         self.delivered = 0
+        self._measured, self._measured_at, self._rate = 0, 0.0, 0.0
         self.idle_since = time.monotonic()
         self._credentials = credentials
         self._settle = settle
@@ -99,6 +102,19 @@ class Lane:
     def queued(self) -> int:
         """How many deliveries wait in memory."""
         return len(self._queue)
+
+    @property
+    def is_brisk(self) -> bool:
+        """Whether it has been acknowledging events quickly, as far as is known: look often, or it has to guess."""
+        now = time.monotonic()
+        seconds, count = now - self._measured_at, self.delivered - self._measured
+        if seconds > _GUESS_SECONDS:
+            self._rate = _BRISK if count else 0.0
+        elif seconds > _MEASURE_SECONDS:
+            self._rate = count / seconds
+        if seconds > _MEASURE_SECONDS:
+            self._measured_at, self._measured = now, self.delivered
+        return self._rate >= _BRISK
 
     @property
     def is_idle(self) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.ledger.stages import SINK
+
 if TYPE_CHECKING:
     from headrace.ledger.ledger import Key
     from headrace.subscriptions.store import Store
@@ -32,9 +34,16 @@ class Subscribers:
         return before
 
     def wants(self, key: Key) -> bool:
-        """Tell whether the sink is still to get this: not where it ended, nor live events before the cut of a seek."""
+        """Tell whether this is still to be delivered: not where the sink has ended, nor live from before a seek's cut.
+
+        Replies and dead letters are, as long as there is the subscription: what they tell of has happened.
+        """
         subscription = self._known.get(key.subscription)
-        if subscription is None or subscription.ended is not None or key.subscription in self._ended:
+        if subscription is None:
+            return False
+        if key.stage != SINK:
+            return True
+        if subscription.ended is not None or key.subscription in self._ended:
             return False
         return (
             bool(key.replay)

@@ -179,7 +179,7 @@ class Waiting:
         lane.taken.update(wait.key for wait in waits)
         for wait in waits:
             parcel = parcels.get(wait.key)
-            is_wanted = wait.key.stage != SINK or self._subscribers.wants(wait.key)
+            is_wanted = self._subscribers.wants(wait.key)
             if is_wanted and parcel is not None:
                 self._lanes.queued += 1
                 lane.put(Delivery(wait.key, parcel, wait.attempts, True, wait.due, wait.event, wait.failure))
