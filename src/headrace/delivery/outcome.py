@@ -29,7 +29,7 @@ class Outcome:
 
     `status` is a protocol's number: of HTTP, or a reason code. `body` is the bounded start of an answer. `retry_after`
     is in seconds from now. `reply` is an event that the sink answered with. `attempted` is false where nothing was
-    sent: the sink's own limit said not yet, or our side isn't ready. Such a postponement is no failure and counts as none.
+    sent: the sink's own limit said not yet, or our side isn't ready. Such a postponement counts as no failure.
     """
 
     verdict: Verdict
