@@ -21,6 +21,7 @@ class Judge:
                 "isolation.level": "read_committed",
                 "auto.offset.reset": "error",
                 "enable.auto.commit": False,
+                "log_level": 2,  # the broker is away now and then
             }
         )
         self._places = [TopicPartition(topic, number, 0) for number in range(partitions)]
