@@ -28,6 +28,7 @@
     ├── UnreadableExport          bytes that were exported once, damaged or of another version
     ├── JobLost                   the job was cancelled, or somebody else has taken it over
     ├── OutboxGap                 a range was skipped: writing it would lose deliveries
+    ├── RefusedAddress            nobody may be delivered to there, unless an operator allows it
     ├── JavaNotFound              Spark needs a Java runtime
     ├── MasterUnreachable         no Spark master answers
     ├── ServiceUnreachable        no Headrace answers at the address
@@ -367,6 +368,26 @@ class OutboxGap(HeadraceError):
         super().__init__(f"the outbox covers positions up to {covered}, the next range starts at {start}")
         self.covered = covered
         self.start = start
+
+
+class RefusedAddress(HeadraceError):
+    """An address outside the public internet that no operator has allowed.
+
+    `host` is what was asked for, `address` what it led to, `rule` what that address is. `literal`: the host is the
+    address itself, so that asking again can't change anything.
+    """
+
+    code = "refused-address"
+
+    def __init__(self, address: str, rule: str, host: str, *, literal: bool) -> None:
+        found = address if host == address else f"{address}, which {host!r} leads to,"
+        super().__init__(
+            f"{found} is {rule}: nothing is delivered there unless delivery.allow_networks has its range"
+        )
+        self.address = address
+        self.rule = rule
+        self.host = host
+        self.literal = literal
 
 
 class JavaNotFound(HeadraceError):
