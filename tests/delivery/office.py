@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from tests.delivery.guards import LOOPBACK
 
 from headrace.config import load_config
 from headrace.delivery.dispatcher import Dispatcher
@@ -112,7 +113,7 @@ class Office:
         """Run a dispatcher; stop it in order at the end."""
         settings = delivery_settings(**changes)
         ledger = self.open_ledger()
-        dispatcher = self.dispatcher(ledger, HttpSender(), settings)
+        dispatcher = self.dispatcher(ledger, HttpSender(LOOPBACK), settings)
         stop = asyncio.Event()
         running = asyncio.create_task(dispatcher.run(stop))
         try:
@@ -127,7 +128,7 @@ class Office:
         """Run a dispatcher; abandon it at the end, as a crash would."""
         settings = delivery_settings(**changes)
         ledger = self.open_ledger()
-        sender = HttpSender()
+        sender = HttpSender(LOOPBACK)
         dispatcher = self.dispatcher(ledger, sender, settings)
         running = asyncio.create_task(dispatcher.run(asyncio.Event()))
         try:

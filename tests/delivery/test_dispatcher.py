@@ -3,6 +3,7 @@ import itertools
 
 import pytest
 from sqlalchemy import select
+from tests.delivery.guards import LOOPBACK
 from tests.delivery.office import Office, delivery_settings, eventually, sample
 from tests.delivery.raw_sink import RawSink, answer, silence
 
@@ -268,7 +269,7 @@ class MovingLedger(Ledger):
 
 async def test_an_event_that_comes_to_wait_at_this_moment_is_not_called_settled(office):
     ledger = Ledger(office.database_url)
-    sender = HttpSender()
+    sender = HttpSender(LOOPBACK)
     dispatcher = office.dispatcher(ledger, sender, delivery_settings())
     dispatcher._ledger = MovingLedger(office.database_url)
     assert dispatcher.settled() <= Cut.at(3)

@@ -73,6 +73,10 @@ class Guard:
                 asked = host or address
                 raise RefusedAddress(address, said, asked, literal=is_literal(asked))
 
+    def is_public(self, address: str) -> bool:
+        """Tell whether an address is one of the public internet, where no operator vouches for the way to it."""
+        return rule_against(parse_address(address)) is None
+
     async def resolve(self, host: str, port: int) -> list[Address]:
         """Return the addresses of a host that may be connected to: at least one, or OSError or RefusedAddress."""
         found = _literal(host, port)

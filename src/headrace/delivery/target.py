@@ -16,7 +16,8 @@ class Target:
     """Everything that a sender has to know.
 
     `owner` is the subscription: connections that carry its credential or its settings are its own. `settings` are the
-    protocol's, with defaults applied. `credential` is good at this moment; a sender asks for no other.
+    protocol's, with defaults applied. `credential` is good at this moment; a sender asks for no other. `wants_reply`:
+    an event that the sink answers with has somewhere to go.
     """
 
     owner: str
@@ -26,3 +27,4 @@ class Target:
     timeout: float
     credential: Plain | Token | None = None
     signing: tuple[str, ...] = field(default=(), repr=False)
+    wants_reply: bool = False

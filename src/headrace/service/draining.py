@@ -9,6 +9,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from headrace.delivery.dispatcher import Dispatcher
+from headrace.delivery.guard import Guard
 from headrace.delivery.protocols.http import HttpSender
 from headrace.errors import ArchiveError, StoreUnavailable
 from headrace.eventlog.archive.lag import ArchivedForLong
@@ -119,8 +120,9 @@ async def _drain(
     with (
         closing(Store(config.store.url, patience)) as store,
         closing(Jobs(config.store.url, patience)) as jobs,
+        closing(Guard(config.delivery.allow_networks)) as guard,
     ):
-        senders = {"HTTP": HttpSender()}
+        senders = {"HTTP": HttpSender(guard, config.delivery.ca_file, config.delivery.webhook_origin)}
         dispatcher = Dispatcher(
             outbox, open_log(place), store, ledger, Replays(jobs), senders, config.delivery, shares
         )

