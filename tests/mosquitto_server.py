@@ -36,9 +36,10 @@ listener {secure_port} 127.0.0.1
 certfile {folder}/server.pem
 keyfile {folder}/server.key
 """
+# Patterns hold for sessions that were restored too, whose user Mosquitto doesn't know.
 _ACL = """
-topic readwrite open/#
-topic read shut/#
+pattern readwrite open/#
+pattern read shut/#
 user alice
 topic readwrite #
 user Bearer

@@ -64,7 +64,7 @@ class Consumer:
         self._subscribed = threading.Event()
         self._client = paho.Client(CallbackAPIVersion.VERSION2, f"c{next(_numbers)}", protocol=paho.MQTTv5)
         keep = Properties(PacketTypes.CONNECT)
-        keep.SessionExpiryInterval = 600
+        keep.SessionExpiryInterval = 0xFFFFFFFF  # Mosquitto takes any other for over when it starts
         self._client.reconnect_delay_set(1, 1)
         self._client.on_connect = lambda client, *_: client.subscribe(self._topic, qos=1)
         self._client.on_disconnect = lambda *_: self._subscribed.clear()
