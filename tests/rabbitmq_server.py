@@ -74,11 +74,13 @@ class RabbitServer:
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 2:2 +sbwt none",
             "RABBITMQ_CONF_ENV_FILE": "/dev/null",
         }
+        self._starts = 0
         self._registry = subprocess.Popen(
             [self._epmd, "-port", str(registry), "-address", "127.0.0.1"], start_new_session=True
         )
 
     def start(self) -> None:
+        self._starts += 1
         with (self._folder / "rabbit.log").open("ab") as output:
             self._process = subprocess.Popen(
                 [self._program],
@@ -97,7 +99,11 @@ class RabbitServer:
 
     def kill(self) -> None:
         os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        self._process.wait()  # this is the script around the node
+        deadline = time.monotonic() + 20
+        while self._listens():
+            assert time.monotonic() < deadline, "RabbitMQ doesn't die"
+            time.sleep(0.01)
 
     def close(self) -> None:
         self.kill()
@@ -105,9 +111,12 @@ class RabbitServer:
         self._registry.wait()
 
     def _answers(self) -> bool:
+        complete = (self._folder / "rabbit.log").read_text().count("Server startup complete")
+        return complete == self._starts and self._listens()
+
+    def _listens(self) -> bool:
         with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
-            log = (self._folder / "rabbit.log").read_text()
-            return log.count("Server startup complete") == log.count("Starting RabbitMQ")
+            return True
         return False
 
     def _write_certificates(self) -> None:
