@@ -7,10 +7,11 @@ rejects, releases, gives no credit) is Proton's own container.
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
+from typing import Any, cast
 
 import pytest
 from proton import Condition, Delivery, Message, ProtonException
@@ -148,11 +149,16 @@ class RabbitPeer(Peer):
 
 
 def _read(message: Message) -> Event:
-    body = None if message.body is None else bytes(message.body)
-    content_type = None if message.content_type == "None" else str(message.content_type)  # Proton's way to say none
+    body = None if message.body is None else bytes(cast("bytes", message.body))
+    content_type = (
+        None if message.content_type == "None" else str(message.content_type)
+    )  # Proton's way to say none
     if content_type == "application/cloudevents+json":
         return read_structured(body or b"")
-    found = {name.removeprefix("cloudEvents_"): value for name, value in (message.properties or {}).items()}
+    found: dict[str, Any] = {
+        name.removeprefix("cloudEvents_"): value
+        for name, value in cast("Any", message.properties or {}).items()
+    }
     attributes = in_text(found)
     return Event(attributes | ({"datacontenttype": content_type} if content_type else {}), body)
 
@@ -288,7 +294,12 @@ class Node(MessagingHandler):
         if self._does == "limit":
             link.max_message_size = 100
         self.links.append(
-            (link.name, link.remote_target.address, dict(link.remote_properties or {}), link.remote_snd_settle_mode)
+            (
+                link.name,
+                link.remote_target.address,
+                dict(link.remote_properties or {}),
+                link.remote_snd_settle_mode,
+            )
         )
 
     def on_link_opened(self, event):
@@ -321,7 +332,7 @@ def _condition(name):
 
 
 @pytest.fixture
-def node() -> Iterator:
+def node() -> Iterator[Callable[..., tuple[int, Node]]]:
     ending = threading.Event()
     threads: list[threading.Thread] = []
 

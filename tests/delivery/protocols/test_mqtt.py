@@ -5,6 +5,7 @@ import threading
 import time
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 import pytest
 from paho.mqtt import client as paho
@@ -29,7 +30,7 @@ from headrace.delivery.guard import Guard
 from headrace.delivery.networks import Network
 from headrace.delivery.outcome import Verdict
 from headrace.delivery.parcel import Parcel
-from headrace.delivery.protocols import mqtt_connection
+from headrace.delivery.protocols import mqtt_connection, mqtt_packets
 from headrace.delivery.protocols.mqtt import MqttSender
 from headrace.delivery.target import Target
 from headrace.events import Event
@@ -113,7 +114,9 @@ class MqttPeer(Peer):
 
     def secure(self, credential=ALICE, **settings):
         return replace(
-            self.target(**settings), uri=f"mqtts://localhost:{self._server.secure_port}", credential=credential
+            self.target(**settings),
+            uri=f"mqtts://localhost:{self._server.secure_port}",
+            credential=credential,
         )
 
     def wrong_credential(self):
@@ -142,16 +145,17 @@ class MqttPeer(Peer):
 
 
 def _read(message: paho.MQTTMessage) -> Event:
-    properties = message.properties
+    properties: Any = message.properties
+    payload = bytes(message.payload)
     content_type = getattr(properties, "ContentType", None)
     if content_type is None and not hasattr(properties, "UserProperty"):
-        return read_structured(message.payload)
+        return read_structured(payload)
     if content_type == "application/cloudevents+json":
-        return read_structured(message.payload)
+        return read_structured(payload)
     attributes = dict(properties.UserProperty)
     if content_type is None:
-        return Event(attributes, message.payload or None)
-    return Event(attributes | {"datacontenttype": content_type}, message.payload)
+        return Event(attributes, payload or None)
+    return Event(attributes | {"datacontenttype": content_type}, payload)
 
 
 async def _ready(peer: MqttPeer):
@@ -356,7 +360,13 @@ class TestScriptedServer:
 
     @pytest.mark.parametrize(
         ("code", "verdict"),
-        [(0x10, Verdict.DONE), (0x97, Verdict.AGAIN), (0x80, Verdict.AGAIN), (0x90, Verdict.NEVER), (0x99, Verdict.NEVER)],
+        [
+            (0x10, Verdict.DONE),
+            (0x97, Verdict.AGAIN),
+            (0x80, Verdict.AGAIN),
+            (0x90, Verdict.NEVER),
+            (0x99, Verdict.NEVER),
+        ],
     )
     @pytest.mark.parametrize("qos", [1, 2])
     async def test_codes_of_acknowledgements(self, serve, guard, code, verdict, qos):
@@ -384,7 +394,7 @@ class TestScriptedServer:
     async def test_a_connection_that_acknowledges_nothing_is_given_up(self, serve, guard, monkeypatch):
         monkeypatch.setattr(mqtt_connection, "_STUCK_SECONDS", 0.1)
         monkeypatch.setattr(mqtt_connection, "_KEEP_ALIVE", 0.4)
-        monkeypatch.setattr(mqtt_connection.packets, "connect", lambda *_: b"\x10\x00")
+        monkeypatch.setattr(mqtt_packets, "connect", lambda *_: b"\x10\x00")
         port, _ = await serve({1: b"\x20\x06\x00\x00\x03\x21\x00\x01", 12: b"\xd0\x00"})
         sender = MqttSender(guard)
         first, second = await asyncio.gather(*(sender.send(self.target(port), parcels()) for _ in range(2)))

@@ -11,15 +11,8 @@ from proton import Delivery, Message
 from headrace.delivery.guard import refusal
 from headrace.delivery.outcome import Outcome, Verdict
 from headrace.delivery.protocols.addresses import path_of
-from headrace.delivery.protocols.amqp_connection import (
-    UNAUTHORIZED,
-    Connection,
-    Ended,
-    LinkSpec,
-    Server,
-    Settlement,
-    TooLarge,
-)
+from headrace.delivery.protocols.amqp_connection import UNAUTHORIZED, Connection, Server
+from headrace.delivery.protocols.amqp_link import Ended, LinkSpec, Settlement, TooLarge
 from headrace.delivery.protocols.clients import Clients
 from headrace.delivery.tls import tls_context
 from headrace.errors import RefusedAddress
@@ -100,10 +93,8 @@ def _message(parcel: Parcel, mode: str) -> bytes:
     """Write a message that outlives a restart of the broker, with the trace that the event came with."""
     arrival = parcel.recorded.arrival
     content = _ENCODERS[mode](arrival.event)
-    properties: dict[str, Any] = dict(content.properties)
-    for name, value in (("traceparent", arrival.traceparent), ("tracestate", arrival.tracestate)):
-        if value is not None:
-            properties[name] = value
+    trace = {"traceparent": arrival.traceparent, "tracestate": arrival.tracestate}
+    properties: dict[str, Any] = {**content.properties, **{k: v for k, v in trace.items() if v is not None}}
     message = Message(durable=True, inferred=True, properties=properties or None, body=content.body)
     if content.content_type is not None:
         message.content_type = content.content_type

@@ -13,9 +13,10 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from proton import Collector, Delivery, Endpoint, Event, Link, ProtonException, SASL, Sender, Transport
+from proton import Collector, Delivery, Event, ProtonException, Transport
 from proton import Connection as Engine
 
+from headrace.delivery.protocols.amqp_link import Ended, LinkSpec, SendingLink, Settlement
 from headrace.subscriptions.credential import Plain, Token
 
 if TYPE_CHECKING:
@@ -28,32 +29,9 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 10.0
 _CLOSING_SECONDS = 2.0
 _IDLE_SECONDS = 60.0
-_LINK_IDLE_SECONDS = 300.0
 _BUFFERED = 1 << 18
 _CHUNK = 1 << 16
 UNAUTHORIZED = "amqp:unauthorized-access"
-
-
-class Ended(ConnectionError):
-    """The connection, the session or the link ended before the message was settled."""
-
-    def __init__(self, condition: str, description: str = "") -> None:
-        super().__init__(f"{condition}: {description}" if description else condition)
-        self.condition = condition
-
-
-class TooLarge(Exception):
-    """The message is larger than the other side takes on this link."""
-
-
-@dataclass(frozen=True, slots=True)
-class LinkSpec:
-    """Everything that a link is made of."""
-
-    address: str
-    name: str | None
-    settled: bool
-    properties: tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,91 +48,6 @@ class Server:
     apart: LinkSpec | None
 
 
-@dataclass(frozen=True, slots=True)
-class Settlement:
-    """What became of a message: a state of `Delivery`, and the condition of a rejection."""
-
-    state: int
-    condition: str = ""
-    description: str = ""
-
-
-class _Link:
-    """One sender, the messages under way on it and those who wait for credit."""
-
-    def __init__(self, engine: Engine, spec: LinkSpec, loop: asyncio.AbstractEventLoop) -> None:
-        self.settled = spec.settled
-        self.flights: dict[str, asyncio.Future[Settlement]] = {}
-        self.waiting: set[asyncio.Future[None]] = set()
-        self.ended: Ended | None = None
-        self.used = loop.time()
-        self._loop = loop
-        self._number = 0
-        self._session = engine.session()
-        self._session.open()
-        self.sender: Sender = self._session.sender(spec.name or f"headrace-{secrets.token_hex(8)}")
-        self.sender.target.address = spec.address
-        self.sender.source.address = "headrace"
-        self.sender.snd_settle_mode = Link.SND_SETTLED if spec.settled else Link.SND_UNSETTLED
-        self.sender.properties = dict(spec.properties) or None
-        self.sender.open()
-
-    @property
-    def is_idle(self) -> bool:
-        return not self.flights and not self.waiting and self.used + _LINK_IDLE_SECONDS < self._loop.time()
-
-    async def credit(self) -> None:
-        """Wait until the other side takes a message. Raise Ended."""
-        while self.ended is None and self.sender.credit <= 0:
-            turn = self._loop.create_future()
-            self.waiting.add(turn)
-            try:
-                await turn
-            finally:
-                self.waiting.discard(turn)
-        if self.ended is not None:
-            raise self.ended
-
-    def send(self, message: bytes) -> asyncio.Future[Settlement]:
-        """Hand a message to the engine. What is sent settled counts as accepted once it is written."""
-        limit = self.sender.remote_max_message_size
-        if limit and len(message) > limit:
-            raise TooLarge(f"a message of {len(message)} bytes, and the link takes {limit}")
-        self._number += 1
-        tag = str(self._number)
-        flight = self.flights[tag] = self._loop.create_future()
-        delivery = self.sender.delivery(tag)
-        self.sender.send(message)
-        if self.settled:
-            delivery.settle()
-        self.sender.advance()
-        self.used = self._loop.time()
-        return flight
-
-    def settle(self, tag: str, settlement: Settlement) -> None:
-        flight = self.flights.pop(tag, None)
-        if flight is not None and not flight.done():
-            flight.set_result(settlement)
-
-    def wake(self) -> None:
-        """Let those who wait look for credit again."""
-        for turn in self.waiting:
-            if not turn.done():
-                turn.set_result(None)
-
-    def end(self, ended: Ended) -> None:
-        self.ended = self.ended or ended
-        for flight in self.flights.values():
-            if not flight.done():
-                flight.set_exception(ended)
-        self.flights.clear()
-        self.wake()
-
-    def close(self) -> None:
-        self.sender.close()
-        self._session.close()
-
-
 class Connection(asyncio.Protocol):
     """Sends messages over links, and waits until they are settled. For one event loop."""
 
@@ -162,7 +55,8 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._closed: asyncio.Future[None] = self._loop.create_future()
-        self._links: dict[LinkSpec, _Link] = {}
+        self._links: dict[LinkSpec, SendingLink] = {}
+        self._named: dict[str, SendingLink] = {}
         self._ended: Ended | None = None
         self._ticking: asyncio.TimerHandle | None = None
         self._flushing: asyncio.Handle | None = None
@@ -208,8 +102,7 @@ class Connection(asyncio.Protocol):
             raise self._ended
         link = self._links.get(spec)
         if link is None:
-            link = self._links[spec] = _Link(self._engine, spec, self._loop)
-            self._flush_soon()
+            link = self._add(spec)
         await link.credit()
         await self._writable.wait()
         if link.ended is not None:
@@ -282,11 +175,11 @@ class Connection(asyncio.Protocol):
     def _settle_written(self) -> None:
         """Accept what was sent settled: nothing else will be heard of it."""
         if self._amqp.pending() != 0 or self._transport.get_write_buffer_size():
-            if any(link.settled and link.flights for link in self._links.values()):
+            if any(link.spec.settled and link.flights for link in self._links.values()):
                 self._loop.call_later(0.002, self._settle_written)
             return
         for link in self._links.values():
-            if link.settled and not link.sender.queued:
+            if link.spec.settled and not link.sender.queued:
                 for tag in list(link.flights):
                     link.settle(tag, Settlement(Delivery.ACCEPTED))
 
@@ -296,10 +189,9 @@ class Connection(asyncio.Protocol):
             return
         deadline = self._amqp.tick(time.monotonic())
         self._flush()
-        for spec, link in list(self._links.items()):
-            if link.is_idle:
-                link.close()
-                del self._links[spec]
+        for link in [each for each in self._links.values() if each.is_idle]:
+            link.close()
+            self._remove(link)
         wait = deadline - time.monotonic() if deadline else _IDLE_SECONDS / 2
         self._ticking = self._loop.call_later(min(max(wait, 0.05), _IDLE_SECONDS / 2), self._tick)
 
@@ -311,51 +203,58 @@ class Connection(asyncio.Protocol):
                 handle(self, event)
             self._collector.pop()
 
-    def _on_delivery(self, event: Event) -> None:
+    def _on_delivery(self, event: Any) -> None:
         delivery = event.delivery
         state = delivery.remote_state
-        if not (state or delivery.settled):
+        if state in (0, Delivery.RECEIVED) and not delivery.settled:
             return
-        link = self._link(event.link)
+        link = self._named.get(event.link.name)
         if link is not None:
             condition = delivery.remote.condition if state == Delivery.REJECTED else None
             link.settle(delivery.tag, _settlement(int(state), condition))
         delivery.settle()
 
-    def _on_credit(self, event: Event) -> None:
-        link = self._link(event.link)
+    def _on_credit(self, event: Any) -> None:
+        link = self._named.get(event.link.name)
         if link is not None and link.sender.credit > 0:
             link.wake()
 
-    def _on_link_end(self, event: Event) -> None:
-        self._end_link(event.link, event.link.remote_condition, "the server closed the link")
+    def _on_link_end(self, event: Any) -> None:
+        link = self._named.get(event.link.name)
+        if link is not None:
+            self._end_link(link, event.link.remote_condition, "the server closed the link")
         event.link.close()
 
-    def _on_session_end(self, event: Event) -> None:
+    def _on_session_end(self, event: Any) -> None:
         for link in list(self._links.values()):
             if link.sender.session == event.session:
-                self._end_link(link.sender, event.session.remote_condition, "the server ended the session")
+                self._end_link(link, event.session.remote_condition, "the server ended the session")
         event.session.close()
 
-    def _on_open(self, _: Event) -> None:
+    def _on_open(self, _: Any) -> None:
         if not self._opened.done():
             self._opened.set_result(None)
 
-    def _on_close(self, event: Event) -> None:
+    def _on_close(self, event: Any) -> None:
         self._end(_ended(event.connection.remote_condition, "the server closed the connection"))
         self._engine.close()
 
-    def _on_error(self, event: Event) -> None:
+    def _on_error(self, event: Any) -> None:
         self._end(_ended(event.transport.condition, "the connection failed"))
 
-    def _link(self, sender: Link) -> _Link | None:
-        return next((link for link in self._links.values() if link.sender == sender), None)
+    def _add(self, spec: LinkSpec) -> SendingLink:
+        link = self._links[spec] = SendingLink(self._engine, spec, self._loop)
+        self._named[link.name] = link
+        self._flush_soon()
+        return link
 
-    def _end_link(self, sender: Link, condition: Condition | None, otherwise: str) -> None:
-        for spec, link in list(self._links.items()):
-            if link.sender == sender:
-                del self._links[spec]
-                link.end(_ended(condition, otherwise))
+    def _remove(self, link: SendingLink) -> None:
+        del self._links[link.spec]
+        del self._named[link.name]
+
+    def _end_link(self, link: SendingLink, condition: Condition | None, otherwise: str) -> None:
+        self._remove(link)
+        link.end(_ended(condition, otherwise))
 
     def _end(self, ended: Ended) -> None:
         if self._ended is not None:
@@ -392,7 +291,7 @@ def _engine(server: Server, collector: Collector) -> tuple[Engine, Transport]:
     engine.container = f"headrace-{secrets.token_hex(8)}"
     engine.hostname = server.host
     login = _login(server.credential)
-    sasl: SASL = amqp.sasl()
+    sasl = amqp.sasl()
     sasl.allowed_mechs("PLAIN" if login else "ANONYMOUS")
     if login:
         engine.user, engine.password = login

@@ -1,8 +1,8 @@
 """A connection to an MQTT server that the guard made; it ends with the first thing that goes wrong, and is made anew.
 
 Its session ends with it, so whatever was not acknowledged is nobody's to send again but the dispatcher's. It never has
-more publications under way than the server said it takes, and sends nothing that the server said it doesn't take: such a
-packet would end the connection, which other subscriptions use too.
+more publications under way than the server said it takes, and sends nothing that the server said it doesn't take:
+such a packet would end the connection, which other subscriptions use too.
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ class Connection(asyncio.Protocol):
                 connected.close()
                 raise
             try:
-                await connection._enter(server)
+                await connection._enter(server)  # noqa: SLF001
             except BaseException:
-                connection._transport.abort()
+                connection._transport.abort()  # noqa: SLF001
                 raise
         return connection
 
@@ -141,9 +141,10 @@ class Connection(asyncio.Protocol):
             return Answer(code=PACKET_TOO_LARGE)
         if not self._flights:
             self._moved = self._loop.time()
-        answer = self._flights[packet_id] = self._loop.create_future()
+        flight: asyncio.Future[Answer] = self._loop.create_future()
+        self._flights[packet_id] = flight
         self._transport.write(packet)
-        return await answer
+        return await flight
 
     async def close(self) -> None:
         """Say good-bye and end the connection, without waiting long."""
@@ -206,7 +207,7 @@ class Connection(asyncio.Protocol):
         await self._writable.wait()
         self._check_alive()
         self._transport.write(packet)
-        while self._transport.get_write_buffer_size():
+        while self._transport.get_write_buffer_size():  # noqa: ASYNC110  # nobody tells when it is empty
             await asyncio.sleep(_WRITE_SECONDS)
         self._check_alive()
         return Answer()
@@ -266,19 +267,22 @@ class Connection(asyncio.Protocol):
 
     def _tick(self) -> None:
         """Ping, and give a connection up that answers no ping or acknowledges nothing."""
-        if self._lost is not None:
-            return
-        if not self._heard:
-            self._lose(Lost("the server doesn't answer pings"))
-        elif self._flights and self._moved + _STUCK_SECONDS < self._loop.time():
-            self._lose(Lost(f"the server acknowledged nothing for {_STUCK_SECONDS:g} s"))
-        if self._lost is not None:
+        found = self._silence()
+        if found is not None:
+            self._lose(Lost(found))
             self._transport.abort()
             return
         self._heard = False
         self._transport.write(packets.PINGREQ)
         keep_alive = self._limits.get(Property.SERVER_KEEP_ALIVE, _KEEP_ALIVE) or _KEEP_ALIVE
         self._ticking = self._loop.call_later(keep_alive / 2, self._tick)
+
+    def _silence(self) -> str | None:
+        if not self._heard:
+            return "the server doesn't answer pings"
+        if self._flights and self._moved + _STUCK_SECONDS < self._loop.time():
+            return f"the server acknowledged nothing for {_STUCK_SECONDS:g} s"
+        return None
 
     def _lose(self, lost: Lost) -> None:
         """Fail what is under way, and let those in that wait for their turn, so that they see it."""

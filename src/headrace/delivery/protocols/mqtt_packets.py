@@ -114,7 +114,9 @@ def publish_properties(
     return _length(len(out)) + bytes(out)
 
 
-def publish(topic: str, qos: int, packet_id: int, properties: bytes, payload: bytes, *, retain: bool) -> bytes:
+def publish(
+    topic: str, qos: int, packet_id: int, properties: bytes, payload: bytes, *, retain: bool
+) -> bytes:
     """Write a publication; `properties` is empty in MQTT 3.1.1, which has none."""
     identifier = struct.pack("!H", packet_id) if qos else b""
     return _packet(Packet.PUBLISH, qos << 1 | retain, _text(topic) + identifier + properties + payload)

@@ -46,10 +46,11 @@ def encode_structured(event: Event) -> Message:
 
 
 def decode(content_type: str | None, user_properties: Iterable[tuple[str, str]], payload: bytes) -> Event:
-    """Read the event of an MQTT 5 message in either mode. Raise `InvalidEvent` with every fault, or `UnsupportedFormat`.
+    """Read the event of an MQTT 5 message in either mode.
 
-    A message of MQTT 3.1.1 is `json_format.decode(payload)`. The binding's own example repeats the content type as a
-    user property; where both stand there, they have to agree.
+    Raise `InvalidEvent` with every fault, or `UnsupportedFormat`. A message of MQTT 3.1.1 is
+    `json_format.decode(payload)`. The binding's own example repeats the content type as a user property; where both
+    stand there, they have to agree.
     """
     mode = mode_of(content_type)
     if mode is Mode.STRUCTURED:
