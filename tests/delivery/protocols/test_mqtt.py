@@ -57,7 +57,10 @@ def guard():
 
 
 class Consumer:
-    """Paho, in a thread of its own, with a session that the server keeps while one of the two is away."""
+    """Paho, in a thread of its own, with a session that the server keeps while one of the two is away.
+
+    It acknowledges nothing (QoS 0): else it would end a dying connection before it has read all that came.
+    """
 
     def __init__(self, port: int, topic: str) -> None:
         self.messages: list[paho.MQTTMessage] = []
@@ -67,7 +70,7 @@ class Consumer:
         keep = Properties(PacketTypes.CONNECT)
         keep.SessionExpiryInterval = 0xFFFFFFFF  # Mosquitto takes any other for over when it starts
         self._client.reconnect_delay_set(1, 1)
-        self._client.on_connect = lambda client, *_: client.subscribe(self._topic, qos=1)
+        self._client.on_connect = lambda client, *_: client.subscribe(self._topic, qos=0)
         self._client.on_disconnect = lambda *_: self._subscribed.clear()
         self._client.on_subscribe = lambda *_: self._subscribed.set()
         self._client.on_message = lambda _client, _data, message: self.messages.append(message)
@@ -161,6 +164,7 @@ def _read(message: paho.MQTTMessage) -> Event:
 async def _ready(peer: MqttPeer):
     try:
         await peer.consumer.ready()
+        await asyncio.to_thread(peer._server.save)
         yield peer
     finally:
         await asyncio.to_thread(peer.consumer.close)
