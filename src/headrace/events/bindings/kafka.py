@@ -1,7 +1,8 @@
 """Events in Kafka records: binary and structured mode. Pure functions, no client.
 
-`encode` and `decode` are exact inverses. Headers can't tell a number from a text, and a value not how the data came:
-what an event has of that stands in a header of its own, which other programs may leave unread.
+`encode` and `decode` are exact inverses, for our own topics. Headers can't tell a number from a text, and a value not
+how the data came: what an event has of that stands in a header of its own, which other programs may leave unread.
+`encode_binary` and `encode_structured` are for the topics of others: what the binding says, and nothing more.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from headrace.errors import InvalidEvent, UnsupportedFormat
 from headrace.events import json_format
 from headrace.events.attributes import faults, shown
 from headrace.events.bindings.http import Mode, mode_of
+from headrace.events.bindings.parts import take_apart
 from headrace.events.canonical import canonical_string, type_name, typed
 from headrace.events.event import DataKind, Event
 from headrace.events.media_types import essence
@@ -59,6 +61,28 @@ def encode(event: Event) -> Message:
     if types or event.data_kind or (content_type is not None and not _is_plain(content_type)):
         headers.append((_FORM, msgspec.json.encode(_Form(event.data_kind, types))))
     return Message(headers, event.data)
+
+
+def encode_binary(event: Event) -> Message:
+    """Write an event for others; what only structured mode can carry leaves in it."""
+    parts = take_apart(event)
+    if parts is None:
+        return encode_structured(event)
+    headers = [(_PREFIX + name, value.encode()) for name, value in parts.attributes]
+    if parts.content_type is not None:
+        headers.append((_CONTENT_TYPE, parts.content_type.encode()))
+    return Message(headers, parts.data)
+
+
+def encode_structured(event: Event) -> Message:
+    """Write the event as a JSON document, `json_format.encode`."""
+    return Message([(_CONTENT_TYPE, json_format.MEDIA_TYPE.encode())], json_format.encode(event))
+
+
+def key_of(event: Event, attribute: str) -> bytes | None:
+    """Return a record's key: the value of this attribute, or none where the event doesn't have it."""
+    value = event.attributes.get(attribute)
+    return None if value is None else canonical_string(value).encode()
 
 
 def decode(headers: Headers, value: bytes | None) -> Event:
