@@ -59,9 +59,7 @@ class Broker:
         self.port = free_port()
         self.bootstrap = f"127.0.0.1:{self.port}"
         self._file = folder / "server.properties"
-        filled = PROPERTIES.format(
-            port=self.port, controller=free_port(), folder=folder, listeners=listeners
-        )
+        filled = PROPERTIES.format(port=self.port, controller=free_port(), folder=folder, listeners=listeners)
         self._file.write_text(filled + properties)
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         subprocess.run(

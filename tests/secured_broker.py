@@ -71,12 +71,14 @@ class SecuredBroker(Broker):
             wanted = admin.UserScramCredentialUpsertion(
                 USER, admin.ScramCredentialInfo(mechanism, 4096), PASSWORD.encode()
             )
-            for done in self.administrator().alter_user_scram_credentials([wanted]).values():
+            client = self.administrator()  # its answers end with it
+            for done in client.alter_user_scram_credentials([wanted]).values():
                 done.result(30)
 
     def new_topic(self, name: str, **config: str) -> None:
         topic = admin.NewTopic(name, num_partitions=2, replication_factor=1, config=config)
-        self.administrator().create_topics([topic])[name].result(30)
+        client = self.administrator()
+        client.create_topics([topic])[name].result(30)
 
     def forbid(self, topic: str) -> None:
         rule = admin.AclBinding(
@@ -88,12 +90,14 @@ class SecuredBroker(Broker):
             admin.AclOperation.ALL,
             admin.AclPermissionType.DENY,
         )
-        for done in self.administrator().create_acls([rule]).values():
+        client = self.administrator()
+        for done in client.create_acls([rule]).values():
             done.result(30)
 
     def _wait(self) -> None:
         deadline = time.monotonic() + 60
-        while not self.administrator().list_topics(timeout=30).brokers:
+        client = self.administrator()
+        while not client.list_topics(timeout=30).brokers:
             assert time.monotonic() < deadline
 
 
@@ -101,9 +105,10 @@ def unsecured_token(subject: str) -> str:
     """A JSON web token without a signature, as the broker's default validator takes it."""
     now = time.time()
     parts = [{"alg": "none"}, {"sub": subject, "iat": now, "exp": now + 600}]
-    return ".".join(
-        base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts
-    ) + "."
+    return (
+        ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts)
+        + "."
+    )
 
 
 def _write_key(issued: trustme.LeafCert, path: Path) -> None:

@@ -91,7 +91,12 @@ class NatsPeer(Peer):
     def target(self, mode="binary", *, owner="owner", **settings):
         # A subject for each mode: what differs by nothing else is the same delivery to JetStream.
         return target(
-            self._server, mode=mode, owner=owner, subject=f"{self.base}.{mode}", jetstream=self.jetstream, **settings
+            self._server,
+            mode=mode,
+            owner=owner,
+            subject=f"{self.base}.{mode}",
+            jetstream=self.jetstream,
+            **settings,
         )
 
     def uri(self, host, port):
@@ -114,7 +119,11 @@ class NatsPeer(Peer):
 
     async def connect(self):
         self._client = await nats.connect(
-            f"nats://127.0.0.1:{self.port}", user="alice", password="s3cret", allow_reconnect=False, error_cb=_silent
+            f"nats://127.0.0.1:{self.port}",
+            user="alice",
+            password="s3cret",
+            allow_reconnect=False,
+            error_cb=_silent,
         )
 
     async def __aenter__(self):
@@ -243,20 +252,23 @@ async def test_a_repeated_delivery_is_stored_once(nats_server, sender):
     async with StreamPeer(nats_server) as peer:
         event = Event(REQUIRED | JSON, b"1")
         for owner, position in [("a", 1), ("a", 1), ("a", 2), ("b", 1)]:
-            assert (await sender.send(peer.target(owner=owner), parcels(event, position))).verdict is Verdict.DONE
+            assert (
+                await sender.send(peer.target(owner=owner), parcels(event, position))
+            ).verdict is Verdict.DONE
         assert len(await peer.received(3)) == 3
 
 
 async def test_a_subject_that_no_stream_takes(nats_server, sender):
     outcome = await sender.send(target(nats_server, subject="nobody.stores.this", jetstream=True), parcels())
-    assert (outcome.verdict, outcome.reason) == (Verdict.AGAIN, "no stream takes subject 'nobody.stores.this'")
+    assert (outcome.verdict, outcome.reason) == (
+        Verdict.AGAIN,
+        "subject 'nobody.stores.this': no stream takes this subject",
+    )
 
 
 async def test_a_stream_that_is_full_may_have_room_later(nats_server, sender):
     async with StreamPeer(nats_server) as peer:
-        config = api.StreamConfig(
-            name="full", subjects=["full.x"], max_msgs=1, discard=api.DiscardPolicy.NEW
-        )
+        config = api.StreamConfig(name="full", subjects=["full.x"], max_msgs=1, discard=api.DiscardPolicy.NEW)
         await peer._client.jetstream().add_stream(config)
         sends = [
             await sender.send(target(nats_server, subject="full.x", jetstream=True), parcels(event, number))
@@ -335,7 +347,10 @@ async def test_the_second_server_of_a_sink(nats_server, sender):
 
 async def test_a_name_that_changes_its_address_gains_nothing(nats_server):
     """The first answer is looked at and connected to; a second one is never asked for."""
-    answers = [[(2, 1, 6, "", ("10.0.0.1", nats_server.port))], [(2, 1, 6, "", ("127.0.0.1", nats_server.port))]]
+    answers = [
+        [(2, 1, 6, "", ("10.0.0.1", nats_server.port))],
+        [(2, 1, 6, "", ("127.0.0.1", nats_server.port))],
+    ]
     guard = Guard(lookup=lambda *_, **__: answers.pop(0))
     sender = NatsSender(guard)
     there = replace(target(nats_server), uri=f"nats://rebinding.example:{nats_server.port}")
@@ -347,17 +362,16 @@ async def test_a_name_that_changes_its_address_gains_nothing(nats_server):
 
 
 class TestTls:
-    @pytest.fixture(scope="class")
-    def authority(self):
-        return trustme.CA()
-
     @pytest.fixture
-    def server(self, tmp_path, authority):
+    def server(self, tmp_path):
+        authority = trustme.CA()
         issued = authority.issue_cert("127.0.0.1")
         issued.private_key_pem.write_to_path(tmp_path / "key.pem")
         issued.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
         authority.cert_pem.write_to_path(tmp_path / "ca.pem")
-        server = NatsServer(tmp_path, f'tls {{ cert_file: "{tmp_path}/cert.pem", key_file: "{tmp_path}/key.pem" }}')
+        server = NatsServer(
+            tmp_path, f'tls {{ cert_file: "{tmp_path}/cert.pem", key_file: "{tmp_path}/key.pem" }}'
+        )
         server.ca_file = str(tmp_path / "ca.pem")
         server.start()
         yield server
@@ -368,7 +382,7 @@ class TestTls:
         sender = NatsSender(guard, server.ca_file)
         outcome = await sender.send(target(server, None, "tls", jetstream=jetstream), parcels())
         assert outcome.verdict is (Verdict.AGAIN if jetstream else Verdict.DONE), outcome
-        assert outcome.reason == ("no stream takes subject 'open.x'" if jetstream else "")
+        assert outcome.reason == ("subject 'open.x': no stream takes this subject" if jetstream else "")
         await sender.close()
 
     async def test_an_unknown_authority(self, server, sender):
@@ -380,4 +394,3 @@ class TestTls:
         outcome = await sender.send(target(nats_server, ALICE, "tls"), parcels())
         assert outcome.verdict is Verdict.AGAIN
         assert "offers no TLS" in outcome.reason
-

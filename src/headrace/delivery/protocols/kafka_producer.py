@@ -38,6 +38,7 @@ _MISSES = 3
 _BATCH_BYTES = 256 << 10
 _REQUEST_BYTES = 64 << 20
 _RESPONSE_BYTES = 16 << 20
+_SHOWN_BYTES = 200
 
 # What goes wrong is the outcome of an attempt; the client would say it once more for each connection and retry.
 logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
@@ -106,6 +107,19 @@ class _Connection(aiokafka.conn.AIOKafkaConnection):  # type: ignore[misc]  # th
     def _create_reader_task(self) -> Any:
         _bound(self._reader)
         return super()._create_reader_task()
+
+
+    def authenticator_oauth(self) -> Any:
+        return _Authenticator(sasl_oauth_token_provider=self._sasl_oauth_token_provider)
+
+
+class _Authenticator(aiokafka.conn.OAuthAuthenticator):  # type: ignore[misc]
+    """Reads the broker's answer to a token: one that is not empty says what is wrong with it."""
+
+    async def step(self, payload: bytes | None) -> Any:
+        if payload:
+            raise kafka_errors.SaslAuthenticationFailed(payload[:_SHOWN_BYTES].decode(errors="replace"))
+        return await super().step(payload)
 
 
 def _bound(reader: asyncio.StreamReader) -> None:
@@ -245,8 +259,8 @@ class Producer:
         self._client.client.add_topic(topic)
         for _ in range(_LOOKS_FOR_TOPIC):
             reached = await self._client.client.force_metadata_update()
-            if not reached and self.failure is not None:
-                raise self.failure
+            if not reached:
+                raise self.failure or kafka_errors.KafkaConnectionError("no broker answers")
             if cluster.partitions_for_topic(topic):
                 return
             if topic in cluster.unauthorized_topics:

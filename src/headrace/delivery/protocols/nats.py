@@ -7,13 +7,12 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import nats.errors
-import nats.js.errors
 
 from headrace.delivery.guard import refusal
 from headrace.delivery.outcome import Outcome, Verdict
 from headrace.delivery.protocols.addresses import hosts_of
 from headrace.delivery.protocols.clients import Clients
-from headrace.delivery.protocols.nats_connection import Connection, Denied, Servers, TooLarge
+from headrace.delivery.protocols.nats_connection import Connection, Denied, NotStored, Servers, TooLarge
 from headrace.delivery.tls import tls_context
 from headrace.errors import RefusedAddress
 from headrace.events.bindings.nats import Message, encode_binary, encode_structured
@@ -98,13 +97,9 @@ def _judge(error: Exception, subject: str) -> Outcome:  # noqa: PLR0911  # a tab
             return Outcome(Verdict.NEVER, str(error))
         case nats.errors.BadSubjectError():
             return Outcome(Verdict.NEVER, f"{subject!r} is no subject that one can publish to")
-        case nats.js.errors.NoStreamResponseError():
-            return Outcome(Verdict.AGAIN, f"no stream takes subject {subject!r}")
-        case nats.js.errors.APIError():
+        case NotStored():
             verdict = Verdict.NEVER if error.code == 400 else Verdict.AGAIN
-            return Outcome(
-                verdict, f"the stream of {subject!r} answered: {error.description}", error.err_code
-            )
+            return Outcome(verdict, f"subject {subject!r}: {error}", error.number or error.code)
     if "authorization violation" in str(error).lower():
         return Outcome(Verdict.NEVER, "the server refused the credential, or asks for one")
     return Outcome(Verdict.AGAIN, f"{type(error).__name__}: {error}")

@@ -11,12 +11,13 @@ import re
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import nats.aio.client
 import nats.aio.transport
 import nats.errors
-import nats.js.errors
 
 from headrace.subscriptions.credential import Plain, Token
 
@@ -31,9 +32,13 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 10
 _ROUND_TRIP_SECONDS = 10.0
 _CLOSING_SECONDS = 3.0
+_PAUSE_SECONDS = 0.001
+# The dispatcher bounds what is under way. A client that holds back more waits, and doesn't notice that it was closed.
+_HELD_BYTES = 1 << 30
 _PING_SECONDS = 20
 _HEAD_BYTES = len(b"NATS/1.0\r\n\r\n")
 _LINE_BYTES = len(b": \r\n")
+_NO_RESPONDERS = "503"
 _DENIED = re.compile(r'permissions violation for publish to "(.*)"')
 
 
@@ -43,6 +48,25 @@ class Denied(Exception):
 
 class TooLarge(Exception):
     """The message is larger than the server takes."""
+
+
+class NotStored(Exception):
+    """A stream's answer, in the numbers of JetStream: `code` is like a status of HTTP, `number` says what exactly."""
+
+    def __init__(self, code: int, description: str, number: int | None = None) -> None:
+        super().__init__(description)
+        self.code = code
+        self.number = number
+
+
+class _Error(msgspec.Struct):
+    code: int
+    description: str = ""
+    err_code: int | None = None
+
+
+class _Answer(msgspec.Struct):
+    error: _Error | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +113,12 @@ class Connection:
 
     def __init__(self) -> None:
         self._client = nats.aio.client.Client()
-        self._streams = self._client.jetstream()
-        self._waiting: dict[str, set[asyncio.Future[Any]]] = {}
+        self._inbox: str | None = None
+        self._numbers = count()
+        self._answers: dict[int, tuple[str, asyncio.Future[None]]] = {}
         self._denials: Counter[str] = Counter()
-        self._round_trip: asyncio.Task[float] | None = None
+        self._round_trip: asyncio.Task[None] | None = None
+        self._trips: set[asyncio.Task[None]] = set()
         self._broken = False
 
     @classmethod
@@ -120,30 +146,32 @@ class Connection:
         await self._write(subject, message)
         if self._round_trip is None:
             self._round_trip = asyncio.create_task(self._go_and_return())
-        await asyncio.shield(self._round_trip)
+            self._trips.add(self._round_trip)
+            self._round_trip.add_done_callback(self._trips.discard)
+        trip = self._round_trip
+        try:
+            await asyncio.shield(trip)
+        except asyncio.CancelledError:
+            if trip.cancelled():
+                raise nats.errors.ConnectionClosedError from None
+            raise
         if self._denials[subject.lower()] > before:
             raise Denied(subject)
 
     async def store(self, subject: str, message: Message) -> None:
-        """Return when a stream has stored the message."""
-        name = subject.lower()
-        before = self._denials[name]
-        self._check_size(message)
-        stored = await self._streams.publish_async(subject, message.payload, headers=message.headers)
-        _raise_if_cancelled()
-        waiting = self._waiting.setdefault(name, set())
-        waiting.add(stored)
+        """Return when a stream has stored the message. Raise NotStored where it says that it hasn't."""
+        name, before = subject.lower(), self._denials[subject.lower()]
+        inbox, number = await self._own_inbox(), next(self._numbers)
+        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._answers[number] = (name, answer)
         try:
+            await self._write(subject, message, f"{inbox}.{number}")
             if self._denials[name] > before:
                 raise Denied(subject)
-            if self._client.is_closed:
-                raise nats.errors.ConnectionClosedError
-            await stored
+            await answer
         finally:
-            stored.cancel()
-            waiting.discard(stored)
-            if not waiting:
-                self._waiting.pop(name, None)
+            del self._answers[number]
+            answer.cancel()
 
     async def close(self) -> None:
         """End the connection."""
@@ -170,8 +198,7 @@ class Connection:
                 no_echo=True,
                 tls=tls,
                 tls_hostname=host,
-                # A publication returns when it is written. The client pings ahead of what it holds back.
-                pending_size=1,
+                pending_size=_HELD_BYTES,
                 error_cb=self._told,
                 closed_cb=self._closed,
                 **_login(servers.credential),
@@ -183,9 +210,15 @@ class Connection:
             connected.close()
             raise
 
-    async def _write(self, subject: str, message: Message) -> None:
+    async def _own_inbox(self) -> str:
+        if self._inbox is None:
+            self._inbox = self._client.new_inbox()
+            await self._client.subscribe(f"{self._inbox}.*", cb=self._answered)
+        return self._inbox
+
+    async def _write(self, subject: str, message: Message, reply: str = "") -> None:
         self._check_size(message)
-        await self._client.publish(subject, message.payload, headers=message.headers)
+        await self._client.publish(subject, message.payload, reply, message.headers)
         _raise_if_cancelled()
 
     def _check_size(self, message: Message) -> None:
@@ -195,21 +228,39 @@ class Connection:
         if size > limit:
             raise TooLarge(f"a message of {size} bytes, and the server takes {limit}")
 
-    async def _go_and_return(self) -> float:
-        """Ping once for everyone who published in this turn of the loop."""
+    async def _go_and_return(self) -> None:
+        """Ping once for everyone who published in this turn of the loop.
+
+        Be careful: the client writes a ping at once, ahead of publications that it still holds back.
+        """
         await asyncio.sleep(0)
         self._round_trip = None
-        pinging = asyncio.ensure_future(self._client.rtt(_ROUND_TRIP_SECONDS))  # type: ignore[arg-type]
-        self._waiting.setdefault("", set()).add(pinging)
+        pause = 0.0
+        while self._client.pending_data_size and self._client.is_connected:
+            await asyncio.sleep(pause)
+            pause = _PAUSE_SECONDS
         try:
-            return await pinging
+            await self._client.rtt(_ROUND_TRIP_SECONDS)  # type: ignore[arg-type]  # it says int, and takes seconds
         except nats.errors.TimeoutError:
             self._broken = True
             raise
-        except asyncio.CancelledError:
-            raise nats.errors.ConnectionClosedError from None
-        finally:
-            self._waiting.get("", set()).discard(pinging)
+
+    async def _answered(self, message: nats.aio.client.Msg) -> None:
+        _, answer = self._answers.get(int(message.subject.rpartition(".")[2]), ("", None))
+        if answer is None or answer.done():
+            return
+        if (message.headers or {}).get("Status") == _NO_RESPONDERS:
+            answer.set_exception(NotStored(503, "no stream takes this subject"))
+            return
+        try:
+            said = msgspec.json.decode(message.data, type=_Answer)
+        except msgspec.DecodeError as error:
+            answer.set_exception(NotStored(500, f"an answer that can't be read: {error}"))
+            return
+        if said.error is None:
+            answer.set_result(None)
+        else:
+            answer.set_exception(NotStored(said.error.code, said.error.description, said.error.err_code))
 
     async def _told(self, error: Exception) -> None:
         """Take what the server says about a publication; the client has put all of it in lower case."""
@@ -217,20 +268,17 @@ class Connection:
         if denied is None:
             return
         self._denials[denied[1]] += 1
-        for each in list(self._waiting.get(denied[1], ())):
-            _fail(each, Denied(denied[1]))
+        for name, answer in list(self._answers.values()):
+            if name == denied[1] and not answer.done():
+                answer.set_exception(Denied(name))
 
     async def _closed(self) -> None:
-        for waiting in list(self._waiting.values()):
-            for each in list(waiting):
-                _fail(each, nats.errors.ConnectionClosedError())
-
-
-def _fail(waiting: asyncio.Future[Any], error: Exception) -> None:
-    if isinstance(waiting, asyncio.Task):
-        waiting.cancel()
-    elif not waiting.done():
-        waiting.set_exception(error)
+        """Let nobody wait for an answer that can't come."""
+        for _, answer in list(self._answers.values()):
+            if not answer.done():
+                answer.set_exception(nats.errors.ConnectionClosedError())
+        for ending in list(self._trips):
+            ending.cancel()
 
 
 def _raise_if_cancelled() -> None:
