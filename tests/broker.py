@@ -61,7 +61,8 @@ class Broker:
         self._file = folder / "server.properties"
         filled = PROPERTIES.format(port=self.port, controller=free_port(), folder=folder, listeners=listeners)
         self._file.write_text(filled + properties)
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        # An id that began with a dash would be taken for an option.
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "_")
         subprocess.run(
             self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._file)),
             check=True,

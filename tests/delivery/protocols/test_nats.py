@@ -5,6 +5,7 @@ import re
 import time
 from dataclasses import replace
 from itertools import count
+from typing import Any
 from urllib.parse import unquote
 
 import nats
@@ -79,7 +80,7 @@ class NatsPeer(Peer):
     def __init__(self, server):
         self._server = server
         self.base = f"peer{next(_numbers)}"
-        self._client = None
+        self._client: Any = None
 
     @property
     def port(self):
@@ -152,7 +153,7 @@ class CorePeer(NatsPeer):
 
     async def connect(self):
         await super().connect()
-        self._seen = []
+        self._seen: list[Event] = []
 
         async def hear(message):
             self._seen.append(read(message.headers, message.data))
@@ -372,14 +373,13 @@ class TestTls:
         server = NatsServer(
             tmp_path, f'tls {{ cert_file: "{tmp_path}/cert.pem", key_file: "{tmp_path}/key.pem" }}'
         )
-        server.ca_file = str(tmp_path / "ca.pem")
         server.start()
         yield server
         server.kill()
 
     @pytest.mark.parametrize("jetstream", [False, True])
-    async def test_a_known_authority(self, server, guard, jetstream):
-        sender = NatsSender(guard, server.ca_file)
+    async def test_a_known_authority(self, server, guard, jetstream, tmp_path):
+        sender = NatsSender(guard, str(tmp_path / "ca.pem"))
         outcome = await sender.send(target(server, None, "tls", jetstream=jetstream), parcels())
         assert outcome.verdict is (Verdict.AGAIN if jetstream else Verdict.DONE), outcome
         assert outcome.reason == ("subject 'open.x': no stream takes this subject" if jetstream else "")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+import time
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+    from collections.abc import Awaitable, Callable, Hashable
 
 _log = logging.getLogger(__name__)
 
@@ -30,21 +29,24 @@ class Client(Protocol):
 C = TypeVar("C", bound=Client)
 
 
-@dataclass(slots=True)
 class _Entry(Generic[C]):
-    making: asyncio.Task[C]
-    used: float
-    users: int = 0
-    owners: set[str] = field(default_factory=set)
+    """A client or the making of it, with those who use it now and those it was made for."""
+
+    __slots__ = ("client", "making", "owners", "used", "users")
+
+    def __init__(self, making: asyncio.Task[C], now: float) -> None:
+        self.making = making
+        self.client: C | None = None
+        self.used = now
+        self.users = 0
+        self.owners: set[str] = set()
 
     @property
     def spent(self) -> bool:
         """Tell whether it was made in vain, or can't be used any more."""
-        if not self.making.done():
-            return False
-        return (
-            self.making.cancelled() or self.making.exception() is not None or not self.making.result().usable
-        )
+        if self.client is not None:
+            return not self.client.usable
+        return self.making.done() and (self.making.cancelled() or self.making.exception() is not None)
 
 
 class Clients(Generic[C]):
@@ -57,24 +59,28 @@ class Clients(Generic[C]):
         self._ending: set[asyncio.Task[None]] = set()
         self._sweeping: asyncio.TimerHandle | None = None
 
-    @asynccontextmanager
-    async def use(self, key: Hashable, owner: str, make: Callable[[], Awaitable[C]]) -> AsyncIterator[C]:
+    def use(self, key: Hashable, owner: str, make: Callable[[], Awaitable[C]]) -> _Use[C]:
         """Hand out the client of this key and keep it open meanwhile. Making it goes on when who asked gives up.
 
-        Raise what `make` raised, or ConnectionError where there are too many and all are in use.
+        Entering raises what `make` raised; ConnectionError where there are too many and all are in use.
         """
+        return _Use(self, key, owner, make)
+
+    def hold(self, key: Hashable, owner: str, make: Callable[[], Awaitable[C]]) -> _Entry[C]:
+        """Find or begin a client, and count one who uses it."""
         entry = self._entries.get(key)
         if entry is None or entry.spent:
             entry = self._replace(key, make)
         entry.owners.add(owner)
         entry.users += 1
-        try:
-            yield entry.making.result() if entry.making.done() else await asyncio.shield(entry.making)
-        finally:
-            entry.users -= 1
-            entry.used = asyncio.get_running_loop().time()
-            if self._entries.get(key) is entry and (entry.spent or not (entry.owners or entry.users)):
-                self._end(key)
+        return entry
+
+    def release(self, key: Hashable, entry: _Entry[C]) -> None:
+        """Count one user less, and close what is spent or nobody's."""
+        entry.users -= 1
+        entry.used = time.monotonic()
+        if (entry.spent or not (entry.owners or entry.users)) and self._entries.get(key) is entry:
+            self._end(key)
 
     async def forget(self, owner: str) -> None:
         """Close what was made for this subscription and nobody else uses."""
@@ -100,7 +106,7 @@ class Clients(Generic[C]):
         elif len(self._entries) >= self._most:
             self._make_room()
         loop = asyncio.get_running_loop()
-        entry = self._entries[key] = _Entry(loop.create_task(_made(make)), loop.time())
+        entry = self._entries[key] = _Entry(loop.create_task(_made(make)), time.monotonic())
         if self._sweeping is None:
             self._sweeping = loop.call_later(self._idle_seconds, self._sweep)
         return entry
@@ -114,7 +120,7 @@ class Clients(Generic[C]):
     def _sweep(self) -> None:
         loop = asyncio.get_running_loop()
         for key, entry in list(self._entries.items()):
-            if not entry.users and entry.used + self._idle_seconds <= loop.time():
+            if not entry.users and entry.used + self._idle_seconds <= time.monotonic():
                 self._end(key)
         self._sweeping = loop.call_later(self._idle_seconds, self._sweep) if self._entries else None
 
@@ -122,6 +128,32 @@ class Clients(Generic[C]):
         task = asyncio.get_running_loop().create_task(_close(self._entries.pop(key).making))
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
+
+
+class _Use(Generic[C]):
+    """A class, not a generator: every delivery goes through here."""
+
+    __slots__ = ("_arguments", "_clients", "_entry")
+
+    def __init__(
+        self, clients: Clients[C], key: Hashable, owner: str, make: Callable[[], Awaitable[C]]
+    ) -> None:
+        self._clients = clients
+        self._arguments = (key, owner, make)
+
+    async def __aenter__(self) -> C:
+        self._entry = self._clients.hold(*self._arguments)
+        if self._entry.client is not None:
+            return self._entry.client
+        try:
+            client = self._entry.client = await asyncio.shield(self._entry.making)
+        except BaseException:
+            self._clients.release(self._arguments[0], self._entry)
+            raise
+        return client
+
+    async def __aexit__(self, *_: object) -> None:
+        self._clients.release(self._arguments[0], self._entry)
 
 
 async def _made(make: Callable[[], Awaitable[C]]) -> C:

@@ -98,7 +98,8 @@ class _Loop:
 
 class _Connection(aiokafka.conn.AIOKafkaConnection):  # type: ignore[misc]  # the library has no types
     async def connect(self) -> Any:
-        loop, self._loop = self._loop, _Loop(self._loop, _door.get())
+        loop: asyncio.AbstractEventLoop = self._loop
+        self._loop: Any = _Loop(loop, _door.get())
         try:
             return await super().connect()
         finally:
@@ -107,7 +108,6 @@ class _Connection(aiokafka.conn.AIOKafkaConnection):  # type: ignore[misc]  # th
     def _create_reader_task(self) -> Any:
         _bound(self._reader)
         return super()._create_reader_task()
-
 
     def authenticator_oauth(self) -> Any:
         return _Authenticator(sasl_oauth_token_provider=self._sasl_oauth_token_provider)
@@ -131,7 +131,7 @@ def _bound(reader: asyncio.StreamReader) -> None:
             raise kafka_errors.KafkaProtocolError(f"an answer of {size} bytes: is this a Kafka broker?")
         return await read(size)
 
-    reader.readexactly = readexactly  # type: ignore[method-assign]
+    reader.readexactly = readexactly  # type: ignore[assignment, method-assign]
 
 
 async def _create_connection(host: str, port: int, **options: Any) -> _Connection:
@@ -206,11 +206,17 @@ class Producer:
 
     async def send(self, topic: str, key: bytes | None, message: Message) -> None:
         """Return when the record is acknowledged, or raise KafkaError."""
-        await self._find(topic)
-        if key is None and message.value is None:
+        if not self._client.client.cluster.partitions_for_topic(topic):
+            await self._find(topic)
+        if key is None and message.value is None:  # which the client takes in a batch only
             await self._send_alone(topic, key, message)
         else:
-            await self._send_with_others(topic, key, message)
+            acknowledged = await self._client.send(topic, message.value, key=key, headers=message.headers)
+            try:
+                await acknowledged
+            except (kafka_errors.MessageSizeTooLargeError, kafka_errors.RecordListTooLargeError):
+                # The broker refused a batch. This record may have been a small one in it.
+                await self._send_alone(topic, key, message)
         self._misses = 0
 
     def missed(self, *, for_good: bool = False) -> None:
@@ -236,14 +242,6 @@ class Producer:
             _, pending = await asyncio.wait(tasks, timeout=0.1)
             tasks = list(pending)
 
-    async def _send_with_others(self, topic: str, key: bytes | None, message: Message) -> None:
-        acknowledged = await self._client.send(topic, message.value, key=key, headers=message.headers)
-        try:
-            await acknowledged
-        except (kafka_errors.MessageSizeTooLargeError, kafka_errors.RecordListTooLargeError):
-            # The broker refused a batch. This record may have been a small one in it.
-            await self._send_alone(topic, key, message)
-
     async def _send_alone(self, topic: str, key: bytes | None, message: Message) -> None:
         batch = self._client.create_batch()
         batch.append(timestamp=None, key=key, value=message.value, headers=message.headers)
@@ -253,8 +251,6 @@ class Producer:
 
     async def _find(self, topic: str) -> None:
         cluster = self._client.client.cluster
-        if cluster.partitions_for_topic(topic):
-            return
         self._topics.add(topic)
         self._client.client.add_topic(topic)
         for _ in range(_LOOKS_FOR_TOPIC):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import nats.aio.client
+import nats.aio.msg
 import nats.aio.transport
 import nats.errors
 
@@ -82,7 +83,7 @@ class _Transport(nats.aio.transport.TcpTransport):
     """Runs on a socket that is connected already, once."""
 
     def __init__(self, connected: socket.socket, *, secure: bool) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._socket: socket.socket | None = connected
         self._secure = secure
 
@@ -102,7 +103,7 @@ class _Transport(nats.aio.transport.TcpTransport):
         # The client takes the server's word on whether there is TLS, and the password would be written next.
         if self._secure:
             raise ConnectionError("the server offers no TLS, which the sink asks for")
-        super().write(payload)
+        super().write(payload)  # type: ignore[no-untyped-call]
 
     def __bool__(self) -> bool:
         return True  # else the client would put a transport of its own in its place
@@ -206,7 +207,7 @@ class Connection:
             if self._client._transport is not transport:  # noqa: SLF001
                 raise ConnectionError("this version of nats-py connects in a way that can't be guarded")
         except BaseException:
-            transport.close()
+            transport.close()  # type: ignore[no-untyped-call]
             connected.close()
             raise
 
@@ -245,7 +246,7 @@ class Connection:
             self._broken = True
             raise
 
-    async def _answered(self, message: nats.aio.client.Msg) -> None:
+    async def _answered(self, message: nats.aio.msg.Msg) -> None:
         _, answer = self._answers.get(int(message.subject.rpartition(".")[2]), ("", None))
         if answer is None or answer.done():
             return
