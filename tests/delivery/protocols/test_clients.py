@@ -31,7 +31,7 @@ class Maker:
 
 @pytest.fixture
 async def clients():
-    clients = Clients(2, 60.0)
+    clients: Clients[Made] = Clients(2, 60.0)
     yield clients
     await clients.close()
 
@@ -120,7 +120,8 @@ async def test_making_goes_on_when_who_asked_gives_up(clients):
 
 
 async def test_idle_ones_are_closed():
-    clients, make = Clients(2, 0.02), Maker()
+    make = Maker()
+    clients: Clients[Made] = Clients(2, 0.02)
     await use(clients, "k", "a", make)
     await eventually(lambda: make.made[0].closed == 1)
     assert len(clients) == 0
@@ -128,7 +129,7 @@ async def test_idle_ones_are_closed():
 
 
 async def test_closing_ends_what_is_being_made():
-    clients = Clients(2, 60.0)
+    clients: Clients[Made] = Clients(2, 60.0)
 
     async def never():
         await asyncio.Event().wait()

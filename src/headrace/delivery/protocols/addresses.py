@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 
-@lru_cache(4096)
 def hosts_of(uri: str, default_port: int) -> tuple[tuple[str, int], ...]:
     """Return each host with its port: an address may name several servers of one cluster."""
     return tuple(_host(each, default_port) for each in urlsplit(uri).netloc.split(","))

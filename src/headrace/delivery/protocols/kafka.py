@@ -65,7 +65,6 @@ class KafkaSender:
     async def send(self, target: Target, parcels: Sequence[Parcel]) -> Outcome:
         """Make one attempt."""
         [parcel] = parcels
-        cluster = _cluster(target)
         topic = target.settings.get("topicname") or path_of(target.uri)
         key = key_of(parcel.recorded.arrival.event, target.settings.get("partitionkeyextractor", _KEY))
         message = _message(parcel, target.settings["mode"])
@@ -73,7 +72,7 @@ class KafkaSender:
         try:
             async with (
                 asyncio.timeout(target.timeout),
-                self._producers.use(cluster, target.owner, lambda: self._make(cluster)) as producer,
+                self._producers.use(_sharing(target), target.owner, lambda: self._make(target)) as producer,
             ):
                 await producer.send(topic, key, message)
         except TimeoutError:
@@ -92,10 +91,16 @@ class KafkaSender:
         """Close all producers."""
         await self._producers.close()
 
-    async def _make(self, cluster: Cluster) -> Producer:
-        producer = Producer(cluster, self._guard, self._tls)
+    async def _make(self, target: Target) -> Producer:
+        producer = Producer(_cluster(target), self._guard, self._tls)
         await producer.start()
         return producer
+
+
+def _sharing(target: Target) -> tuple[object, ...]:
+    """Return what has to be equal for a producer to be shared: all that it is made of. Every delivery asks for it."""
+    get = target.settings.get
+    return target.uri, get("clientid"), get("acks"), get("saslmechanism"), target.credential
 
 
 def _cluster(target: Target) -> Cluster:

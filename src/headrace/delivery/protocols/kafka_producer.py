@@ -46,7 +46,7 @@ logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Everything that a producer is made of: subscriptions for which it is equal share one."""
+    """Everything that a producer is made of."""
 
     hosts: tuple[tuple[str, int], ...]
     secure: bool

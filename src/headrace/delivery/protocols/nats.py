@@ -41,12 +41,13 @@ class NatsSender:
     async def send(self, target: Target, parcels: Sequence[Parcel]) -> Outcome:
         """Make one attempt."""
         [parcel] = parcels
-        servers = Servers(hosts_of(target.uri, _PORT), target.uri.startswith("tls:"), target.credential)
         subject, message = target.settings["subject"], _message(parcel, target.settings["mode"])
         try:
             async with (
                 asyncio.timeout(target.timeout),
-                self._connections.use(servers, target.owner, lambda: self._make(servers)) as connection,
+                self._connections.use(
+                    (target.uri, target.credential), target.owner, lambda: self._make(target)
+                ) as connection,
             ):
                 if target.settings.get("jetstream"):
                     message.headers["Nats-Msg-Id"] = _message_id(target, parcel)
@@ -67,7 +68,8 @@ class NatsSender:
         """Close all connections."""
         await self._connections.close()
 
-    async def _make(self, servers: Servers) -> Connection:
+    async def _make(self, target: Target) -> Connection:
+        servers = Servers(hosts_of(target.uri, _PORT), target.uri.startswith("tls:"), target.credential)
         return await Connection.make(servers, self._guard, self._tls)
 
 

@@ -72,7 +72,7 @@ class _Answer(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """Everything that a connection is made of: subscriptions for which it is equal share one."""
+    """Everything that a connection is made of."""
 
     hosts: tuple[tuple[str, int], ...]
     secure: bool
