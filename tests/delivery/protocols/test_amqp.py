@@ -14,6 +14,7 @@ from itertools import count
 from typing import Any, cast
 
 import pytest
+import uvloop
 from proton import Condition, Delivery, Message, ProtonException
 from proton.handlers import MessagingHandler
 from proton.reactor import Container
@@ -412,6 +413,22 @@ async def test_without_credit_nothing_is_sent_and_the_time_is_kept(guard, node):
     assert sum(outcome.verdict is Verdict.DONE for outcome in outcomes) == 2
     assert sum(outcome.verdict is Verdict.AGAIN for outcome in outcomes) == 3
     await sender.close()
+
+
+async def test_the_event_loop_of_the_service(peer, guard, rabbit):
+    """The dispatcher runs on uvloop, whose transports are not asyncio's."""
+    events = numbered(100)
+
+    async def deliver(targets):
+        sender = AmqpSender(guard, rabbit.ca_file)
+        sending = (sender.send(target, parcels(event)) for target in targets for event in events)
+        outcomes = await asyncio.gather(*sending)
+        await sender.close()
+        return outcomes
+
+    outcomes = await asyncio.to_thread(uvloop.run, deliver([peer.target(), peer.secure()]))
+    assert {outcome.verdict for outcome in outcomes} == {Verdict.DONE}, outcomes[0]
+    assert ids(await peer.received(200)) == ids(events)
 
 
 async def test_equal_servers_and_credentials_share_a_connection(peer, sender):

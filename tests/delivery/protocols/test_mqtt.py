@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+import uvloop
 from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
@@ -284,6 +285,22 @@ async def test_an_attribute_that_mqtt_cannot_write(peer5, sender):
     assert outcome.verdict is Verdict.NEVER
     assert "65535" in outcome.reason
     assert (await sender.send(peer5.target("structured"), parcels(event))).verdict is Verdict.DONE
+
+
+async def test_the_event_loop_of_the_service(peer, guard, mosquitto):
+    """The dispatcher runs on uvloop, whose transports are not asyncio's."""
+    events = numbered(100)
+
+    async def deliver(targets):
+        sender = MqttSender(guard, mosquitto.ca_file)
+        sending = (sender.send(target, parcels(event)) for target in targets for event in events)
+        outcomes = await asyncio.gather(*sending)
+        await sender.close()
+        return outcomes
+
+    outcomes = await asyncio.to_thread(uvloop.run, deliver([peer.target(), peer.secure()]))
+    assert {outcome.verdict for outcome in outcomes} == {Verdict.DONE}, outcomes[0]
+    assert ids(await peer.received(200)) == ids(events)
 
 
 async def test_equal_servers_and_credentials_share_a_connection(peer5, sender, mosquitto):

@@ -12,7 +12,9 @@ from headrace.delivery.protocols.mqtt_packets import Malformed, Packet, Property
 TEXTS = st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0"), max_size=40)
 
 
-@given(st.none() | TEXTS, st.lists(st.tuples(TEXTS, TEXTS), max_size=5), st.none() | st.integers(0, 2**32 - 1))
+@given(
+    st.none() | TEXTS, st.lists(st.tuples(TEXTS, TEXTS), max_size=5), st.none() | st.integers(0, 2**32 - 1)
+)
 def test_properties_are_what_paho_reads(content_type, user_properties, expiry):
     written = packets.publish_properties(content_type, user_properties, expiry)
     seen = Properties(PacketTypes.PUBLISH)
@@ -34,7 +36,10 @@ def test_what_a_server_says_is_read():
     said.AuthenticationData = b"\0\xff"
     answer = packets.read_connack(Version.V5, b"\0\x97" + said.pack())
     assert (answer.code, answer.reason) == (0x97, "grün")
-    assert (answer.properties[Property.RECEIVE_MAXIMUM], answer.properties[Property.MAXIMUM_PACKET_SIZE]) == (7, 9)
+    assert (answer.properties[Property.RECEIVE_MAXIMUM], answer.properties[Property.MAXIMUM_PACKET_SIZE]) == (
+        7,
+        9,
+    )
 
 
 @given(st.lists(st.integers(0, 300), max_size=6), st.integers(1, 50))

@@ -25,7 +25,10 @@ def test_there_and_back(event):
 
 @pytest.mark.parametrize("prefix", ["cloudEvents_", "cloudEvents:"])
 def test_both_prefixes_are_read_and_other_properties_are_not(prefix):
-    properties = {prefix + name: value for name, value in REQUIRED.items()} | {"x-opt-a": 1, "cloudEvents": "x"}
+    properties = {prefix + name: value for name, value in REQUIRED.items()} | {
+        "x-opt-a": 1,
+        "cloudEvents": "x",
+    }
     assert decode("a/b", properties, b"x") == Event(REQUIRED | {"datacontenttype": "a/b"}, b"x")
 
 

@@ -11,7 +11,7 @@ import asyncio
 import secrets
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from proton import Collector, Delivery, Event, ProtonException, Transport
 from proton import Connection as Engine
@@ -126,9 +126,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to speak; asyncio calls it."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101
-        self._transport = transport
-        transport.set_write_buffer_limits(high=_BUFFERED)
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
+        self._transport.set_write_buffer_limits(high=_BUFFERED)
         self._tick()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from headrace.delivery.protocols import mqtt_packets as packets
 from headrace.delivery.protocols.mqtt_packets import Answer, Malformed, Packet, Property, Version
@@ -160,9 +160,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport; asyncio calls it."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101
-        self._transport = transport
-        transport.set_write_buffer_limits(high=_BUFFERED)
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
+        self._transport.set_write_buffer_limits(high=_BUFFERED)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell everyone who waits; asyncio calls it."""
