@@ -22,7 +22,7 @@ async def test_every_protocol_has_its_sender(protocol):
     guard.close()
 
 
-@pytest.mark.parametrize("protocol", ["KAFKA", "NATS"])
+@pytest.mark.parametrize("protocol", ["KAFKA", "AMQP", "NATS"])
 async def test_a_missing_package_is_said_at_each_attempt(protocol, monkeypatch):
     found = importlib.util.find_spec
     monkeypatch.setattr(

@@ -32,6 +32,9 @@ class Entry:
 PROTOCOLS: dict[str, Entry] = {
     "HTTP": Entry("headrace.delivery.protocols.http", "HttpSender", "aiohttp"),
     "KAFKA": Entry("headrace.delivery.protocols.kafka", "KafkaSender", "aiokafka", "kafka"),
+    "MQTT3": Entry("headrace.delivery.protocols.mqtt", "MqttSender", "headrace"),  # it needs nothing else
+    "MQTT5": Entry("headrace.delivery.protocols.mqtt", "MqttSender", "headrace"),
+    "AMQP": Entry("headrace.delivery.protocols.amqp", "AmqpSender", "proton", "amqp"),
     "NATS": Entry("headrace.delivery.protocols.nats", "NatsSender", "nats", "nats"),
 }
 
