@@ -12,6 +12,7 @@
     ├── NotFound                  no such subscription, channel or job
     ├── Conflict                  the request contradicts what exists
     ├── StoreUnavailable          the database can't be reached or used now
+    ├── NoDispatcher              no dispatcher did what was asked of it in time
     ├── LogError
     │   ├── LogUnavailable        can't append now, may work later (disk full, queue full)
     │   ├── BrokerUnavailable     the Kafka brokers don't answer
@@ -193,6 +194,18 @@ class StoreUnavailable(HeadraceError):
         super().__init__(f"the database can't be used ({reason}); {outcome}, try again in {retry_after} s")
         self.unknown = unknown
         self.retry_after = retry_after
+
+
+class NoDispatcher(HeadraceError):
+    """Only dispatchers reach sinks, and none did within `seconds` what it was asked for."""
+
+    code = "no-dispatcher"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"no dispatcher answered within {seconds:g} s; see GET /readyz whether one runs, then try again"
+        )
+        self.seconds = seconds
 
 
 class LogError(HeadraceError):

@@ -50,14 +50,15 @@ def test_live_events_before_the_cut_are_wanted_no_more(office):
 
 def test_a_channel_s_delivery_object_is_followed(office):
     moved = office.subscribe("http://127.0.0.1:1/a")
+    subscription = office.store.get(moved)
     subscribers = Subscribers(office.store)
     subscribers.refresh()
-    assert subscribers.of_channel(subscribers.get(moved)) is None
+    assert subscribers.of_channel(subscription) is None
     office.store.change_channel(DEFAULT_CHANNEL, {"retry": 1})
     assert subscribers.refresh() == {moved}
-    assert subscribers.of_channel(subscribers.get(moved)) == {"retry": 1}
+    assert subscribers.of_channel(subscription) == {"retry": 1}
     office.store.create_channel(ChannelName("other", "one"), {"retry": 2})
     assert subscribers.refresh() == set()
     office.store.change_channel(DEFAULT_CHANNEL, None)
     assert subscribers.refresh() == {moved}
-    assert subscribers.of_channel(subscribers.get(moved)) is None
+    assert subscribers.of_channel(subscription) is None

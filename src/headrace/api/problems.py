@@ -19,6 +19,7 @@ from headrace.errors import (
     InvalidSubscription,
     LogBehind,
     LogUnavailable,
+    NoDispatcher,
     NotFound,
     PayloadTooLarge,
     StoreUnavailable,
@@ -42,6 +43,7 @@ _STATUS: dict[type[HeadraceError], int] = {
     LogUnavailable: 503,
     StoreUnavailable: 503,
     BrokerUnavailable: 503,
+    NoDispatcher: 503,
 }
 _TITLES = {
     400: "Bad request",

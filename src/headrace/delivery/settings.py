@@ -31,3 +31,5 @@ class DeliverySettings:
     poll_seconds: _Interval
     flush_seconds: _Interval
     shutdown_seconds: _Seconds
+    attempts_retention_seconds: _Seconds
+    attempts_max: _Count

@@ -14,6 +14,8 @@ from sqlalchemy import bindparam, delete, false, func, insert, or_, select, tupl
 
 from headrace.eventlog.shares import UNSHARED, Shares
 from headrace.events.positions import Cut, position_at
+from headrace.ledger import attempts
+from headrace.ledger.stages import SINK
 from headrace.ledger.tables import CURSOR, DEAD, METADATA, REPLAY_CURSORS, WAITING
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import repeatable
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Table
 
+    from headrace.ledger.attempts import Attempt
+
 
 class Key(NamedTuple):
     """One planned delivery. What a replay delivers has its name, so that it never meets what is delivered live."""
@@ -30,6 +34,7 @@ class Key(NamedTuple):
     subscription: str
     position: int
     replay: str = ""
+    stage: str = SINK
 
 
 class Wait(NamedTuple):
@@ -39,6 +44,8 @@ class Wait(NamedTuple):
     attempts: int
     due: float
     reason: str
+    event: bytes | None = None
+    failure: str | None = None
 
 
 class Burial(NamedTuple):
@@ -60,6 +67,7 @@ class Changes:
     finished: Sequence[Key]
     cursor: Cut | None
     replay_cursors: Mapping[str, int] = field(default_factory=dict)
+    attempts: Sequence[Attempt] = ()
 
 
 class Ledger:
@@ -102,6 +110,7 @@ class Ledger:
             for replay, number in changes.replay_cursors.items():
                 connection.execute(delete(REPLAY_CURSORS).where(REPLAY_CURSORS.c.replay == replay))
                 connection.execute(insert(REPLAY_CURSORS).values(replay=replay, number=number))
+            attempts.write(connection, changes.attempts)
 
     def _move_cursors(self, connection: Connection, cut: Cut) -> None:
         """Move the cursors of the shares held here. One that was ahead of the others stays there."""
@@ -146,7 +155,9 @@ class Ledger:
         with self._engine.connect() as connection:
             rows = connection.execute(query).all()
         return [
-            Wait(Key(row.subscription, row.position, row.replay), row.attempts, row.due, row.reason)
+            Wait(
+                Key(row.subscription, row.position, row.replay, row.stage), row.attempts, row.due, row.reason
+            )
             for row in rows
         ]
 

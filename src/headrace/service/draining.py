@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import closing
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 from headrace.delivery.dispatcher import Dispatcher
+from headrace.delivery.probing import Probing
 from headrace.delivery.protocols.http import HttpSender
+from headrace.delivery.redriving import Redriving
+from headrace.delivery.specs import default_spec
+from headrace.delivery.target import Target
 from headrace.errors import ArchiveError, StoreUnavailable
 from headrace.eventlog.archive.lag import ArchivedForLong
 from headrace.eventlog.archive.storage import Storage
@@ -21,8 +25,10 @@ from headrace.events.positions import Cut
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.ledger.ledger import Ledger
+from headrace.ledger.records import Records
 from headrace.service.layout import Layout
 from headrace.service.logs import log_place
+from headrace.subscriptions.delivery_spec import resolve
 from headrace.subscriptions.store import Store
 
 if TYPE_CHECKING:
@@ -31,6 +37,8 @@ if TYPE_CHECKING:
     from headrace.config import Config
     from headrace.eventlog.outbox import OutboxReader
     from headrace.eventlog.shares import Shares
+    from headrace.subscriptions.delivery_spec import DeliverySpec
+    from headrace.subscriptions.subscription import Subscription
 
 _CLEAR_SECONDS = 10.0
 _log = logging.getLogger(__name__)
@@ -119,22 +127,35 @@ async def _drain(
     with (
         closing(Store(config.store.url, patience)) as store,
         closing(Jobs(config.store.url, patience)) as jobs,
+        closing(Records(config.delivery.url, patience)) as records,
     ):
         senders = {"HTTP": HttpSender()}
-        dispatcher = Dispatcher(
-            outbox, open_log(place), store, ledger, Replays(jobs), senders, config.delivery, shares
-        )
+        log = open_log(place)
+        dispatcher = Dispatcher(outbox, log, store, ledger, Replays(jobs), senders, config.delivery, shares)
+        target_of = partial(_target, store, default_spec(config.delivery))
 
         def clear_once() -> None:
             clear(dispatcher)
             cursors = ledger.cursors()
-            store.purge(reduce(Cut.meet, (cursors.get(share, Cut()) for share in range(shares.count))))
+            gone = store.purge(reduce(Cut.meet, (cursors.get(share, Cut()) for share in range(shares.count))))
+            records.clear(config.delivery.attempts_retention_seconds, config.delivery.attempts_max, gone)
 
         clearing = asyncio.create_task(_repeat(clear_once))
         try:
-            await dispatcher.run(stop)
+            async with asyncio.TaskGroup() as loops:
+                loops.create_task(Redriving(records, store, log, shares).run(stop))
+                loops.create_task(Probing(records, store, senders, target_of).run(stop))
+                loops.create_task(dispatcher.run(stop))
         finally:
             clearing.cancel()
+
+
+async def _target(store: Store, defaults: DeliverySpec, subscription: Subscription) -> Target:
+    """Make the target of a test-send."""
+    deliveries = await asyncio.to_thread(store.channel_deliveries)
+    spec = resolve(subscription.delivery, deliveries.get(subscription.channel), defaults)
+    settings = spec.settings(subscription.protocolsettings)
+    return Target(subscription.id, subscription.protocol, subscription.sink, settings, spec.timeout)
 
 
 async def _repeat(clear_once: Callable[[], None]) -> None:

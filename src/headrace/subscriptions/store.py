@@ -150,6 +150,23 @@ class Store:
             rows = connection.execute(query).all()
         return self._readable(rows)
 
+    @repeatable
+    def listens(self, subscription_id: str, channel: ChannelName | None = None) -> bool:
+        """Tell whether there is such a subscription, of the channel where one is given."""
+        its = [SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting]
+        if channel is not None:
+            its += [SUBSCRIPTIONS.c.namespace == channel.namespace, SUBSCRIPTIONS.c.channel == channel.name]
+        with self._engine.connect() as connection:
+            return connection.execute(select(SUBSCRIPTIONS.c.id).where(*its)).first() is not None
+
+    @repeatable
+    def listeners(self, channel: ChannelName, limit: int) -> list[str]:
+        """Return the ids of so many subscriptions of a channel."""
+        its = SUBSCRIPTIONS.c.namespace == channel.namespace, SUBSCRIPTIONS.c.channel == channel.name
+        query = select(SUBSCRIPTIONS.c.id).where(*its, ~SUBSCRIPTIONS.c.deleting).limit(limit)
+        with self._engine.connect() as connection:
+            return list(connection.execute(query).scalars())
+
     @once
     def go_live(self, subscription_id: str, cut: Cut, also: Callable[[Connection], object]) -> None:
         """Let it be live from a later cut on, the end of the log a moment ago; `also` is done in the same transaction.

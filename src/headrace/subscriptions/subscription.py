@@ -136,7 +136,7 @@ def _channel_of(document: dict[str, Any], faults: Faults) -> ChannelName:
     ]
     if "start" in config:
         parse_point(config["start"], "config.start", faults)
-    faults += _check_delivery(document, config)
+    faults += _check_config(document, config)
     try:
         return parse_channel(config.get("channel", str(DEFAULT_CHANNEL)))
     except InvalidChannel as error:
@@ -144,7 +144,7 @@ def _channel_of(document: dict[str, Any], faults: Faults) -> ChannelName:
         return DEFAULT_CHANNEL
 
 
-def _check_delivery(document: dict[str, Any], config: dict[str, Any]) -> Faults:
+def _check_config(document: dict[str, Any], config: dict[str, Any]) -> Faults:
     faults = check_delivery(config["delivery"], "config.delivery") if "delivery" in config else []
     protocol = document.get("protocol", "HTTP")
     if not faults and protocol != "HTTP" and config.get("delivery", {}).get("batch", {}).get("size", 1) > 1:
