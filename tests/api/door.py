@@ -79,7 +79,8 @@ class Door:
         self.ingress = Ingress(self.log, self.channels, self.pressure, settings_)
         self.jobs = Jobs(f"sqlite:///{folder}/store.db")
         health = Health(lambda: self.roles, metrics=metrics)
-        self.records = Records(delivery_url or f"sqlite:///{folder}/delivery.db")
+        self.delivery_url = delivery_url or f"sqlite:///{folder}/delivery.db"
+        self.records = Records(self.delivery_url)
         end = lambda: Cut.at(self.writer.end)  # noqa: E731
         management = Management(self.store, self.channels, end, self.jobs, self.records)
         self.replays = Replays(self.jobs)

@@ -83,7 +83,7 @@ def test_the_dead_keep_their_event_and_wait_no_more(ledger):
     assert ledger.count() == (0, 1)
     with ledger._engine.connect() as connection:
         (row,) = connection.execute(select(DEAD))
-    assert row == ("a", "", 1, 9, 50.0, "status 400", b'{"id": "1"}')
+    assert row == ("a", "sink", "", 1, 9, 50.0, "status 400", b'{"id": "1"}')
 
 
 def test_kept_are_the_waiting_and_the_dead_from_a_position_on(ledger):
