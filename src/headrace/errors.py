@@ -33,7 +33,8 @@
     ├── MasterUnreachable         no Spark master answers
     ├── ServiceUnreachable        no Headrace answers at the address
     ├── ServiceRefused            it answered with an error; carries the status and the problem
-    └── JobFailed                 a job that was waited for failed or was cancelled
+    ├── JobFailed                 a job that was waited for failed or was cancelled
+    └── RedriveFailed             a redrive that was waited for failed or was cancelled
 
 Each has a stable `code`, which the HTTP API returns in its problem documents.
 """
@@ -436,6 +437,17 @@ class JobFailed(HeadraceError):
         reason = job.get("error") or "nobody said why"
         super().__init__(f"the {job['kind']} {job['id']} {_ENDS[job['state']]}: {reason}")
         self.job = dict(job)
+
+
+class RedriveFailed(HeadraceError):
+    """A redrive ended before everything was moved; `redrive` is its document."""
+
+    code = "redrive-failed"
+
+    def __init__(self, redrive: Mapping[str, Any]) -> None:
+        reason = redrive.get("error") or f"{redrive['moved']} of {redrive['found']} deliveries were moved"
+        super().__init__(f"the redrive {redrive['id']} {_ENDS[redrive['state']]}: {reason}")
+        self.redrive = dict(redrive)
 
 
 _ENDS = {"failed": "failed", "cancelled": "was cancelled"}

@@ -137,10 +137,7 @@ def test_a_rate_spreads_what_is_due_and_a_cancelled_redrive_stops(office, record
     found = rows(office, WAITING)
     dues = sorted(row.due for row in found)
     assert 10 <= len(found) <= 30, "only what is due in the next seconds is moved"
-    assert all(
-        later - earlier == pytest.approx(0.5, abs=0.01)
-        for earlier, later in zip(dues, dues[1:], strict=False)
-    )
+    assert all(later - earlier == pytest.approx(0.5, abs=0.01) for earlier, later in pairwise(dues))
     assert records.redrive(redrive).state is State.RUNNING
     assert records.cancel_redrive(redrive).state is State.CANCELLED
     assert not ledger.step()

@@ -138,7 +138,7 @@ class Client:
         """List redrives, the newest first."""
         return await self._list("/api/redrives")
 
-    async def redrive_of(self, redrive_id: str, *, wait_seconds: int = 0) -> dict[str, Any]:
+    async def find_redrive(self, redrive_id: str, *, wait_seconds: int = 0) -> dict[str, Any]:
         """Show a redrive, as soon as it has ended or the time is over."""
         headers = [("prefer", f"wait={wait_seconds}")] if wait_seconds else []
         answer = await self._request("GET", f"/api/redrives/{redrive_id}", headers=headers)
