@@ -51,12 +51,9 @@ def get(kind: str, id_: str | None, url: str, as_json: bool) -> None:
 async def _fetch(kind: str, id_: str | None, url: str) -> Any:
     async with Client(url) as client:
         if id_ is not None:
-            single = {
-                "jobs": client.job,
-                "redrives": client.find_redrive,
-                "subscriptions": client.subscription,
-            }
-            return await single[kind](id_)
+            if kind == "subscriptions":
+                return await client.subscription(id_)
+            return await (client.job(id_) if kind == "jobs" else client.find_redrive(id_))
         if kind == "dead-letters":
             return (await client.dead_letters(limit=_MOST_DEAD))["deadLetters"]
         lists: dict[str, Callable[[], Awaitable[Any]]] = {
