@@ -15,6 +15,7 @@
     ├── SecretsLocked             secrets can't be sealed or opened: their key is missing or another one
     ├── CredentialUnusable        a token that has expired, and no new one can be got
     ├── RefreshFailed             a token endpoint gave no new token
+    ├── NoDispatcher              no dispatcher did what was asked of it in time
     ├── LogError
     │   ├── LogUnavailable        can't append now, may work later (disk full, queue full)
     │   ├── BrokerUnavailable     the Kafka brokers don't answer
@@ -36,7 +37,8 @@
     ├── MasterUnreachable         no Spark master answers
     ├── ServiceUnreachable        no Headrace answers at the address
     ├── ServiceRefused            it answered with an error; carries the status and the problem
-    └── JobFailed                 a job that was waited for failed or was cancelled
+    ├── JobFailed                 a job that was waited for failed or was cancelled
+    └── RedriveFailed             a redrive that was waited for failed or was cancelled
 
 Each has a stable `code`, which the HTTP API returns in its problem documents.
 """
@@ -147,9 +149,13 @@ class InvalidSubscription(HeadraceError):
 
 
 class InvalidChannel(HeadraceError):
-    """A channel that can't be created, with the property at fault."""
+    """A channel that can't be made so. `faults` maps a property's path to what is wrong with it, where it has paths."""
 
     code = "invalid-channel"
+
+    def __init__(self, problem: str, faults: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(problem)
+        self.faults = tuple(faults)
 
 
 class InvalidRequest(HeadraceError):
@@ -219,6 +225,18 @@ class RefreshFailed(HeadraceError):
     def __init__(self, reason: str, *, is_final: bool = False) -> None:
         super().__init__(reason)
         self.is_final = is_final
+
+
+class NoDispatcher(HeadraceError):
+    """Only dispatchers reach sinks, and none did within `seconds` what it was asked for."""
+
+    code = "no-dispatcher"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"no dispatcher answered within {seconds:g} s; see GET /readyz whether one runs, then try again"
+        )
+        self.seconds = seconds
 
 
 class LogError(HeadraceError):
@@ -470,6 +488,17 @@ class JobFailed(HeadraceError):
         reason = job.get("error") or "nobody said why"
         super().__init__(f"the {job['kind']} {job['id']} {_ENDS[job['state']]}: {reason}")
         self.job = dict(job)
+
+
+class RedriveFailed(HeadraceError):
+    """A redrive ended before everything was moved; `redrive` is its document."""
+
+    code = "redrive-failed"
+
+    def __init__(self, redrive: Mapping[str, Any]) -> None:
+        reason = redrive.get("error") or f"{redrive['moved']} of {redrive['found']} deliveries were moved"
+        super().__init__(f"the redrive {redrive['id']} {_ENDS[redrive['state']]}: {reason}")
+        self.redrive = dict(redrive)
 
 
 _ENDS = {"failed": "failed", "cancelled": "was cancelled"}

@@ -19,6 +19,7 @@ from headrace.errors import (
     InvalidSubscription,
     LogBehind,
     LogUnavailable,
+    NoDispatcher,
     NotFound,
     PayloadTooLarge,
     SecretsLocked,
@@ -44,6 +45,7 @@ _STATUS: dict[type[HeadraceError], int] = {
     StoreUnavailable: 503,
     BrokerUnavailable: 503,
     SecretsLocked: 503,
+    NoDispatcher: 503,
 }
 _TITLES = {
     400: "Bad request",
@@ -76,7 +78,7 @@ def body_of(error: HeadraceError) -> bytes:
     extra: dict[str, Any] = {}
     if isinstance(error, InvalidEvent):
         extra["faults"] = list(error.faults)
-    elif isinstance(error, InvalidSubscription | InvalidRequest):
+    elif isinstance(error, InvalidSubscription | InvalidRequest | InvalidChannel) and error.faults:
         extra["faults"] = [{"path": path, "problem": problem} for path, problem in error.faults]
     return problem(status_of(error), error.code, str(error), **extra)
 

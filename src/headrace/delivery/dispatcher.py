@@ -19,12 +19,13 @@ from headrace.delivery.library import Library
 from headrace.delivery.progress import LaneProgress
 from headrace.delivery.replaying import Replaying
 from headrace.delivery.settling import Settling
-from headrace.delivery.specs import default_spec, same_for_all
+from headrace.delivery.specs import default_spec
 from headrace.delivery.subscribers import Subscribers
 from headrace.delivery.target import NoCredentials
 from headrace.delivery.waiting import Waiting
 from headrace.errors import StoreUnavailable
 from headrace.eventlog.shares import UNSHARED
+from headrace.subscriptions.delivery_spec import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from headrace.events.positions import Cut
     from headrace.jobs.replays import Replay, Replays
     from headrace.ledger.ledger import Key, Ledger
+    from headrace.subscriptions.delivery_spec import DeliverySpec
     from headrace.subscriptions.store import Store
     from headrace.subscriptions.subscription import Subscription
 
@@ -83,7 +85,7 @@ class Dispatcher:
         self._progress = LaneProgress(ledger.cursor())
         self._lanes = Lanes(
             self._subscribers,
-            spec_of or same_for_all(default_spec(settings)),
+            spec_of or self._spec_of,
             senders,
             self._credentials,
             settings,
@@ -145,6 +147,10 @@ class Dispatcher:
             self._failure.set_exception(error)
 
     # Subscriptions that come, change and go
+
+    def _spec_of(self, subscription: Subscription) -> DeliverySpec:
+        of_channel = self._subscribers.of_channel(subscription)
+        return resolve(subscription.delivery, of_channel, default_spec(self._settings))
 
     async def _refresh(self) -> None:
         for changed, before in (await self._in_thread(self._subscribers.refresh)).items():

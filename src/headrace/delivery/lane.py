@@ -6,28 +6,31 @@ import asyncio
 import logging
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace.delivery.outcome import Outcome, Verdict
 from headrace.delivery.pace import Pace
 from headrace.delivery.queues import queue_for
-from headrace.delivery.stages import address_of, parcel_of
+from headrace.delivery.stages import address_of, parcel_of, sink_target
 from headrace.delivery.target import Target
 from headrace.errors import CredentialUnusable, SecretsLocked
-from headrace.ledger.stages import REPLY, SINK
+from headrace.ledger.stages import SINK
 from headrace.subscriptions.delivery_spec import Ordering
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Mapping
 
     from headrace.delivery.breaker import Breaker
     from headrace.delivery.delivery import Delivery
     from headrace.delivery.outcome import Sender
     from headrace.delivery.target import Credentials
     from headrace.ledger.ledger import Key
+    from headrace.subscriptions.credential import Plain, Token
     from headrace.subscriptions.delivery_spec import DeliverySpec
     from headrace.subscriptions.subscription import Subscription
 
+    Authority = tuple[Plain | Token | None, tuple[str, ...], Mapping[str, Any]]
+    """Credential, signing keys and settings: what a target is made of besides the subscription."""
     Settle = Callable[["Lane", list[Delivery], Outcome, float, float], None]
 
 _log = logging.getLogger(__name__)
@@ -89,10 +92,11 @@ class Lane:
         is_sink = self.stage == SINK
         self.ordering = spec.ordering if is_sink else Ordering.UNORDERED
         self.is_ordered = self.ordering is not Ordering.UNORDERED
-        is_batched = is_sink and subscription.protocolsettings.get("mode") == "batched"
-        self._batch = spec.batch_size if is_batched else 1
+        settings = spec.settings(subscription.protocol, subscription.protocolsettings)
+        self._batch = spec.batch(settings["mode"]) if is_sink else 1
         self._pace = Pace(spec.rate) if is_sink and spec.rate is not None else None
         self._target: Target | None = None
+        self._authority: Authority = (None, (), {})
 
     def reorder(self) -> None:
         """Take a queue of the kind that the spec asks for now; what was in the old one has been drained."""
@@ -268,24 +272,18 @@ class Lane:
 
     async def _current_target(self) -> Target | None:
         """Return the same one as long as nothing changes: it is needed for each attempt."""
-        known, subscription, timeout = self._target, self.subscription, self.spec.timeout
+        known, subscription = self._target, self.subscription
         if self.stage == SINK:
             credential = await self._credentials.current(subscription)
             signing = self._credentials.signing(subscription)
             settings = self._credentials.settings(subscription)
-            if (
-                known is None
-                or known.credential is not credential
-                or known.settings is not settings
-                or known.signing != signing
+            authority = credential, signing, settings
+            if known is None or any(
+                new is not old for new, old in zip(authority, self._authority, strict=True)
             ):
-                sink, protocol = subscription.sink, subscription.protocol
-                wants_reply = address_of(subscription, self.spec, REPLY) is not None
-                known = Target(
-                    subscription.id, protocol, sink, settings, timeout, credential, signing, wants_reply
-                )
+                known, self._authority = sink_target(subscription, self.spec, *authority), authority
         elif known is None and (address := address_of(subscription, self.spec, self.stage)) is not None:
-            known = Target(subscription.id, "HTTP", address, _OTHER_SETTINGS, timeout)
+            known = Target(subscription.id, "HTTP", address, _OTHER_SETTINGS, self.spec.timeout)
         if subscription is self.subscription:
             self._target = known
         return known

@@ -41,3 +41,5 @@ class DeliverySettings:
     allow_networks: tuple[Network, ...]
     ca_file: str
     webhook_origin: str
+    attempts_retention_seconds: _Seconds
+    attempts_max: _Count

@@ -20,7 +20,7 @@ from headrace.subscriptions.revisions import next_revision
 from headrace.subscriptions.sealing import seal, unseal
 from headrace.subscriptions.secrets import Secrets
 from headrace.subscriptions.status import timestamp
-from headrace.subscriptions.store import from_row
+from headrace.subscriptions.subscription_rows import from_row
 from headrace.subscriptions.tables import METADATA, REVISION, SECRETS, SUBSCRIPTIONS
 
 if TYPE_CHECKING:

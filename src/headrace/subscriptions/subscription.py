@@ -11,6 +11,8 @@ from headrace.filters import compile_filter
 from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName, parse_channel
 from headrace.subscriptions.credential import Plain
 from headrace.subscriptions.credential_form import parse_credential, show_credential, type_of
+from headrace.subscriptions.delivery_members import Refused, read_destination
+from headrace.subscriptions.delivery_spec import check_delivery
 from headrace.subscriptions.points import LATEST, Point, parse_point
 from headrace.subscriptions.protocols import (
     check_credential_type,
@@ -35,7 +37,7 @@ PROPERTIES = (
 _LOWER_CASE = "sinkcredential"
 _NO_SECRETS = Secrets()
 _OURS = ("notes", "status")
-_CONFIG = ("channel", "start")
+_CONFIG = ("channel", "start", "delivery", "reply")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,18 @@ class Subscription:
     def has_secrets(self) -> bool:
         """Whether the safe holds something that its deliveries need."""
         return self.sink_credential is not None or is_masked(self.protocolsettings)
+
+    @property
+    def delivery(self) -> Mapping[str, Any] | None:
+        """The delivery object of its own, which replaces its channel's whole; `delivery_spec` reads it."""
+        delivery: Mapping[str, Any] | None = self.config.get("delivery")
+        return delivery
+
+    @property
+    def reply(self) -> str | None:
+        """The address that events go to which the sink answers with."""
+        reply: Mapping[str, str] = self.config.get("reply", {})
+        return reply.get("uri")
 
     @property
     def start(self) -> Point:
@@ -177,11 +191,25 @@ def _channel_of(document: dict[str, Any], faults: Faults) -> ChannelName:
     ]
     if "start" in config:
         parse_point(config["start"], "config.start", faults)
+    faults += _check_config(document, config)
     try:
         return parse_channel(config.get("channel", str(DEFAULT_CHANNEL)))
     except InvalidChannel as error:
         faults.append(("config.channel", str(error)))
         return DEFAULT_CHANNEL
+
+
+def _check_config(document: dict[str, Any], config: dict[str, Any]) -> Faults:
+    faults = check_delivery(config["delivery"], "config.delivery") if "delivery" in config else []
+    protocol = document.get("protocol", "HTTP")
+    if not faults and protocol != "HTTP" and config.get("delivery", {}).get("batch", {}).get("size", 1) > 1:
+        faults.append(("config.delivery.batch", f"HTTP has batches; {protocol} sends each event alone"))
+    if "reply" in config:
+        try:
+            read_destination(config["reply"])
+        except Refused as refused:
+            faults.append((f"config.reply{refused.inner}", refused.problem))
+    return faults
 
 
 def _filters_of(document: dict[str, Any], faults: Faults) -> tuple[Any, ...]:
