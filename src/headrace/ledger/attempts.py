@@ -8,6 +8,7 @@ import msgspec
 from sqlalchemy import insert
 
 from headrace.ledger.tables import ATTEMPTS
+from headrace.ledger.texts import storable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +48,7 @@ def write(connection: Connection, attempts: Sequence[Attempt]) -> None:
 def _row(attempt: Attempt) -> dict[str, object]:
     row: dict[str, object] = attempt._asdict()
     row["attempt"] = row.pop("number")
-    headers = attempt.headers
+    row["reason"] = storable(attempt.reason)
+    headers = [(storable(name), storable(value)) for name, value in attempt.headers]
     row["headers"] = msgspec.json.encode(headers).decode() if headers else _NO_HEADERS
     return row
