@@ -137,7 +137,7 @@ async def test_without_retries_the_first_failure_is_the_last(office):
 async def test_a_hanging_sink_does_not_slow_a_live_one(office, sink):
     async with (
         RawSink(lambda _: silence()) as hanging,
-        office.delivering(queue_length=20, shutdown_seconds=0.1),
+        office.delivering(queue_length=20, shutdown_seconds=0.1, timeout_seconds=60.0),
     ):
         subscriptions = [office.subscribe(hanging.url), office.subscribe(sink.url)]
         for start in range(0, 500, 50):

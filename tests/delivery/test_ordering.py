@@ -9,6 +9,7 @@ from tests.delivery.office import eventually, sample
 from tests.delivery.raw_sink import RawSink, answer
 
 from headrace.events.positions import Cut
+from headrace.ledger.ledger import Changes, Key, Wait
 from headrace.subscriptions.delivery_spec import Ordering
 
 ORDERED = {"ordering": Ordering.ORDERED}
@@ -208,3 +209,18 @@ async def test_a_subscription_that_becomes_ordered_waits_for_what_is_in_the_ledg
         send(office, range(1, 5), subscription)
         await eventually(office.settled)
     assert mood.accepted == [*range(5)]
+
+
+async def test_what_is_read_again_after_a_crash_goes_before_what_is_in_the_ledger(office):
+    """The lane held the first ones when it crashed, and the ledger had those behind them already."""
+    mood = Moody()
+    async with RawSink(mood) as sink:
+        subscription = office.subscribe(sink.url, ORDERED)
+        send(office, range(30), subscription)
+        behind = [
+            Wait(Key(subscription, position), 0, 0.0, "the queue was full") for position in range(10, 25)
+        ]
+        office.ledger.commit(Changes(behind, [], [], None))
+        async with office.delivering():
+            await eventually(office.settled)
+    assert mood.accepted == [*range(30)]

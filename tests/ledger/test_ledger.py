@@ -219,3 +219,13 @@ def test_attempts_are_written_with_everything_else(ledger):
     assert row[1:] == (
         "a", 7, "", SINK, 2, 1.5, 0.25, "again", 503, "busy", '[["Retry-After","3"]]', b"no",
     )  # fmt: skip
+
+
+def test_what_a_sink_says_fits_a_column_whatever_it_is(ledger):
+    bad = "no\0 \udc80 " + "x" * 5000
+    attempt = Attempt("a", 7, "", SINK, 1, 1.0, 0.1, "again", 500, bad, ((bad, bad),), b"\0\xff")
+    waits, burials = [wait("a", 7, reason=bad)], [Burial(Key("a", 8), 1, 1.0, bad, b"{}")]
+    ledger.commit(Changes(waits, burials, [], None, attempts=[attempt]))
+    (found,) = ledger.due("a", SINK, 200.0, 9)
+    assert found.reason.startswith("no\ufffd ? xxx")
+    assert len(found.reason) < 2100

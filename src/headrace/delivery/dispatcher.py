@@ -126,6 +126,7 @@ class Dispatcher:
         flush_seconds = self._settings.flush_seconds
         async with asyncio.TaskGroup() as loops:
             watching = loops.create_task(self._watch())
+            closing = loops.create_task(self._close(stop))
             working = [
                 loops.create_task(self._intake.run(self._progress.settled(), stop)),
                 loops.create_task(_repeat(self._journal.flush, flush_seconds, stop)),
@@ -134,9 +135,13 @@ class Dispatcher:
                 loops.create_task(_repeat(self._lanes.sweep, _SWEEP_SECONDS, stop)),
                 loops.create_task(self._replaying.run(stop)),
             ]
-            await asyncio.gather(*working)
+            await asyncio.gather(*working, closing)
             watching.cancel()
         await self._finish()
+
+    async def _close(self, stop: asyncio.Event) -> None:
+        await stop.wait()
+        self._lanes.close()
 
     async def _watch(self) -> None:
         if self._failure is not None:

@@ -76,6 +76,7 @@ class Intake:
         last_read = time.monotonic()
         while not stop.is_set():
             began = position
+            self._recover_to(position)
             for end, pairs in self._outbox.read(position):
                 for offset in range(0, pairs.num_rows, _PAIRS_AT_A_TIME):
                     await self._journal.room()
@@ -84,13 +85,19 @@ class Intake:
                         return
                 self._progress.read_to(end)
                 position = end
-                if self._kept_before <= position:
-                    self._kept_before = Cut()
+                self._recover_to(position)
             if position != began:
                 last_read = time.monotonic()
                 continue
+            self._lanes.is_recovering = False  # nothing comes before what the ledger has
             is_idle = time.monotonic() - last_read > _IDLE_AFTER
             await asyncio.sleep(self._settings.poll_seconds * (2 if is_idle else 1))
+
+    def _recover_to(self, position: Cut) -> None:
+        """From here on, nothing that is planned can be in the ledger, or come before what is there."""
+        if self._kept_before <= position:
+            self._kept_before = Cut()
+            self._lanes.is_recovering = False
 
     async def put_replayed(self, delivery: Delivery) -> None:
         """Wait for room: live events have most of the queue, and replays nothing that the ledger must keep for them."""
@@ -162,6 +169,9 @@ class Intake:
     def _begin(self, lane: Lane | None, delivery: Delivery, has_room: bool) -> None:
         if lane is None or not self._subscribers.wants(delivery.key):
             self._settling.discard(lane, [delivery])
+        elif lane.is_ordered and self._lanes.is_recovering:
+            self._settling.part(lane)
+            self._settling.set_aside(lane, delivery, "it may come before what waits already")
         elif lane.joining is not None and len(lane.joining) < lane.capacity // 2:
             lane.joining.append(delivery)
         elif not has_room or (lane.is_ordered and lane.backlog):

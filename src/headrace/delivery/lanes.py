@@ -39,6 +39,8 @@ class Lanes:
         fail: Callable[[BaseException], None],
     ) -> None:
         self.queued = 0
+        # After a start the outbox may hold what comes before that which the ledger has: ordered lanes have to wait.
+        self.is_recovering = True
         self.settle: Settle
         self.on_new: Callable[[Lane], None]
         self._subscribers = subscribers
@@ -49,6 +51,7 @@ class Lanes:
         self._fail = fail
         self._lanes: dict[str, dict[str, Lane]] = {stage: {} for stage in STAGES}
         self._unsupported: set[str] = set()
+        self._is_closed = False
 
     def __iter__(self) -> Iterator[Lane]:
         return (lane for lanes in self._lanes.values() for lane in lanes.values())
@@ -91,10 +94,16 @@ class Lanes:
             if lane.stage == SINK and lane.sender is not None:
                 await lane.sender.forget(lane.subscription.id)
 
-    async def finish(self, seconds: float) -> None:
-        """Begin nothing more and wait so long for the attempts under way."""
+    def close(self) -> None:
+        """Begin nothing more."""
+        self._is_closed = True
         for lane in self:
             lane.close()
+
+    async def finish(self, seconds: float) -> None:
+        """Begin nothing more, and wait so long for the attempts under way."""
+        self.close()
+        for lane in self:
             lane.drain()  # still in the outbox or the ledger
         try:
             async with asyncio.timeout(seconds):
@@ -115,6 +124,8 @@ class Lanes:
             self.settle,
             self._fail,
         )
+        if self._is_closed:
+            lane.close()
         self.on_new(lane)
         return lane
 

@@ -16,6 +16,7 @@ from headrace.events.bindings.http import encode_structured
 from headrace.ledger.attempts import Attempt
 from headrace.ledger.ledger import Burial, Key, Wait
 from headrace.ledger.stages import DEAD_LETTER, REPLY, SINK
+from headrace.ledger.texts import storable
 from headrace.telemetry.metrics import (
     BREAKERS_OPENED,
     BURIED,
@@ -82,7 +83,7 @@ class Settling:
             self._failed(lane, deliveries, outcome)
         else:
             if outcome.verdict is Verdict.GONE and lane.stage == SINK:
-                self._gone(lane.subscription.id, outcome.reason)
+                self._gone(lane.subscription.id, storable(outcome.reason))
             for delivery in deliveries:
                 self._give_up(lane, delivery, outcome)
         self._refill(lane)

@@ -15,6 +15,7 @@ from headrace.events.bindings.http import encode_structured
 from headrace.events.event import Event
 from headrace.events.json_format import decode
 from headrace.ledger.stages import DEAD_LETTER, REPLY
+from headrace.ledger.texts import storable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,7 +57,7 @@ def failure_of(delivery: Delivery, outcome: Outcome, dest: str) -> Failure:
     """Return what the dead letter of a delivery has to say."""
     code = NO_RESPONSE if outcome.status is None else outcome.status
     data = b64encode(outcome.body[:_ERROR_BYTES]).decode()
-    return Failure(delivery.key.stage, delivery.attempts, outcome.reason, dest, code, data)
+    return Failure(delivery.key.stage, delivery.attempts, storable(outcome.reason), dest, code, data)
 
 
 def parcel_of(delivery: Delivery) -> Parcel:

@@ -132,7 +132,8 @@ class Waiting:
 
         What comes meanwhile joins behind it, where the ledger turns out to hold nothing else.
         """
-        if lane.unwritten:  # what left the lane comes before everything that the ledger has already
+        # What left the lane, or is read again after a start, may come before everything that the ledger has already.
+        if lane.unwritten or self._lanes.is_recovering:
             lane.backlog = True
             self._agenda.add(lane.place, time.time() + _SOON_SECONDS)
             return

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -15,25 +13,9 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    TypeDecorator,
 )
 
-if TYPE_CHECKING:
-    from sqlalchemy import Dialect
-
 METADATA = MetaData()
-
-
-class AnyText(TypeDecorator[str]):
-    """Text from outside. PostgreSQL refuses NUL, and what a sink answers must not end the dispatcher."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
-        """Replace what can't be stored."""
-        return value if value is None else value.replace("\0", "\ufffd")
-
 
 CURSOR = Table(
     "cursor",
@@ -60,7 +42,7 @@ WAITING = Table(
     Column("position", BigInteger, primary_key=True),
     Column("attempts", Integer, nullable=False),
     Column("due", Float, nullable=False),
-    Column("reason", AnyText, nullable=False),
+    Column("reason", Text, nullable=False),
     Column("event", LargeBinary),
     Column("failure", Text),
     Column("share", Integer, nullable=False),
@@ -83,7 +65,7 @@ DEAD = Table(
     Column("position", BigInteger, primary_key=True),
     Column("attempts", Integer, nullable=False),
     Column("time", Float, nullable=False),
-    Column("reason", AnyText, nullable=False),
+    Column("reason", Text, nullable=False),
     Column("event", LargeBinary, nullable=False),
     Index("dead_position", "replay", "position"),
 )
@@ -102,7 +84,7 @@ ATTEMPTS = Table(
     Column("seconds", Float, nullable=False),
     Column("verdict", String(8), nullable=False),
     Column("status", Integer),
-    Column("reason", AnyText, nullable=False),
+    Column("reason", Text, nullable=False),
     Column("headers", Text, nullable=False),
     Column("body", LargeBinary, nullable=False),
     Index("attempts_time", "time"),
