@@ -14,6 +14,7 @@ from headrace.errors import HeadraceError, StoreUnavailable
 from headrace.events.batch import Arrival, Recorded
 from headrace.events.json_format import decode
 from headrace.ledger.probes import ProbeOutcome
+from headrace.ledger.texts import storable
 from headrace.subscriptions.subscription_rows import from_document
 
 if TYPE_CHECKING:
@@ -78,8 +79,8 @@ class Probing:
             outcome.verdict.value,
             time.perf_counter() - began,
             outcome.status,
-            outcome.reason,
-            outcome.headers,
+            storable(outcome.reason),
+            tuple((storable(name), storable(value)) for name, value in outcome.headers),
             outcome.body,
         )
         try:

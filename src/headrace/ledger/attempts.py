@@ -10,6 +10,7 @@ import msgspec
 from sqlalchemy import and_, delete, func, insert, or_, select
 
 from headrace.ledger.tables import ATTEMPTS
+from headrace.ledger.texts import storable
 from headrace.ledger.times import shown_time
 
 if TYPE_CHECKING:
@@ -155,7 +156,8 @@ def shown_body(body: bytes) -> dict[str, str]:
 def _row(attempt: Attempt) -> dict[str, object]:
     row: dict[str, object] = attempt._asdict()
     row["attempt"] = row.pop("number")
-    headers = attempt.headers
+    row["reason"] = storable(attempt.reason)
+    headers = [(storable(name), storable(value)) for name, value in attempt.headers]
     row["headers"] = msgspec.json.encode(headers).decode() if headers else _NO_HEADERS
     return row
 
