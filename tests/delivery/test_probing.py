@@ -52,13 +52,13 @@ def soon():
 
 
 async def test_a_subscription_s_sink_is_sent_one_event(office, records, sink):
-    sink.reply = lambda _: answer(503, b"not today", "retry-after: 7")
+    sink.reply = lambda _: answer(503, b"not\0today", "retry-after: 7")
     probe = Probe(
         event(1), soon(), subscription=office.subscribe(sink.url + "/x", headers={"x-team": "shop"})
     )
     async with probing(office, records):
         outcome = await outcome_of(records, probe)
-    assert (outcome.verdict, outcome.status, outcome.body) == ("again", 503, b"not today")
+    assert (outcome.verdict, outcome.status, outcome.body) == ("again", 503, b"not\0today")
     assert outcome.seconds > 0
     [request] = sink.requests
     assert (request.target, request["x-team"], request["ce-id"]) == ("/x", "shop", "1")

@@ -76,3 +76,10 @@ def test_what_is_too_old_or_too_much_goes(records, database_url):
 )
 def test_the_start_of_an_answer_is_text_where_it_can_be(body, shown):
     assert shown_body(body) == shown
+
+
+def test_what_no_text_column_can_hold_is_replaced(records, database_url):
+    write(database_url, [attempt(reason="a\0b\ud800", headers=(("x", "\0"),), body=b"\0")])
+    [logged] = records.attempts(AttemptQuery())
+    assert (logged.attempt.reason, logged.attempt.headers) == ("a\ufffdb?", (("x", "\ufffd"),))
+    assert logged.attempt.body == b"\0"

@@ -46,3 +46,8 @@ def test_many_reports_at_once_and_those_of_who_is_gone(records):
     assert {status.report.succeeded for status in found.values()} == {2.0}
     records.clear(1e12, 1000, ["7", "8"])
     assert len(records.statuses()) == 2499
+
+
+def test_a_reason_that_no_text_column_can_hold(records):
+    records.report([DeliveryReport("a", None, 1.0, "no\0")])
+    assert records.statuses()["a"].report.reason == "no\ufffd"

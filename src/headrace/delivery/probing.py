@@ -15,6 +15,7 @@ from headrace.errors import HeadraceError, StoreUnavailable
 from headrace.events.batch import Arrival, Recorded
 from headrace.events.json_format import decode
 from headrace.ledger.probes import ProbeOutcome
+from headrace.ledger.texts import storable
 from headrace.subscriptions.delivery_spec import resolve
 from headrace.subscriptions.subscription_rows import from_document
 
@@ -83,8 +84,8 @@ class Probing:
             outcome.verdict.value,
             time.perf_counter() - began,
             outcome.status,
-            outcome.reason,
-            outcome.headers,
+            storable(outcome.reason),
+            tuple((storable(name), storable(value)) for name, value in outcome.headers),
             outcome.body,
         )
         try:

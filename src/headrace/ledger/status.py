@@ -20,6 +20,7 @@ from sqlalchemy import (
 )
 
 from headrace.ledger.tables import DEAD, METADATA, WAITING
+from headrace.ledger.texts import storable
 from headrace.ledger.times import shown_time
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def _counts(connection: Connection, table: Table, subscription: str | None) -> d
 
 
 def _row(report: DeliveryReport) -> dict[str, Any]:
-    return report._asdict() | {"reason": report.reason[:_MAX_REASON]}
+    return report._asdict() | {"reason": storable(report.reason)[:_MAX_REASON]}
 
 
 def _shown(report: DeliveryReport) -> dict[str, Any]:

@@ -211,7 +211,9 @@ class Store:
 
     def end(self, subscription_id: str, reason: str) -> Subscription:
         """Let its deliveries end, for a reason that its sink gave. It stays, and may be resumed."""
-        return self._change(subscription_id, {"ended": reason[:_MAX_REASON]})
+        # A sink may have written it; PostgreSQL's texts hold no NUL, and no database half a character.
+        fit = reason[:_MAX_REASON].replace("\0", "\ufffd").encode(errors="replace").decode()
+        return self._change(subscription_id, {"ended": fit})
 
     @repeatable
     def _change(self, subscription_id: str, values: Mapping[str, Any]) -> Subscription:
