@@ -27,6 +27,7 @@ from headrace.events.positions import Cut
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.ledger.ledger import Ledger
+from headrace.ledger.records import Records
 from headrace.ledger.tables import ATTEMPTS, DEAD
 from headrace.subscriptions.delivery_spec import DeliverySpec
 from headrace.subscriptions.store import Store
@@ -97,6 +98,7 @@ class Office:
         self.outbox = OutboxFileWriter(folder / "outbox")
         self.store = WishingStore(database_url, patience)
         self.ledger = self.open_ledger()
+        self.records = Records(database_url, patience)
         self.jobs = Jobs(database_url, patience)
         self.replays = Replays(self.jobs)
         self.specs: dict[str, dict[str, Any]] = {}
@@ -111,6 +113,7 @@ class Office:
         self.store.close()
         self.jobs.close()
         self.ledger.close()
+        self.records.close()
 
     def subscribe(self, sink: str, spec: dict[str, Any] | None = None, **settings: Any) -> str:
         proposal = parse_subscription({"sink": sink, "protocol": "HTTP", "protocolsettings": settings})
@@ -155,6 +158,7 @@ class Office:
             settings,
             spec_of=spec_of,
             on_gone=lambda *told: self.gone.append(told),
+            report=self.records.report,
         )
 
     @asynccontextmanager

@@ -18,6 +18,7 @@ from headrace.delivery.lanes import Lanes
 from headrace.delivery.library import Library
 from headrace.delivery.progress import LaneProgress
 from headrace.delivery.replaying import Replaying
+from headrace.delivery.reports import Reports
 from headrace.delivery.settling import Settling
 from headrace.delivery.specs import default_spec
 from headrace.delivery.subscribers import Subscribers
@@ -28,7 +29,7 @@ from headrace.eventlog.shares import UNSHARED
 from headrace.subscriptions.delivery_spec import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from headrace.delivery.delivery import Delivery
     from headrace.delivery.lane import Lane
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from headrace.events.positions import Cut
     from headrace.jobs.replays import Replay, Replays
     from headrace.ledger.ledger import Key, Ledger
+    from headrace.ledger.status import DeliveryReport
     from headrace.subscriptions.delivery_spec import DeliverySpec
     from headrace.subscriptions.store import Store
     from headrace.subscriptions.subscription import Subscription
@@ -49,13 +51,14 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _REFRESH_SECONDS = 0.5
 _SWEEP_SECONDS = 10.0
+_REPORT_SECONDS = 5.0
 
 
 class Dispatcher:
     """One per outbox. Everything but the ledger's and the store's calls runs on one event loop.
 
     `spec_of` says how a subscription is delivered, and `credentials` what authorises that. `on_gone` is told, in a
-    thread, of each subscription whose sink wants no more, with the reason.
+    thread, of each subscription whose sink wants no more, with the reason, and `report` of how sinks fare.
     """
 
     def __init__(
@@ -72,11 +75,13 @@ class Dispatcher:
         spec_of: SpecOf | None = None,
         credentials: Credentials | None = None,
         on_gone: Callable[[str, str], object] = lambda _, __: None,
+        report: Callable[[Sequence[DeliveryReport]], object] = lambda _: None,
     ) -> None:
         self._ledger = ledger
         self._senders = senders
         self._settings = settings
         self._on_gone = on_gone
+        self._report_to = report
         self._credentials = credentials or NoCredentials()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ledger")
         self._telling: set[asyncio.Task[None]] = set()
@@ -96,8 +101,9 @@ class Dispatcher:
         )
         self._journal = Journal(ledger, self._progress.settled, self._in_thread, self._replaying.settled)
         self._agenda = Agenda()
+        self._reports = Reports()
         self._settling = Settling(
-            self._journal, self._lanes, self._agenda, settings, self._settled, self._end
+            self._journal, self._lanes, self._agenda, settings, self._reports, self._settled, self._end
         )
         self._lanes.settle, self._lanes.on_new = self._settling.attempted, self._begin_lane
         self._library = Library(log, self._replaying.feed)
@@ -134,6 +140,7 @@ class Dispatcher:
                 loops.create_task(_repeat(self._refresh, _REFRESH_SECONDS, stop)),
                 loops.create_task(_repeat(self._lanes.sweep, _SWEEP_SECONDS, stop)),
                 loops.create_task(self._replaying.run(stop)),
+                loops.create_task(_repeat(self._report, _REPORT_SECONDS, stop)),
             ]
             await asyncio.gather(*working, closing)
             watching.cancel()
@@ -213,6 +220,14 @@ class Dispatcher:
         except StoreUnavailable as error:
             _log.warning("that subscription %s has ended is told later: %s", subscription_id, error)
             self._subscribers.revive(subscription_id)
+
+    async def _report(self) -> None:
+        """Tell how sinks fare. What can't be written now is told by the next attempt."""
+        if reports := self._reports.take():
+            try:
+                await self._in_thread(self._report_to, reports)
+            except StoreUnavailable as error:
+                _log.warning("how %d sinks fare is told later: %s", len(reports), error)
 
     # Replays
 

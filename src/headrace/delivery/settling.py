@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from headrace.delivery.journal import Journal
     from headrace.delivery.lane import Lane
     from headrace.delivery.lanes import Lanes
+    from headrace.delivery.reports import Reports
     from headrace.delivery.settings import DeliverySettings
     from headrace.events.event import Event
 
@@ -58,6 +59,7 @@ class Settling:
         lanes: Lanes,
         agenda: Agenda,
         settings: DeliverySettings,
+        reports: Reports,
         settled: Callable[[Key], None],
         gone: Callable[[str, str], None],
     ) -> None:
@@ -65,6 +67,7 @@ class Settling:
         self._lanes = lanes
         self._agenda = agenda
         self._settings = settings
+        self._reports = reports
         self._settled = settled
         self._gone = gone
 
@@ -77,6 +80,7 @@ class Settling:
             if outcome.verdict is not Verdict.DONE or self._settings.record_successes:
                 self._record(deliveries, outcome, began, seconds)
             self._tell_breaker(lane, outcome)
+        self._reports.note(lane, outcome)
         if outcome.verdict is Verdict.DONE:
             self._delivered(lane, deliveries, outcome)
         elif outcome.verdict is Verdict.AGAIN:

@@ -146,6 +146,7 @@ async def _drain(
             shares,
             credentials=credentials,
             on_gone=store.end,
+            report=records.report,
         )
 
         probing = Probing(records, store, senders, credentials, default_spec(config.delivery))
