@@ -15,6 +15,8 @@ from typing import Any, cast
 
 import pytest
 import uvloop
+
+pytest.importorskip("proton", reason="AMQP's library has to be compiled, and could not be here")
 from proton import Condition, Delivery, Message, ProtonException
 from proton.handlers import MessagingHandler
 from proton.reactor import Container
