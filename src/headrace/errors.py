@@ -143,9 +143,13 @@ class InvalidSubscription(HeadraceError):
 
 
 class InvalidChannel(HeadraceError):
-    """A channel that can't be created, with the property at fault."""
+    """A channel that can't be made so. `faults` maps a property's path to what is wrong with it, where it has paths."""
 
     code = "invalid-channel"
+
+    def __init__(self, problem: str, faults: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(problem)
+        self.faults = tuple(faults)
 
 
 class InvalidRequest(HeadraceError):

@@ -1,6 +1,7 @@
 from headrace.delivery.subscribers import Subscribers
 from headrace.events.positions import Cut
 from headrace.ledger.ledger import Key
+from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName
 
 
 def test_it_follows_the_store(office):
@@ -45,3 +46,18 @@ def test_live_events_before_the_cut_are_wanted_no_more(office):
     assert subscribers.wants(Key(moved, 5))
     assert subscribers.wants(Key(moved, 4, "replay"))
     assert not subscribers.wants(Key("nobody", 5))
+
+
+def test_a_channel_s_delivery_object_is_followed(office):
+    moved = office.subscribe("http://127.0.0.1:1/a")
+    subscribers = Subscribers(office.store)
+    subscribers.refresh()
+    assert subscribers.of_channel(subscribers.get(moved)) is None
+    office.store.change_channel(DEFAULT_CHANNEL, {"retry": 1})
+    assert subscribers.refresh() == {moved}
+    assert subscribers.of_channel(subscribers.get(moved)) == {"retry": 1}
+    office.store.create_channel(ChannelName("other", "one"), {"retry": 2})
+    assert subscribers.refresh() == set()
+    office.store.change_channel(DEFAULT_CHANNEL, None)
+    assert subscribers.refresh() == {moved}
+    assert subscribers.of_channel(subscribers.get(moved)) is None

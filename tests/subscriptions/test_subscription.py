@@ -179,3 +179,23 @@ def test_whatever_is_proposed_is_taken_or_refused(document):
     else:
         assert subscription.document()["sink"] == document["sink"]
         assert set(document) <= set(PROPERTIES)
+
+
+def test_delivery_and_reply_are_kept_as_they_were_given():
+    config = {
+        "delivery": {"retry": 3, "backoffDelay": "PT2S"},
+        "reply": {"uri": "https://example.com/replies"},
+    }
+    subscription = parse_subscription({"sink": "https://example.com/", "config": config})
+    assert subscription.delivery == config["delivery"]
+    assert subscription.reply == "https://example.com/replies"
+    assert subscription.document()["config"] == config | {"channel": "default/default"}
+    plain = parse_subscription({"sink": "https://example.com/"})
+    assert (plain.delivery, plain.reply) == (None, None)
+
+
+def test_faults_of_delivery_and_reply_have_their_paths():
+    config = {"delivery": {"timeout": "soon"}, "reply": {"ref": {}}}
+    with pytest.raises(InvalidSubscription) as refused:
+        parse_subscription({"sink": "https://example.com/", "config": config})
+    assert [path for path, _ in refused.value.faults] == ["config.delivery.timeout", "config.reply.ref"]

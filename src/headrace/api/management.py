@@ -14,12 +14,13 @@ from headrace.errors import HeadraceError, InvalidChannel, InvalidRequest, Inval
 from headrace.filters import compile_filter
 from headrace.jobs.job import Job
 from headrace.jobs.requests import CATCH_UP, ReplayRequest
-from headrace.subscriptions.channel import ChannelName, check_channel
+from headrace.subscriptions.channel import ChannelName
+from headrace.subscriptions.channel_document import parse_channel_document
 from headrace.subscriptions.points import LATEST, Point
 from headrace.subscriptions.subscription import parse_subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from starlette.requests import Request
 
@@ -55,7 +56,11 @@ class Management:
             "/subscriptions": {"GET": self.subscriptions, "POST": self.subscribe},
             "/subscriptions/{id}": {"GET": self.subscription, "DELETE": self.unsubscribe},
             "/api/channels": {"GET": self.list_channels, "POST": self.create_channel},
-            "/api/channels/{namespace}/{name}": {"GET": self.channel, "DELETE": self.delete_channel},
+            "/api/channels/{namespace}/{name}": {
+                "GET": self.channel,
+                "PUT": self.change_channel,
+                "DELETE": self.delete_channel,
+            },
             "/api/set-aside": {"GET": self.set_aside},
         }
 
@@ -94,19 +99,25 @@ class Management:
     async def create_channel(self, request: Request) -> Response:
         """Make a channel."""
         document = await read_document(request, InvalidChannel("the body is not JSON"))
-        if not isinstance(document, dict) or set(document) != {"namespace", "name"}:
-            raise InvalidChannel('a channel is an object of the form {"namespace": "…", "name": "…"}')
-        channel = check_channel(document["namespace"], document["name"])
-        await asyncio.to_thread(self._store.create_channel, channel)
+        channel, delivery = parse_channel_document(document)
+        await asyncio.to_thread(self._store.create_channel, channel, delivery)
         await self._channels.refresh()
-        return json_response(
-            _channel_document(channel, request), 201, {"location": f"/api/channels/{channel}"}
-        )
+        shown = _channel_document(channel, request, delivery)
+        return json_response(shown, 201, {"location": f"/api/channels/{channel}"})
+
+    async def change_channel(self, request: Request) -> Response:
+        """Give a channel another delivery object; a document without one takes it away."""
+        document = await read_document(request, InvalidChannel("the body is not JSON"))
+        channel = _channel_of(request)
+        _, delivery = parse_channel_document(document, channel)
+        await asyncio.to_thread(self._store.change_channel, channel, delivery)
+        return json_response(_channel_document(channel, request, delivery))
 
     async def list_channels(self, request: Request) -> Response:
         """List all channels."""
         found = await asyncio.to_thread(self._store.channels)
-        return json_response([_channel_document(channel, request) for channel in found])
+        deliveries = await asyncio.to_thread(self._store.channel_deliveries)
+        return json_response([_channel_document(each, request, deliveries.get(each)) for each in found])
 
     async def channel(self, request: Request) -> Response:
         """Show one channel."""
@@ -114,7 +125,8 @@ class Management:
         await self._channels.refresh()
         if channel not in self._channels:
             raise NotFound("channel", str(channel))
-        return json_response(_channel_document(channel, request))
+        deliveries = await asyncio.to_thread(self._store.channel_deliveries)
+        return json_response(_channel_document(channel, request, deliveries.get(channel)))
 
     async def delete_channel(self, request: Request) -> Response:
         """Remove a channel that nobody listens to."""
@@ -168,6 +180,9 @@ def _channel_of(request: Request) -> ChannelName:
     return ChannelName(request.path_params["namespace"], request.path_params["name"])
 
 
-def _channel_document(channel: ChannelName, request: Request) -> dict[str, str]:
+def _channel_document(
+    channel: ChannelName, request: Request, delivery: Mapping[str, Any] | None
+) -> dict[str, Any]:
     url = f"{request.base_url}channels/{channel}"
-    return {"namespace": channel.namespace, "name": channel.name, "url": url}
+    shown = {"namespace": channel.namespace, "name": channel.name, "url": url}
+    return shown if delivery is None else shown | {"delivery": delivery}

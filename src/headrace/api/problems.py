@@ -74,7 +74,7 @@ def body_of(error: HeadraceError) -> bytes:
     extra: dict[str, Any] = {}
     if isinstance(error, InvalidEvent):
         extra["faults"] = list(error.faults)
-    elif isinstance(error, InvalidSubscription | InvalidRequest):
+    elif isinstance(error, InvalidSubscription | InvalidRequest | InvalidChannel) and error.faults:
         extra["faults"] = [{"path": path, "problem": problem} for path, problem in error.faults]
     return problem(status_of(error), error.code, str(error), **extra)
 

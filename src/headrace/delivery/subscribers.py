@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from headrace.delivery.channel_deliveries import ChannelDeliveries
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from headrace.ledger.ledger import Key
     from headrace.subscriptions.store import Store
     from headrace.subscriptions.subscription import Subscription
@@ -17,15 +21,22 @@ class Subscribers:
         self._store = store
         self._revision = 0
         self._known: dict[str, Subscription] = {}
+        self._channels = ChannelDeliveries(store)
 
     def refresh(self) -> set[str]:
-        """Follow the store; return the ids of those that changed or ended meanwhile."""
+        """Follow the store; return the ids of those that changed or ended, or whose channel's delivery did."""
+        moved = self._channels.refresh()
+        affected = {each.id for each in self._known.values() if each.channel in moved} if moved else set()
         self._revision, changed = self._store.changes(self._revision)
         self._known.update({subscription.id: subscription for subscription in changed})
         for subscription in changed:
             if subscription.deleting:
                 del self._known[subscription.id]
-        return {subscription.id for subscription in changed}
+        return affected | {subscription.id for subscription in changed}
+
+    def of_channel(self, subscription: Subscription) -> Mapping[str, Any] | None:
+        """Return the delivery object of its channel, which holds where it has none of its own."""
+        return self._channels.get(subscription.channel)
 
     def wants(self, key: Key) -> bool:
         """Tell whether a delivery is still wanted: a live one before the cut from which it is live now isn't."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import FilterError, InvalidChannel, InvalidSubscription
 from headrace.filters import compile_filter
 from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName, parse_channel
+from headrace.subscriptions.delivery_members import Refused, read_destination
+from headrace.subscriptions.delivery_spec import check_delivery
 from headrace.subscriptions.points import LATEST, Point, parse_point
 from headrace.subscriptions.protocols import HTTP_DEFAULTS, Faults, check_protocol, check_sink
 
@@ -19,14 +21,15 @@ if TYPE_CHECKING:
 
 PROPERTIES = ("id", "source", "types", "config", "filters", "filter", "sink", "protocol", "protocolsettings")
 _OURS = ("notes", "status")
-_CONFIG = ("channel", "start")
+_CONFIG = ("channel", "start", "delivery", "reply")
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
     """Sees exactly the events that lie before the cut `deleted` and not before the cut `created`.
 
-    Each of the two is None until it has been settled; `deleting` says that the end was asked for.
+    Each of the two is None until it has been settled; `deleting` says that the end was asked for. While it is `paused`
+    its events wait. `ended` is the reason why its deliveries ended: its sink said that it is gone.
     """
 
     id: str
@@ -41,6 +44,20 @@ class Subscription:
     created: Cut | None = None
     deleted: Cut | None = None
     deleting: bool = False
+    paused: bool = False
+    ended: str | None = None
+
+    @property
+    def delivery(self) -> Mapping[str, Any] | None:
+        """The delivery object of its own, which replaces its channel's whole; `delivery_spec` reads it."""
+        delivery: Mapping[str, Any] | None = self.config.get("delivery")
+        return delivery
+
+    @property
+    def reply(self) -> str | None:
+        """The address that events go to which the sink answers with."""
+        reply: Mapping[str, str] = self.config.get("reply", {})
+        return reply.get("uri")
 
     @property
     def start(self) -> Point:
@@ -119,11 +136,25 @@ def _channel_of(document: dict[str, Any], faults: Faults) -> ChannelName:
     ]
     if "start" in config:
         parse_point(config["start"], "config.start", faults)
+    faults += _check_delivery(document, config)
     try:
         return parse_channel(config.get("channel", str(DEFAULT_CHANNEL)))
     except InvalidChannel as error:
         faults.append(("config.channel", str(error)))
         return DEFAULT_CHANNEL
+
+
+def _check_delivery(document: dict[str, Any], config: dict[str, Any]) -> Faults:
+    faults = check_delivery(config["delivery"], "config.delivery") if "delivery" in config else []
+    protocol = document.get("protocol", "HTTP")
+    if not faults and protocol != "HTTP" and config.get("delivery", {}).get("batch", {}).get("size", 1) > 1:
+        faults.append(("config.delivery.batch", f"HTTP has batches; {protocol} sends each event alone"))
+    if "reply" in config:
+        try:
+            read_destination(config["reply"])
+        except Refused as refused:
+            faults.append((f"config.reply{refused.inner}", refused.problem))
+    return faults
 
 
 def _filters_of(document: dict[str, Any], faults: Faults) -> tuple[Any, ...]:

@@ -25,7 +25,9 @@ CHANNELS = Table(
     METADATA,
     Column("namespace", _NAME, primary_key=True),
     Column("name", _NAME, primary_key=True),
+    Column("delivery", Text),
 )
+"""`delivery` is the channel's delivery object, as JSON."""
 
 SUBSCRIPTIONS = Table(
     "subscriptions",
@@ -37,10 +39,13 @@ SUBSCRIPTIONS = Table(
     Column("created", Text),
     Column("deleted", Text),
     Column("deleting", Boolean, nullable=False, default=False),
+    Column("paused", Boolean, nullable=False, default=False),
+    Column("ended", Text),
     Column("revision", BigInteger, nullable=False, index=True),
     Column("first_revision", BigInteger, nullable=False),
 )
-"""`created` and `deleted` are cuts of the log, as JSON. `first_revision` stays as it was at the creation."""
+"""`created` and `deleted` are cuts of the log, as JSON. `first_revision` stays as it was at the creation.
+`ended` says why deliveries ended, where they did."""
 
 OVERRUNS = Table(
     "overruns",

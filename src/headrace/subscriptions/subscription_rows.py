@@ -1,0 +1,55 @@
+"""Subscriptions as rows of the store's table, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from headrace.events.positions import Cut
+from headrace.subscriptions.channel import ChannelName
+from headrace.subscriptions.subscription import Subscription
+
+if TYPE_CHECKING:
+    from sqlalchemy import Row
+
+
+def to_row(subscription: Subscription, revision: int) -> dict[str, Any]:
+    """Return the row of a new subscription."""
+    return {
+        "id": subscription.id,
+        "namespace": subscription.channel.namespace,
+        "channel": subscription.channel.name,
+        "document": msgspec.json.encode(subscription.document()).decode(),
+        "deleting": subscription.deleting,
+        "paused": subscription.paused,
+        "ended": subscription.ended,
+        "revision": revision,
+        "first_revision": revision,
+    }
+
+
+def from_row(row: Row[Any]) -> Subscription:
+    """Read a row; what this version can't read is a KeyError, a TypeError or msgspec's DecodeError."""
+    document = msgspec.json.decode(row.document)
+    return Subscription(
+        id=row.id,
+        channel=ChannelName(row.namespace, row.channel),
+        sink=document["sink"],
+        protocol=document["protocol"],
+        source=document.get("source"),
+        types=tuple(document.get("types", ())),
+        filters=tuple(document["filters"]),
+        config=document["config"],
+        protocolsettings=document["protocolsettings"],
+        created=cut_of(row.created),
+        deleted=cut_of(row.deleted),
+        deleting=row.deleting,
+        paused=row.paused,
+        ended=row.ended,
+    )
+
+
+def cut_of(text: str | None) -> Cut | None:
+    """Read a column that holds a cut."""
+    return None if text is None else Cut.from_json(text)
