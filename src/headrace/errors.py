@@ -8,6 +8,7 @@
     ├── FilterError               a filter that can't be compiled; carries where and why
     ├── InvalidSubscription       a subscription object with faults; carries the property's path
     ├── InvalidChannel            a channel object with faults
+    ├── InvalidManifest           a Knative object with faults; carries the property's path
     ├── InvalidRequest            a request with faults; carries the property's path
     ├── NotFound                  no such subscription, channel or job
     ├── Conflict                  the request contradicts what exists
@@ -149,6 +150,16 @@ class InvalidChannel(HeadraceError):
 
     def __init__(self, problem: str, faults: Sequence[tuple[str, str]] = ()) -> None:
         super().__init__(problem)
+        self.faults = tuple(faults)
+
+
+class InvalidManifest(HeadraceError):
+    """A Knative object that is not accepted. `faults` maps a property's path to what is wrong with it."""
+
+    code = "invalid-manifest"
+
+    def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
+        super().__init__("; ".join(f"{path}: {problem}" if path else problem for path, problem in faults))
         self.faults = tuple(faults)
 
 

@@ -19,6 +19,10 @@ from headrace.api.management import Management
 from headrace.api.pressure import Gauges, Pressure
 from headrace.api.travel import Travel
 from headrace.config import load_config
+from headrace.controlplane.deployment import Deployment
+from headrace.controlplane.door import ControlDoor
+from headrace.controlplane.plane import ControlPlane
+from headrace.controlplane.registry import Registry
 from headrace.eventlog.local.committer import GroupCommitter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
@@ -31,6 +35,7 @@ from headrace.subscriptions.store import Store
 V1 = {"ce-specversion": "1.0", "ce-id": "1", "ce-source": "/s", "ce-type": "t"}
 STRUCTURED = {"content-type": "application/cloudevents+json"}
 BATCHED = {"content-type": "application/cloudevents-batch+json"}
+ADDRESS = "http://headrace.example"
 CHANNEL = "/channels/default/default"
 
 
@@ -71,11 +76,17 @@ class Door:
         health = Health(lambda: self.roles, metrics=metrics)
         management = Management(self.store, self.channels, lambda: Cut.at(self.writer.end), self.jobs)
         self.replays = Replays(self.jobs)
-        self.app = build_app(self.ingress, health, management, Travel(self.store, self.jobs, self.replays))
+        self.registry = Registry(store_url or f"sqlite:///{folder}/store.db")
+        deployment = Deployment(self.store, self.registry, lambda: Cut.at(self.writer.end), ADDRESS)
+        self.plane = ControlPlane(deployment)
+        control = ControlDoor(self.plane, self.channels.refresh)
+        travel = Travel(self.store, self.jobs, self.replays)
+        self.app = build_app(self.ingress, health, management, travel, control)
 
     async def close(self) -> None:
         await self.log.close()
         self.store.close()
+        self.registry.close()
         self.jobs.close()
 
     def recorded(self) -> list[Recorded]:

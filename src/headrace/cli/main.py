@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from headrace.cli.apply import apply
 from headrace.cli.archive import archive
 from headrace.cli.backtest import backtest
 from headrace.cli.bench import bench
@@ -60,6 +61,7 @@ for _command in (
     publish,
     subscribe,
     listen,
+    apply,
     get,
     delete,
     filter_,

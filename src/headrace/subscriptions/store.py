@@ -181,6 +181,15 @@ class Store:
         self._settle("deleted", subscription_id, end_of_log())
         return subscription
 
+    def replace(self, subscription: Subscription) -> Subscription:
+        """Let a subscription be another one under its id: what it wants, where to, and how.
+
+        Its cuts stay, so no event is lost or doubled over it. An event that was accepted before and isn't routed yet is
+        matched by the new filters, one that is planned already goes to the new sink. Its channel can't change.
+        """
+        row = to_row(subscription, 0)
+        return self._change(subscription.id, {"document": row["document"]}, subscription.channel)
+
     # Pausing
 
     def pause(self, subscription_id: str) -> Subscription:
@@ -196,11 +205,16 @@ class Store:
         return self._change(subscription_id, {"ended": reason[:_MAX_REASON]})
 
     @repeatable
-    def _change(self, subscription_id: str, values: Mapping[str, Any]) -> Subscription:
+    def _change(
+        self, subscription_id: str, values: Mapping[str, Any], channel: ChannelName | None = None
+    ) -> Subscription:
+        asked = [SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting]
+        if channel is not None:
+            asked += [SUBSCRIPTIONS.c.namespace == channel.namespace, SUBSCRIPTIONS.c.channel == channel.name]
         with self._engine.begin() as connection:
             row = connection.execute(
                 update(SUBSCRIPTIONS)
-                .where(SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting)
+                .where(*asked)
                 .values(revision=next_revision(connection), **values)
                 .returning(SUBSCRIPTIONS)
             ).first()
