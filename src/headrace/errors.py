@@ -32,6 +32,7 @@
     ├── JavaNotFound              Spark needs a Java runtime
     ├── MasterUnreachable         no Spark master answers
     ├── ServiceUnreachable        no Headrace answers at the address
+    ├── ClusterRefused            a Kubernetes API server refused a call or can't be reached
     ├── ServiceRefused            it answered with an error; carries the status and the problem
     └── JobFailed                 a job that was waited for failed or was cancelled
 
@@ -423,6 +424,16 @@ class ServiceRefused(HeadraceError):
         super().__init__(str(problem.get("detail", f"the service answered with status {status}")))
         self.status = status
         self.problem = dict(problem)
+
+
+class ClusterRefused(HeadraceError):
+    """The API server of a cluster refused a call; `status` is 0 where it can't be reached."""
+
+    code = "cluster-refused"
+
+    def __init__(self, status: int, problem: str) -> None:
+        super().__init__(problem)
+        self.status = status
 
 
 class JobFailed(HeadraceError):

@@ -16,6 +16,7 @@ from headrace.cli.doctor import doctor
 from headrace.cli.filter import filter_
 from headrace.cli.get import get
 from headrace.cli.listen import listen
+from headrace.cli.operator import operator
 from headrace.cli.pipeline import pipeline
 from headrace.cli.publish import publish
 from headrace.cli.replay import replay
@@ -69,6 +70,7 @@ for _command in (
     replay,
     cancel,
     archive,
+    operator,
     config,
     doctor,
     bench,

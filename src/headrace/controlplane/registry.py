@@ -26,7 +26,7 @@ _BY_NAME = {kind.full_name: kind for kind in KINDS}
 
 
 class Registry:
-    """Threads and processes may share the database. A write names the revision that it changes; the second one fails."""
+    """Threads and processes may share the database. A write names the revision that it changes."""
 
     def __init__(self, url: str, patience: float = 0.0) -> None:
         """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""

@@ -38,8 +38,8 @@ OBJECTS = Table(
     UniqueConstraint("kind", "namespace", "name"),
     Index("objects_by_name", "namespace", "name"),
 )
-"""`generation` counts changes of the spec, `observed` is the last one that was acted upon, `revision` counts all changes.
-`made_channel` says that the channel was made for the object and goes with it. `owner` is the object that made this one."""
+"""`generation` counts changes of the spec, `observed` is the last one that was acted upon, `revision` counts all of
+them. `made_channel` says that the channel was made for the object and goes with it. `owner` is who made this one."""
 
 REFERENCES = Table(
     "object_references",
@@ -59,4 +59,4 @@ BINDINGS = Table(
     Column("subscriber", String(64), primary_key=True),
     Column("subscription", String(64), nullable=False),
 )
-"""The subscription that stands for a subscriber of an object. Written in the transaction that makes the subscription."""
+"""The subscription of each subscriber of an object, written in the transaction that makes the subscription."""
