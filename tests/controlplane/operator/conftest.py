@@ -15,6 +15,29 @@ from tests.controlplane.operator.real_apiserver import OPERATOR, RealApiServer, 
 
 from headrace.service.process import free_port
 
+REVIEWED = "reviewed"
+_ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+TRIGGERS = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "triggers.eventing.knative.dev"},
+    "spec": {
+        "group": "eventing.knative.dev",
+        "scope": "Namespaced",
+        "names": {
+            "kind": "Trigger",
+            "plural": "triggers",
+            "singular": "trigger",
+            "shortNames": [],
+            "categories": [],
+        },
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": _ANYTHING}}
+        ],
+    },
+}
+"""Knative's own definition of triggers, as far as a web-hook for them needs one."""
+
 
 @pytest.fixture(scope="session", params=["real", "fake"])
 def kube(request, tmp_path_factory):
@@ -79,24 +102,40 @@ class OperatorProcess:
         return self.process.wait(30)
 
 
-@pytest.fixture
-def run_operator(kube, headrace, tmp_path):
-    """Start an operator; it is stopped when the test ends."""
-    started = []
-
-    def run(*arguments):
-        started.append(OperatorProcess(kube, headrace, tmp_path, *(arguments or ("--webhook-port", "0"))))
-        return started[-1]
-
-    yield run
-    for operator in started:
-        if operator.process.poll() is None:
-            assert operator.stop() == 0, operator.output
+@pytest.fixture(scope="session")
+def operator(kube, headrace, tmp_path_factory):
+    """One operator for all tests, without its web-hook; who kills it starts it again."""
+    running = OperatorProcess(kube, headrace, tmp_path_factory.mktemp("operator"), "--webhook-port", "0")
+    yield running
+    assert running.stop() == 0, running.output
 
 
-@pytest.fixture
-def operator(run_operator):
-    return run_operator()
+@pytest.fixture(scope="session")
+def reviewed(kube, headrace, tmp_path_factory):
+    """An operator with its web-hook, which the API server asks about channels and triggers until the tests end."""
+    port, folder = free_port(), tmp_path_factory.mktemp("webhook")
+    [configuration] = documents("600-webhook.yaml")
+    for hook in configuration["webhooks"]:
+        hook["clientConfig"] = {"url": f"https://127.0.0.1:{port}/validate"}
+        hook["namespaceSelector"] = {"matchLabels": {"kubernetes.io/metadata.name": REVIEWED}}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": REVIEWED}}
+    asyncio.run(install(cluster_of(kube), [namespace, configuration, TRIGGERS]))
+    arguments = (
+        "--namespace",
+        REVIEWED,
+        "--webhook-host",
+        "127.0.0.1",
+        "--webhook-port",
+        str(port),
+        "--webhook-name",
+        "127.0.0.1",
+    )
+    running = OperatorProcess(kube, headrace, folder, *arguments)
+    while "the web-hook listens" not in running.output:
+        assert running.process.poll() is None, running.output
+        time.sleep(0.05)
+    yield running
+    assert running.stop() == 0, running.output
 
 
 async def until(look, seconds=60.0):
@@ -113,8 +152,3 @@ async def until(look, seconds=60.0):
 @pytest.fixture
 def eventually():
     return until
-
-
-@pytest.fixture
-def webhook_port():
-    return free_port()

@@ -332,7 +332,8 @@ class FakeApiServer:
             if key[1] == "validatingwebhookconfigurations"
             for hook in each["webhooks"]
             for rule in hook["rules"]
-            if which[0] in rule["apiGroups"]
+            if _selects(hook, new["metadata"].get("namespace"))
+            and which[0] in rule["apiGroups"]
             and which[2] in rule["resources"]
             and operation in rule["operations"]
         ]
@@ -350,6 +351,11 @@ class FakeApiServer:
                 raise Refused(
                     400, "BadRequest", f'admission webhook "{hook["name"]}" denied the request: {reason}'
                 )
+
+
+def _selects(hook, namespace):
+    wanted = hook.get("namespaceSelector", {}).get("matchLabels", {}).get("kubernetes.io/metadata.name")
+    return wanted in (None, namespace)
 
 
 async def _call(config, review, name):

@@ -13,7 +13,6 @@ from headrace.controlplane.operator.cluster import Cluster
 from headrace.errors import ClusterRefused
 
 DEPLOY = Path(__file__).parents[3] / "deploy" / "knative"
-CHANNELS = "/apis/messaging.headrace.dev/v1"
 _PLURALS = {
     "Namespace": "/api/v1/namespaces",
     "ServiceAccount": "/api/v1/namespaces/{namespace}/serviceaccounts",
@@ -56,8 +55,6 @@ async def install(cluster: Cluster, found: list[dict[str, Any]]) -> None:
     for document in found:
         path = _PLURALS[document["kind"]].format(namespace=document["metadata"].get("namespace"))
         await cluster.create(path, document)
-    while await cluster.get(f"{CHANNELS}/headracechannels") is None:
-        await asyncio.sleep(0.05)  # a new kind is served a moment after it was made
 
 
 def channel(name: str, namespace: str = "default", **spec: Any) -> dict[str, Any]:
@@ -76,15 +73,19 @@ def path_of(name: str = "", namespace: str = "default", version: str = "v1") -> 
 
 
 async def create_channel(cluster: Cluster, document: dict[str, Any]) -> dict[str, Any]:
-    """Make it, with some patience: a new kind is served a moment after it was made."""
-    for _ in range(100):
+    return await create(cluster, path_of(namespace=document["metadata"]["namespace"]), document)
+
+
+async def create(cluster: Cluster, path: str, document: dict[str, Any]) -> dict[str, Any]:
+    """Make an object, with some patience: a new kind is served a moment after it was defined."""
+    for _ in range(200):
         try:
-            return await cluster.create(path_of(namespace=document["metadata"]["namespace"]), document)
+            return await cluster.create(path, document)
         except ClusterRefused as refusal:
-            if refusal.status != 404:
+            if refusal.status not in (404, 429):
                 raise
             await asyncio.sleep(0.05)
-    raise AssertionError("the kind is not served")
+    raise AssertionError(f"{path} is not served")
 
 
 def write_kubeconfig(kube, folder: Path, token: str) -> Path:

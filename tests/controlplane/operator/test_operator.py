@@ -116,20 +116,17 @@ async def test_deleting_removes_the_channel_and_only_then_the_object(
             await client.object("headracechannels", "default", "gone")
 
 
-async def test_what_happened_while_it_was_dead_is_made_up_for(
-    kube, cluster, run_operator, headrace, eventually
-):
-    first = run_operator()
+async def test_what_happened_while_it_was_dead_is_made_up_for(kube, cluster, operator, headrace, eventually):
     await create_channel(cluster, channel("kept"))
     await create_channel(cluster, channel("left"))
     for name in ("kept", "left"):
         await eventually(lambda name=name: ready(cluster, name))
-    first.kill()
+    operator.kill()
     await cluster.patch(path_of("kept"), {"spec": {"subscribers": [SUBSCRIBER | {"uid": "kept"}]}})
     await cluster._call("DELETE", path_of("left"))
     assert (await cluster.get(path_of("left")))["metadata"]["deletionTimestamp"]  # the finalizer holds it
     await create_channel(cluster, channel("new"))
-    first.start()
+    operator.start()
     found = await eventually(lambda: ready(cluster, "kept", 2))
     assert found["status"]["subscribers"][0]["ready"] == "True"
     await eventually(lambda: ready(cluster, "new"))

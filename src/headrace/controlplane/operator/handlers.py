@@ -1,11 +1,14 @@
 """What kopf calls: a HeadraceChannel was made, changed or deleted, the operator has started, or it is time to look.
 
 kopf keeps its memory in annotations of our own domain, and holds a deleted object back by a finalizer until its channel
-and subscriptions are gone. Handlers may be called twice for one change; each brings everything to what it should be.
+and subscriptions are gone. Handlers may be called twice for one change; each brings everything to what it should be,
+one at a time for one object, and never back to an earlier generation.
 """
 
 from __future__ import annotations
 
+import asyncio
+import copy
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -33,15 +36,21 @@ def register(
     registry = kopf.OperatorRegistry()
     which = (HEADRACE_CHANNEL.group, "v1", HEADRACE_CHANNEL.plural)
 
-    async def reconcile(body: kopf.Body, patch: kopf.Patch, **_: Any) -> None:
-        try:
-            status = await mirror(client, resolver.resolve, body)
-        except _PASSING as error:
-            raise kopf.TemporaryError(str(error), delay=_AGAIN_SECONDS) from error
-        if status_differs(body.get("status") or {}, status):
+    async def reconcile(body: kopf.Body, patch: kopf.Patch, memo: kopf.Memo, **_: Any) -> None:
+        async with memo.setdefault("turn", asyncio.Lock()):
+            seen = _frozen(body)
+            generation = seen["metadata"].get("generation", 0)
+            if generation < memo.get("generation", 0):
+                return  # a later one was acted upon, while this one waited for its turn
+            try:
+                status = await mirror(client, resolver.resolve, seen)
+            except _PASSING as error:
+                raise kopf.TemporaryError(str(error), delay=_AGAIN_SECONDS) from error
+            memo["generation"] = generation
+        if status_differs(seen.get("status") or {}, status):
             patch.status.update(status)
-        if SUBSCRIBABLE not in (body["metadata"].get("annotations") or {}):
-            patch.metadata.annotations[SUBSCRIBABLE] = subscribable(body["metadata"])
+        if SUBSCRIBABLE not in (seen["metadata"].get("annotations") or {}):
+            patch.metadata.annotations[SUBSCRIBABLE] = subscribable(seen["metadata"])
 
     async def remove(body: kopf.Body, **_: Any) -> None:
         try:
@@ -57,6 +66,11 @@ def register(
     )
     kopf.on.login(registry=registry)(login)
     return registry
+
+
+def _frozen(body: kopf.Body) -> dict[str, Any]:
+    """Take the object as it is now. Be careful: what a timer is given changes under its hands."""
+    return copy.deepcopy({name: body[name] for name in body})
 
 
 def status_differs(old: dict[str, Any], new: dict[str, Any]) -> bool:

@@ -45,7 +45,7 @@ class WebhookServer(uvicorn.Server):
     """A server that leaves the process's signals alone."""
 
     @contextmanager
-    def capture_signals(self) -> Iterator[None]:
+    def capture_signals(self) -> Iterator[None]:  # noqa: D102
         yield
 
 
