@@ -5,6 +5,7 @@ Aliases are refused: a few lines of them unfold into gigabytes. Dates stay the s
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import yaml  # type: ignore[import-untyped]
@@ -66,8 +67,20 @@ _Loader.yaml_implicit_resolvers = {
     ]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-for _tag in ("timestamp", "binary", "set", "omap", "pairs"):
-    _Loader.add_constructor(f"tag:yaml.org,2002:{_tag}", None)
+_NOT_JSON = {f"tag:yaml.org,2002:{name}" for name in ("timestamp", "binary", "set", "omap", "pairs")}
+_Loader.yaml_constructors = {
+    tag: construct for tag, construct in yaml.SafeLoader.yaml_constructors.items() if tag not in _NOT_JSON
+}
+
+
+def _number(loader: _Loader, node: Any) -> float:
+    number = float(loader.construct_yaml_float(node))
+    if not math.isfinite(number):
+        raise yaml.YAMLError(f"{node.value!r} is no number of JSON{node.start_mark}")
+    return number
+
+
+_Loader.add_constructor("tag:yaml.org,2002:float", _number)
 
 
 class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
