@@ -3,6 +3,7 @@
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -158,7 +159,7 @@ def test_services_lead_to_ports_that_pods_have():
 
 
 def test_the_web_hook_is_what_the_operator_looks_for():
-    options = {each.name: each.default for each in main.commands["operator"].params}
+    options: dict[str | None, Any] = {each.name: each.default for each in main.commands["operator"].params}
     hooks = one("ValidatingWebhookConfiguration", options["webhook_configuration"])["webhooks"]
     for hook in hooks:
         service = hook["clientConfig"]["service"]

@@ -43,6 +43,7 @@ TRIGGERS = {
 def kube(request, tmp_path_factory):
     """An API server with everything of `deploy/knative` in it; the test's name says whether it is a real one."""
     folder = tmp_path_factory.mktemp("kube")
+    server: RealApiServer | FakeApiServer
     if request.param == "fake":
         server = FakeApiServer(folder)
     elif (binaries := programs()) is None:
