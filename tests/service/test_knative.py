@@ -42,7 +42,8 @@ async def test_subscribers_that_are_ready_get_every_event_while_objects_change(m
         subscribers = applied[0]["object"]["status"]["subscribers"]
         assert [(each["uid"], each["ready"]) for each in subscribers] == [("one", "True"), ("two", "True")]
 
-        sent, stop = [], asyncio.Event()
+        sent: list[Event] = []
+        stop = asyncio.Event()
 
         async def publish():
             while not stop.is_set():
