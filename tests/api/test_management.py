@@ -93,7 +93,7 @@ async def test_every_fault_of_a_subscription_is_listed_with_its_path(door):
         "colour": "red",
         "types": "a",
         "config": {"channel": "nonsense"},
-        "protocolsettings": {"mode": "batched", "headers": {"ce-id": "1"}},
+        "protocolsettings": {"mode": "bulk", "headers": {"ce-id": "1"}},
         "filters": [{"exact": {"type": "t"}, "prefix": {"type": "t"}}],
     }
     problem = assert_problem(

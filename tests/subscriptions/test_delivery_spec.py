@@ -44,9 +44,18 @@ def test_a_subscription_s_object_replaces_its_channel_s_whole():
 
 def test_format_overrides_the_protocol_s_mode():
     settings = {"mode": "structured", "method": "POST"}
-    assert resolve({}, None, DEFAULTS).settings(settings) == settings
-    assert resolve({"format": "binary"}, None, DEFAULTS).settings(settings) == settings | {"mode": "binary"}
-    assert resolve({"format": "json"}, None, DEFAULTS).settings({"mode": "binary"}) == {"mode": "structured"}
+    assert resolve({}, None, DEFAULTS).settings("HTTP", settings) == settings
+    assert resolve({"format": "binary"}, None, DEFAULTS).settings("HTTP", settings) == settings | {
+        "mode": "binary"
+    }
+    batched = resolve({"batch": {"size": 5, "age": "PT1S"}}, None, DEFAULTS)
+    assert batched.settings("HTTP", settings) == settings | {"mode": "batched"}
+    assert batched.settings("KAFKA", settings) == settings, "only HTTP has batches"
+    assert [batched.batch(mode) for mode in ("batched", "structured")] == [5, 1]
+    assert DEFAULTS.batch("batched") > 1, "the mode alone asks for batches"
+    assert resolve({"format": "json"}, None, DEFAULTS).settings("NATS", {"mode": "binary"}) == {
+        "mode": "structured"
+    }
 
 
 @pytest.mark.parametrize(

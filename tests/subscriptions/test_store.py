@@ -456,6 +456,7 @@ def test_pausing_resuming_and_ending(store):
     revision = store.revision()
     assert store.pause(id_).paused
     assert [each.paused for each in store.changes(revision)[1]] == [True]
+    assert store.end(id_, "status\0").ended == "status\ufffd", "a sink may write what it likes"
     assert store.end(id_, "status 410").ended == "status 410"
     assert (store.get(id_).paused, store.get(id_).ended) == (True, "status 410")
     resumed = store.resume(id_)

@@ -20,8 +20,10 @@ from headrace.errors import (
     InvalidSubscription,
     LogBehind,
     LogUnavailable,
+    NoDispatcher,
     NotFound,
     PayloadTooLarge,
+    SecretsLocked,
     StoreUnavailable,
     UnsupportedFormat,
 )
@@ -44,6 +46,8 @@ _STATUS: dict[type[HeadraceError], int] = {
     LogUnavailable: 503,
     StoreUnavailable: 503,
     BrokerUnavailable: 503,
+    SecretsLocked: 503,
+    NoDispatcher: 503,
 }
 _FAULTY = InvalidSubscription | InvalidRequest | InvalidChannel | InvalidManifest
 _TITLES = {

@@ -1,55 +1,106 @@
-"""One subscription's deliveries: a bounded queue and a bounded number of attempts at a time."""
+"""One subscription's deliveries at one stage: a bounded queue and a bounded number of attempts at a time."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from headrace.delivery.outcome import Outcome, Verdict
+from headrace.delivery.pace import Pace
+from headrace.delivery.queues import queue_for
+from headrace.delivery.stages import address_of, parcel_of, sink_target
 from headrace.delivery.target import Target
+from headrace.errors import CredentialUnusable, SecretsLocked
+from headrace.ledger.stages import SINK
+from headrace.subscriptions.delivery_spec import Ordering
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable, Mapping
 
+    from headrace.delivery.breaker import Breaker
+    from headrace.delivery.delivery import Delivery
     from headrace.delivery.outcome import Sender
-    from headrace.delivery.parcel import Parcel
+    from headrace.delivery.target import Credentials
     from headrace.ledger.ledger import Key
+    from headrace.subscriptions.credential import Plain, Token
+    from headrace.subscriptions.delivery_spec import DeliverySpec
     from headrace.subscriptions.subscription import Subscription
 
+    Authority = tuple[Plain | Token | None, tuple[str, ...], Mapping[str, Any]]
+    """Credential, signing keys and settings: what a target is made of besides the subscription."""
+    Settle = Callable[["Lane", list[Delivery], Outcome, float, float], None]
+
 _log = logging.getLogger(__name__)
-
-
-class Delivery(NamedTuple):
-    """An event for a subscription; `waited` says that the ledger holds it, `attempts` how many were made."""
-
-    key: Key
-    parcel: Parcel
-    attempts: int = 0
-    waited: bool = False
+_UNAUTHORIZED = 401
+_OTHER_SETTINGS = {"mode": "binary", "method": "POST"}
+_GRACE_SECONDS = 5.0
+_BRISK = 500.0  # events a second
+_MEASURE_SECONDS, _GUESS_SECONDS = 0.1, 1.0
 
 
 class Lane:
-    """Starts a task per attempt under way and none when idle, so that 100,000 lanes cost only their queues."""
+    """Starts tasks while there is something to attempt and has none when idle. For one event loop.
+
+    `taken` are the keys that the ledger holds and that are under way here. `backlog` says that the ledger holds more,
+    as far as is known: in an ordered lane everything new has to go behind that.
+    """
 
     def __init__(
         self,
         subscription: Subscription,
-        sender: Sender,
-        concurrency: int,
+        stage: str,
+        spec: DeliverySpec,
+        sender: Sender | None,
         capacity: int,
-        timeout: float,
-        settle: Callable[[Delivery, Outcome], None],
+        breaker: Breaker,
+        credentials: Credentials,
+        settle: Settle,
+        fail: Callable[[BaseException], None],
     ) -> None:
         self.subscription = subscription
-        self._sender = sender
-        self._concurrency = concurrency
-        self._capacity = capacity
-        self._timeout = timeout
+        self.stage = stage
+        self.place = (subscription.id, stage)
+        self.capacity = capacity
+        self.breaker = breaker
+        self.taken: set[Key] = set()
+        self.backlog = False
+        self.unwritten = 0  # what went from this lane to the journal, and isn't durable yet
+        self.arriving = 0  # the same of what never was in the lane
+        self.spills = 0  # how often something went back to the ledger that is ahead of what waits there
+        # What comes while an ordered lane looks whether the ledger holds anything that is ahead of it.
+        self.joining: list[Delivery] | None = None
+        self.delivered = 0
+        self._measured, self._measured_at, self._rate = 0, 0.0, 0.0
+        self.idle_since = time.monotonic()
+        self._credentials = credentials
         self._settle = settle
-        self._queue: deque[Delivery] = deque()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._fail = fail
+        self._closed = False
+        self._tasks: dict[asyncio.Task[None], float] = {}  # and when its attempt began
+        self._overdue: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._ripe_at = 0.0
+        self.follow(subscription, spec, sender)
+        self._queue = queue_for(self.ordering, self._later)
+
+    def follow(self, subscription: Subscription, spec: DeliverySpec, sender: Sender | None) -> None:
+        """Go on with a subscription that changed. Drain it first where the ordering changes."""
+        self.subscription, self.spec, self.sender = subscription, spec, sender
+        is_sink = self.stage == SINK
+        self.ordering = spec.ordering if is_sink else Ordering.UNORDERED
+        self.is_ordered = self.ordering is not Ordering.UNORDERED
+        settings = spec.settings(subscription.protocol, subscription.protocolsettings)
+        self._batch = spec.batch(settings["mode"]) if is_sink else 1
+        self._pace = Pace(spec.rate) if is_sink and spec.rate is not None else None
+        self._target: Target | None = None
+        self._authority: Authority = (None, (), {})
+
+    def reorder(self) -> None:
+        """Take a queue of the kind that the spec asks for now; what was in the old one has been drained."""
+        self._queue = queue_for(self.ordering, self._later)
 
     @property
     def queued(self) -> int:
@@ -57,49 +108,208 @@ class Lane:
         return len(self._queue)
 
     @property
+    def is_brisk(self) -> bool:
+        """Whether it has been acknowledging events quickly, as far as is known: look often, or it has to guess."""
+        now = time.monotonic()
+        seconds, count = now - self._measured_at, self.delivered - self._measured
+        if seconds > _GUESS_SECONDS:
+            self._rate = _BRISK if count else 0.0
+        elif seconds > _MEASURE_SECONDS:
+            self._rate = count / seconds
+        if seconds > _MEASURE_SECONDS:
+            self._measured_at, self._measured = now, self.delivered
+        return self._rate >= _BRISK
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing would be missed if the lane were dropped."""
+        return not (
+            self._tasks
+            or self._queue
+            or self.taken
+            or self.backlog
+            or self.unwritten
+            or self.arriving
+            or self.joining
+            or self.breaker.until
+            or (self._pace is not None and self._pace.wait())
+        )
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why nothing may be attempted now, whatever comes."""
+        if self.subscription.paused:
+            return "the subscription is paused"
+        if self.sender is None:
+            return f"this dispatcher can't deliver over {self.subscription.protocol}"
+        if self.breaker.is_open:
+            return "the address failed too often in a row and is left alone for a while"
+        return None
+
+    @property
     def room(self) -> int:
-        """How many more the queue takes."""
-        return self._capacity - len(self._queue)
+        """How many more the queue takes; one in all while it is asked whether the address is back."""
+        if self._closed or self.obstacle is not None:
+            return 0
+        if self.breaker.until:
+            return max(0, 1 - len(self._queue) - len(self._tasks))
+        return self.capacity - len(self._queue)
 
     def put(self, delivery: Delivery) -> None:
         """Queue a delivery; look at `room` first."""
-        self._queue.append(delivery)
-        if len(self._tasks) < self._concurrency:
-            task = asyncio.create_task(self._work())
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        if not self._queue:
+            self._ripen()
+        self._queue.put(delivery)
+        self.wake()
+
+    def put_back(self, deliveries: list[Delivery]) -> None:
+        """Put what was attempted in front of what is behind it, until it is due. Only while its outcome is settled."""
+        self._queue.put_back(deliveries)
 
     def drain(self, which: Callable[[Delivery], bool] = lambda _: True) -> list[Delivery]:
         """Take back what was not begun: all, or those that are asked for."""
-        drained = [each for each in self._queue if which(each)]
-        self._queue = deque(each for each in self._queue if not which(each))
-        return drained
+        return self._queue.drain(which)
+
+    def close(self) -> None:
+        """Begin nothing any more."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def end_overdue(self) -> None:
+        """End attempts whose sender broke its promise to be in time: they would keep their place for ever."""
+        limit = time.time() - self.spec.timeout - _GRACE_SECONDS
+        for task, began in self._tasks.items():
+            if began < limit and task not in self._overdue:
+                self._overdue.add(task)
+                task.cancel()
 
     async def finish(self) -> None:
         """Wait for the attempts under way."""
         await asyncio.gather(*self._tasks)
 
+    def wake(self) -> None:
+        """Start another task if there is something for it to do."""
+        self._timer = None if self._timer is not None and self._timer.when() <= _now() else self._timer
+        if len(self._tasks) >= self.spec.concurrency or not self._queue.is_ready:
+            return
+        if not self._is_ripe():
+            self._wake_in(self._ripe_at - time.monotonic())
+            return
+        task = asyncio.create_task(self._work())
+        self._tasks[task] = time.time()
+        task.add_done_callback(self._ended)
+
     async def _work(self) -> None:
-        while self._queue:
-            delivery = self._queue.popleft()
-            self._settle(delivery, await self._attempt(delivery))
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  it is one
+        while deliveries := self._take():
+            began, start = time.time(), time.perf_counter()
+            self._tasks[task] = began
+            outcome = await self._attempt(deliveries)
+            self._settle(self, deliveries, outcome, began, time.perf_counter() - start)
+            self._queue.release(deliveries)
         # Now, not when the loop calls back: what is put in between would be left to a task that has ended.
-        self._tasks.discard(asyncio.current_task())
+        self._tasks.pop(task, None)
+        self.idle_since = time.monotonic()
 
-    def _target(self) -> Target:
-        subscription = self.subscription
-        return Target(
-            subscription.id,
-            subscription.protocol,
-            subscription.sink,
-            subscription.protocolsettings,
-            self._timeout,
-        )
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(task, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
 
-    async def _attempt(self, delivery: Delivery) -> Outcome:
-        """Senders promise to raise nothing; one that does must not take the delivery with it."""
+    def _take(self) -> list[Delivery]:
+        if self._closed or not self._queue.is_ready or not self._is_ripe() or self.obstacle is not None:
+            return []
+        most = self._batch
+        if self.breaker.until:
+            if len(self._tasks) > 1:
+                return []
+            most = 1
+        if self._pace is not None and (wait := self._pace.wait()):
+            self._wake_in(wait)
+            return []
+        taken = self._queue.take(most)
+        if self._pace is not None:
+            self._pace.take(len(taken))
+        self._ripen()
+        return taken
+
+    async def _attempt(self, deliveries: list[Delivery]) -> Outcome:
+        """Senders promise to raise nothing and to be in time; one that isn't must not take the delivery with it."""
         try:
-            return await self._sender.send(self._target(), [delivery.parcel])
+            return await self._send(deliveries)
+        except CredentialUnusable as error:
+            return Outcome(Verdict.AGAIN, str(error), retry_after=error.retry_after, attempted=False)
+        except SecretsLocked as error:
+            return Outcome(Verdict.AGAIN, str(error), attempted=False)
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is None or task not in self._overdue:
+                raise
+            self._overdue.discard(task)
+            task.uncancel()
+            return Outcome(Verdict.AGAIN, f"nothing came of it within {self.spec.timeout:g} s")
         except Exception as error:  # noqa: BLE001  logged, and tried again
-            _log.exception("the sender of subscription %s failed", self.subscription.id)
+            _log.exception("an attempt for subscription %s failed", self.subscription.id)
             return Outcome(Verdict.AGAIN, f"{type(error).__name__}: {error}")
+
+    async def _send(self, deliveries: list[Delivery]) -> Outcome:
+        if self.sender is None:
+            return Outcome(Verdict.AGAIN, f"this dispatcher can't deliver over {self.subscription.protocol}")
+        target = await self._current_target()
+        if target is None:
+            return Outcome(Verdict.NEVER, f"the subscription has no address for stage {self.stage} now")
+        outcome = await self.sender.send(target, [parcel_of(each) for each in deliveries])
+        if outcome.status == _UNAUTHORIZED and target.credential is not None:
+            return self._after_refusal(outcome)
+        return outcome
+
+    def _after_refusal(self, outcome: Outcome) -> Outcome:
+        """A token that the sink doesn't accept may be replaced by a better one."""
+        if self._credentials.invalidate(self.subscription.id):
+            return replace(outcome, verdict=Verdict.AGAIN)
+        return outcome
+
+    async def _current_target(self) -> Target | None:
+        """Return the same one as long as nothing changes: it is needed for each attempt."""
+        known, subscription = self._target, self.subscription
+        if self.stage == SINK:
+            credential = await self._credentials.current(subscription)
+            signing = self._credentials.signing(subscription)
+            settings = self._credentials.settings(subscription)
+            authority = credential, signing, settings
+            if known is None or any(
+                new is not old for new, old in zip(authority, self._authority, strict=True)
+            ):
+                known, self._authority = sink_target(subscription, self.spec, *authority), authority
+        elif known is None and (address := address_of(subscription, self.spec, self.stage)) is not None:
+            known = Target(subscription.id, "HTTP", address, _OTHER_SETTINGS, self.spec.timeout)
+        if subscription is self.subscription:
+            self._target = known
+        return known
+
+    # Batches, paces and heads that wait wake the lane by timers: no task sleeps.
+
+    def _is_ripe(self) -> bool:
+        """Tell whether a batch is full, or old enough."""
+        return self._batch == 1 or len(self._queue) >= self._batch or time.monotonic() >= self._ripe_at
+
+    def _ripen(self) -> None:
+        if self._batch > 1:
+            self._ripe_at = time.monotonic() + self.spec.batch_age
+
+    def _wake_in(self, seconds: float) -> None:
+        """Wake it then, or earlier where that is to happen already: whoever wakes it looks at everything."""
+        if self._timer is None or self._timer.when() > _now() + seconds:
+            self._timer = asyncio.get_running_loop().call_later(max(0.0, seconds), self.wake)
+
+    def _later(self, seconds: float, order: Hashable) -> None:
+        asyncio.get_running_loop().call_later(seconds, self._is_due, order)
+
+    def _is_due(self, order: Hashable) -> None:
+        self._queue.is_due(order)
+        self.wake()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

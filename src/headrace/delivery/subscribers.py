@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.delivery.channel_deliveries import ChannelDeliveries
+from headrace.ledger.stages import SINK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,33 +16,46 @@ if TYPE_CHECKING:
 
 
 class Subscribers:
-    """`refresh` blocks and belongs to one thread; `get` may be called from the event loop meanwhile."""
+    """`refresh` blocks and belongs to one thread; everything else may be called from the event loop meanwhile."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._revision = 0
         self._known: dict[str, Subscription] = {}
+        self._ended: dict[str, str] = {}
         self._channels = ChannelDeliveries(store)
 
-    def refresh(self) -> set[str]:
-        """Follow the store; return the ids of those that changed or ended, or whose channel's delivery did."""
+    def refresh(self) -> dict[str, Subscription | None]:
+        """Follow the store; return those that changed or ended, or whose channel's delivery did, as they were."""
         moved = self._channels.refresh()
-        affected = {each.id for each in self._known.values() if each.channel in moved} if moved else set()
+        before: dict[str, Subscription | None] = {
+            each.id: each for each in self._known.values() if moved and each.channel in moved
+        }
         self._revision, changed = self._store.changes(self._revision)
+        before |= {subscription.id: self._known.get(subscription.id) for subscription in changed}
+        for subscription in changed:
+            self._ended.pop(subscription.id, None)
         self._known.update({subscription.id: subscription for subscription in changed})
         for subscription in changed:
             if subscription.deleting:
                 del self._known[subscription.id]
-        return affected | {subscription.id for subscription in changed}
+        return before
 
     def of_channel(self, subscription: Subscription) -> Mapping[str, Any] | None:
         """Return the delivery object of its channel, which holds where it has none of its own."""
         return self._channels.get(subscription.channel)
 
     def wants(self, key: Key) -> bool:
-        """Tell whether a delivery is still wanted: a live one before the cut from which it is live now isn't."""
+        """Tell whether this is still to be delivered: not where the sink has ended, nor live from before a seek's cut.
+
+        Replies and dead letters are, as long as there is the subscription: what they tell of has happened.
+        """
         subscription = self._known.get(key.subscription)
         if subscription is None:
+            return False
+        if key.stage != SINK:
+            return True
+        if subscription.ended is not None or key.subscription in self._ended:
             return False
         return (
             bool(key.replay)
@@ -50,5 +64,20 @@ class Subscribers:
         )
 
     def get(self, subscription_id: str) -> Subscription | None:
-        """Return the subscription as of the last refresh; None where it ended or isn't known yet."""
+        """Return the subscription as of the last refresh; None where it was deleted or isn't known yet."""
         return self._known.get(subscription_id)
+
+    def is_ended(self, subscription_id: str) -> bool:
+        """Tell whether its sink wants nothing more."""
+        subscription = self._known.get(subscription_id)
+        return subscription_id in self._ended or (subscription is not None and subscription.ended is not None)
+
+    def end(self, subscription_id: str, reason: str) -> bool:
+        """Take note, until the store says more, that its sink wants nothing more; tell whether that is new."""
+        is_new = not self.is_ended(subscription_id)
+        self._ended[subscription_id] = reason
+        return is_new
+
+    def revive(self, subscription_id: str) -> None:
+        """Forget that: the next answer of the sink will say it again."""
+        self._ended.pop(subscription_id, None)

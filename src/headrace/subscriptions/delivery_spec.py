@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
     from headrace.subscriptions.protocols import Faults
 
+BATCHED = "batched"
 _STRUCTURED = "json"
+# Events in a batch where the content mode asks for batches and nobody says how large.
+_BATCH = 100
 
 
 class Ordering(Enum):
@@ -40,8 +43,8 @@ class BackoffPolicy(Enum):
 class DeliverySpec:
     """All times are in seconds; what a subscription or its channel leaves open has the service's defaults.
 
-    `retry_after_max` of None ignores a sink's Retry-After. `batch_size` of 1 sends every event alone. `format` is
-    `binary` or `json`, and None where the protocol's own settings say it.
+    `retry_after_max` of None ignores a sink's Retry-After. `batch_size` and `format` (`binary` or `json`) are
+    None where the protocol's own settings say it.
     """
 
     retry: int
@@ -53,15 +56,21 @@ class DeliverySpec:
     ordering: Ordering
     concurrency: int
     rate: float | None
-    batch_size: int
+    batch_size: int | None
     batch_age: float
     format: str | None = None
 
-    def settings(self, of_protocol: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a protocol's settings with the content mode that `format` asks for."""
+    def settings(self, protocol: str, of_protocol: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a protocol's settings with the content mode that is asked for here; only HTTP has batches."""
+        if protocol == "HTTP" and (self.batch_size or 1) > 1:
+            return {**of_protocol, "mode": BATCHED}
         if self.format is None:
             return of_protocol
         return {**of_protocol, "mode": "structured" if self.format == _STRUCTURED else "binary"}
+
+    def batch(self, mode: str) -> int:
+        """Return how many events a request has at most."""
+        return (self.batch_size or _BATCH) if mode == BATCHED else 1
 
 
 def check_delivery(document: object, path: str) -> Faults:

@@ -27,7 +27,7 @@ from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import once, repeatable
 from headrace.subscriptions.revisions import last_revision, next_revision
 from headrace.subscriptions.subscription_rows import cut_of, from_row, to_row
-from headrace.subscriptions.tables import CHANNELS, METADATA, REVISION, SUBSCRIPTIONS
+from headrace.subscriptions.tables import CHANNELS, METADATA, REVISION, SECRETS, SUBSCRIPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -150,6 +150,23 @@ class Store:
             rows = connection.execute(query).all()
         return self._readable(rows)
 
+    @repeatable
+    def listens(self, subscription_id: str, channel: ChannelName | None = None) -> bool:
+        """Tell whether there is such a subscription, of the channel where one is given."""
+        its = [SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting]
+        if channel is not None:
+            its += [SUBSCRIPTIONS.c.namespace == channel.namespace, SUBSCRIPTIONS.c.channel == channel.name]
+        with self._engine.connect() as connection:
+            return connection.execute(select(SUBSCRIPTIONS.c.id).where(*its)).first() is not None
+
+    @repeatable
+    def listeners(self, channel: ChannelName, limit: int) -> list[str]:
+        """Return the ids of so many subscriptions of a channel."""
+        its = SUBSCRIPTIONS.c.namespace == channel.namespace, SUBSCRIPTIONS.c.channel == channel.name
+        query = select(SUBSCRIPTIONS.c.id).where(*its, ~SUBSCRIPTIONS.c.deleting).limit(limit)
+        with self._engine.connect() as connection:
+            return list(connection.execute(query).scalars())
+
     @once
     def go_live(self, subscription_id: str, cut: Cut, also: Callable[[Connection], object]) -> None:
         """Let it be live from a later cut on, the end of the log a moment ago; `also` is done in the same transaction.
@@ -176,6 +193,7 @@ class Store:
                 .where(SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting)
                 .values(deleting=True, revision=next_revision(connection))
             )
+            connection.execute(delete(SECRETS).where(SECRETS.c.subscription == subscription_id))
         if not asked.rowcount:
             raise NotFound("subscription", subscription_id)
         self._settle("deleted", subscription_id, end_of_log())
@@ -202,7 +220,9 @@ class Store:
 
     def end(self, subscription_id: str, reason: str) -> Subscription:
         """Let its deliveries end, for a reason that its sink gave. It stays, and may be resumed."""
-        return self._change(subscription_id, {"ended": reason[:_MAX_REASON]})
+        # A sink may have written it; PostgreSQL's texts hold no NUL, and no database half a character.
+        fit = reason[:_MAX_REASON].replace("\0", "\ufffd").encode(errors="replace").decode()
+        return self._change(subscription_id, {"ended": fit})
 
     @repeatable
     def _change(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from headrace.events.positions import Cut
-from headrace.subscriptions.channel import ChannelName
+from headrace.subscriptions.channel import ChannelName, parse_channel
 from headrace.subscriptions.subscription import Subscription
 
 if TYPE_CHECKING:
@@ -31,10 +32,22 @@ def to_row(subscription: Subscription, revision: int) -> dict[str, Any]:
 
 def from_row(row: Row[Any]) -> Subscription:
     """Read a row; what this version can't read is a KeyError, a TypeError or msgspec's DecodeError."""
-    document = msgspec.json.decode(row.document)
+    return replace(
+        from_document(row.id, row.document, ChannelName(row.namespace, row.channel)),
+        created=cut_of(row.created),
+        deleted=cut_of(row.deleted),
+        deleting=row.deleting,
+        paused=row.paused,
+        ended=row.ended,
+    )
+
+
+def from_document(subscription_id: str, text: str, channel: ChannelName | None = None) -> Subscription:
+    """Read what `Subscription.document` wrote; the channel stands in it, unless it is given."""
+    document = msgspec.json.decode(text)
     return Subscription(
-        id=row.id,
-        channel=ChannelName(row.namespace, row.channel),
+        id=subscription_id,
+        channel=channel or parse_channel(document["config"]["channel"]),
         sink=document["sink"],
         protocol=document["protocol"],
         source=document.get("source"),
@@ -42,11 +55,7 @@ def from_row(row: Row[Any]) -> Subscription:
         filters=tuple(document["filters"]),
         config=document["config"],
         protocolsettings=document["protocolsettings"],
-        created=cut_of(row.created),
-        deleted=cut_of(row.deleted),
-        deleting=row.deleting,
-        paused=row.paused,
-        ended=row.ended,
+        sink_credential=document.get("sinkCredential"),
     )
 
 

@@ -6,8 +6,10 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Float,
     ForeignKey,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -62,6 +64,27 @@ OVERRUNS = Table(
     Column("time", String(24), nullable=False),
 )
 """Filters that cost more than they may, one row per subscription; it goes with the subscription."""
+
+SECRETS = Table(
+    "secrets",
+    METADATA,
+    Column(
+        "subscription",
+        String(64),
+        ForeignKey(SUBSCRIPTIONS.c.id, ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("key", String(16), nullable=False, index=True),
+    Column("sealed", LargeBinary, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("claimed_until", Float, nullable=False, default=0.0),
+    Column("expires", String(24)),
+    Column("problem", Text),
+    Column("time", String(24)),
+)
+"""What subscriptions must not show, encrypted with the key of this id; `version` grows with each change. Whoever
+refreshes a token has claimed that until a time, in seconds since the epoch. `problem` and `time` tell of the failure
+that came last."""
 
 SET_ASIDE = Table(
     "set_aside",

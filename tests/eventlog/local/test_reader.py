@@ -175,6 +175,17 @@ for line in sys.stdin:
 """
 
 
+def test_a_reader_holds_few_segments_however_many_it_went_through(tmp_path, open_log):
+    writer = open_log(tmp_path / "log", 1)
+    for number in range(30):
+        writer.append(arrivals(str(number)))
+    reader = SegmentReader(tmp_path / "log")
+    assert sum(batch.num_rows for batch in reader.read(0, 30)) == 30
+    mapped = [line for line in Path("/proc/self/maps").read_text().splitlines() if str(tmp_path) in line]
+    assert 0 < len({line.split()[-1] for line in mapped if not line.endswith("END")}) <= 5
+    assert sum(batch.num_rows for batch in reader.read(0, 30)) == 30, "what it let go of is read again"
+
+
 def test_a_reader_in_another_process_follows(tmp_path, open_log):
     writer = open_log(tmp_path, 5000)
     process = python(FOLLOW, tmp_path)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _ANY_SIZE = 1 << 62
+# Who reads on needs the segment at hand and the one before; what was read long ago would only fill the memory.
+_MOST_MAPPED = 4
 
 
 class SegmentReader:
@@ -140,9 +142,12 @@ class SegmentReader:
         return self._map(self._segments[index]), following[0].first if following else self._listed_to
 
     def _map(self, segment: Segment) -> _MappedSegment:
-        if segment.first not in self._mapped:
-            self._mapped[segment.first] = _MappedSegment(segment)
-        return self._mapped[segment.first]
+        """Map the segment, and let go of the one that was used longest ago; batches keep what they show."""
+        mapped = self._mapped.pop(segment.first, None) or _MappedSegment(segment)
+        self._mapped[segment.first] = mapped
+        while len(self._mapped) > _MOST_MAPPED:
+            del self._mapped[next(iter(self._mapped))]
+        return mapped
 
 
 class _Place(NamedTuple):
