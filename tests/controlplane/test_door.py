@@ -6,6 +6,7 @@ from tests.api.door import ADDRESS, V1
 from tests.controlplane.manifests import broker, channel, generic, subscription, trigger
 
 from headrace.controlplane.manifest_text import write_manifests
+from headrace.subscriptions.credential import Plain
 
 
 async def apply(door, *documents, path="/api/apply", method="POST"):
@@ -37,6 +38,29 @@ async def test_a_channel_s_address_takes_events_at_once(door):
     deleted = await door.call("DELETE", "/api/objects/headracechannels/default/news")
     assert (deleted.status, deleted.json["metadata"]["name"]) == (200, "news")
     assert (await door.post(V1, b"", url.removeprefix(ADDRESS))).status == 404
+
+
+async def test_secrets_of_a_trigger_s_subscription_outlast_its_changes(door):
+    await apply(door, broker(), trigger())
+    [subscribed] = (await door.call("GET", "/subscriptions")).json
+    given = {
+        "signing": "generate",
+        "sinkCredential": {"credentialType": "PLAIN", "identifier": "me", "secret": "hunter2"},
+    }
+    path = f"/subscriptions/{subscribed['id']}"
+    assert (await door.send_json("PUT", f"{path}/secrets", given)).status == 200
+    before, revision = door.store.get(subscribed["id"]), door.store.revision()
+    again = await apply(door, broker(), trigger())
+    assert [each["outcome"] for each in again.json["results"]] == ["unchanged", "unchanged"]
+    assert door.store.revision() == revision, "secrets are no difference"
+    await apply(door, trigger(subscriber={"uri": "http://sink.example/other"}))
+    after = door.store.get(subscribed["id"])
+    assert after.sink == "http://sink.example/other"
+    assert (after.sink_credential, after.protocolsettings) == (
+        before.sink_credential,
+        before.protocolsettings,
+    )
+    assert door.safe.open(after.id).secrets.credential == Plain("me", "hunter2")
 
 
 async def test_an_invalid_trigger_is_refused_with_the_place_of_the_fault(door):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.controlplane.conditions import Condition, is_false, is_true
 from headrace.errors import NotFound
+from headrace.subscriptions.replacing import replaced
 from headrace.subscriptions.subscription import parse_subscription
 
 if TYPE_CHECKING:
@@ -62,8 +63,8 @@ def _bring(
         bind = deployment.registry.binding(uid, subscriber, wanted.id)
         with suppress(NotFound):  # its channel was deleted by hand; the status says so
             deployment.store.create(wanted, deployment.end_of_log, bind)
-    elif (wanted := replace(wanted, id=known.id)).document() != known.document():
-        deployment.store.replace(wanted)
+    elif replaced(known, wanted).document() != known.document():
+        deployment.store.replace(replace(wanted, id=known.id))
 
 
 def _find(deployment: Deployment, subscription: str) -> Subscription | None:
