@@ -17,6 +17,6 @@ def test_every_test_that_is_named_is_there(page):
     for file, test in named:
         path = _ROOT / file
         assert path.is_file(), file
-        assert not test or re.search(rf"^(async )?def {test}\(", path.read_text(), re.MULTILINE), (
+        assert not test or re.search(rf"^ *(async )?def {test}\(", path.read_text(), re.MULTILINE), (
             f"{file}::{test}"
         )
