@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import yaml  # type: ignore[import-untyped]
 from headrace.cli.main import main
 from headrace.config import load_config
 from headrace.controlplane.kinds import HEADRACE_CHANNEL, VERSIONS
+from headrace.delivery.guard import Guard
+from headrace.errors import RefusedAddress
 from headrace.subscriptions.delivery_members import MEMBERS
 
 _ROOT = Path(__file__).parents[2]
@@ -127,6 +130,28 @@ def test_the_settings_can_be_read(tmp_path):
     host = re.match(r"http://([a-z-]+)\.headrace\.svc\.cluster\.local$", config.api.address)
     assert host
     assert host[1] in services
+
+
+async def test_deliveries_may_go_to_addresses_of_a_cluster_and_not_to_its_machines_metadata(tmp_path):
+    path = tmp_path / "headrace.toml"
+    path.write_text(one("ConfigMap", "headrace")["data"]["headrace.toml"])
+    with closing(Guard(load_config(path, {}, {}).delivery.allow_networks)) as guard:
+        for address in ("10.96.0.10", "172.20.0.1", "192.168.3.4", "fd00::1"):
+            assert await guard.resolve(address, 80)
+        for address in ("169.254.169.254", "127.0.0.1"):
+            with pytest.raises(RefusedAddress):
+                await guard.resolve(address, 80)
+
+
+def test_who_seals_and_who_opens_have_the_same_keys():
+    def keys(name):
+        [container] = one("Deployment", name)["spec"]["template"]["spec"]["containers"]
+        given = {each["name"]: each.get("valueFrom") for each in container["env"]}
+        return given.get("HEADRACE_STORE_SECRETS_KEYS")
+
+    wanted = {"secretKeyRef": {"name": "headrace-keys", "key": "keys"}}
+    assert (keys("headrace-api"), keys("headrace-dispatcher")) == (wanted, wanted)
+    assert keys("headrace-ingress") is keys("headrace-pipeline") is None
 
 
 @pytest.mark.parametrize(
