@@ -8,6 +8,7 @@
     ├── FilterError               a filter that can't be compiled; carries where and why
     ├── InvalidSubscription       a subscription object with faults; carries the property's path
     ├── InvalidChannel            a channel object with faults
+    ├── InvalidManifest           a Knative object with faults; carries the property's path
     ├── InvalidRequest            a request with faults; carries the property's path
     ├── NotFound                  no such subscription, channel or job
     ├── Conflict                  the request contradicts what exists
@@ -36,6 +37,7 @@
     ├── JavaNotFound              Spark needs a Java runtime
     ├── MasterUnreachable         no Spark master answers
     ├── ServiceUnreachable        no Headrace answers at the address
+    ├── ClusterRefused            a Kubernetes API server refused a call or can't be reached
     ├── ServiceRefused            it answered with an error; carries the status and the problem
     ├── JobFailed                 a job that was waited for failed or was cancelled
     └── RedriveFailed             a redrive that was waited for failed or was cancelled
@@ -155,6 +157,16 @@ class InvalidChannel(HeadraceError):
 
     def __init__(self, problem: str, faults: Sequence[tuple[str, str]] = ()) -> None:
         super().__init__(problem)
+        self.faults = tuple(faults)
+
+
+class InvalidManifest(HeadraceError):
+    """A Knative object that is not accepted. `faults` maps a property's path to what is wrong with it."""
+
+    code = "invalid-manifest"
+
+    def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
+        super().__init__("; ".join(f"{path}: {problem}" if path else problem for path, problem in faults))
         self.faults = tuple(faults)
 
 
@@ -477,6 +489,16 @@ class ServiceRefused(HeadraceError):
         super().__init__(str(problem.get("detail", f"the service answered with status {status}")))
         self.status = status
         self.problem = dict(problem)
+
+
+class ClusterRefused(HeadraceError):
+    """The API server of a cluster refused a call; `status` is 0 where it can't be reached."""
+
+    code = "cluster-refused"
+
+    def __init__(self, status: int, problem: str) -> None:
+        super().__init__(problem)
+        self.status = status
 
 
 class JobFailed(HeadraceError):

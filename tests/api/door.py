@@ -21,6 +21,10 @@ from headrace.api.pressure import Gauges, Pressure
 from headrace.api.probing import Probing
 from headrace.api.travel import Travel
 from headrace.config import load_config
+from headrace.controlplane.deployment import Deployment
+from headrace.controlplane.door import ControlDoor
+from headrace.controlplane.plane import ControlPlane
+from headrace.controlplane.registry import Registry
 from headrace.delivery.specs import default_spec
 from headrace.eventlog.local.committer import GroupCommitter
 from headrace.eventlog.local.reader import SegmentReader
@@ -37,6 +41,7 @@ from headrace.subscriptions.store import Store
 V1 = {"ce-specversion": "1.0", "ce-id": "1", "ce-source": "/s", "ce-type": "t"}
 STRUCTURED = {"content-type": "application/cloudevents+json"}
 BATCHED = {"content-type": "application/cloudevents-batch+json"}
+ADDRESS = "http://headrace.example"
 CHANNEL = "/channels/default/default"
 
 
@@ -87,6 +92,10 @@ class Door:
         end = lambda: Cut.at(self.writer.end)  # noqa: E731
         management = Management(self.store, self.channels, end, self.jobs, self.safe, self.records)
         self.replays = Replays(self.jobs)
+        self.registry = Registry(store_url or f"sqlite:///{folder}/store.db")
+        deployment = Deployment(self.store, self.registry, lambda: Cut.at(self.writer.end), ADDRESS)
+        self.plane = ControlPlane(deployment)
+        control = ControlDoor(self.plane, self.channels.refresh)
         self.app = build_app(
             self.ingress,
             health,
@@ -94,11 +103,13 @@ class Door:
             Travel(self.store, self.jobs, self.replays),
             Attempts(self.store, self.records, SegmentReader(folder / "log")),
             Probing(self.store, self.records, default_spec(load_config(None, {}, {}).delivery)),
+            control,
         )
 
     async def close(self) -> None:
         await self.log.close()
         self.store.close()
+        self.registry.close()
         self.jobs.close()
         self.safe.close()
         self.records.close()

@@ -23,6 +23,7 @@ from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events import Event
 from headrace.events.batch import Arrival
+from headrace.events.event import AttributeValue
 from headrace.events.positions import Cut
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
@@ -54,8 +55,13 @@ def spec(**changes: Any) -> DeliverySpec:
     return replace(default_spec(delivery_settings()), **changes)
 
 
-def sample(number: int, **attributes: str) -> Event:
-    required = {"specversion": "1.0", "id": str(number), "source": "/s", "type": "t"}
+def sample(number: int, **attributes: AttributeValue) -> Event:
+    required: dict[str, AttributeValue] = {
+        "specversion": "1.0",
+        "id": str(number),
+        "source": "/s",
+        "type": "t",
+    }
     return Event(required | attributes, f'{{"number": {number}}}'.encode())
 
 

@@ -11,9 +11,13 @@ from headrace.delivery.protocols.http import HttpSender
 class ReplyingSender(HttpSender):
     """The reply has the id of the event, behind 900."""
 
+    def __init__(self, guard, **attributes):
+        super().__init__(guard)
+        self._attributes = {"subject": "the answer", **attributes}
+
     async def send(self, target, parcels):
         outcome = await super().send(target, parcels)
         if outcome.verdict is Verdict.DONE and target.uri.endswith("/asks"):
             number = int(parcels[0].recorded.event.id)
-            return replace(outcome, reply=sample(900 + number, subject="the answer"))
+            return replace(outcome, reply=sample(900 + number, **self._attributes))
         return outcome

@@ -17,6 +17,7 @@ from headrace.events.bindings.http import encode_structured
 from headrace.events.positions import Cut
 from headrace.ledger.ledger import Changes, Key, Ledger, Wait
 from headrace.ledger.tables import DEAD
+from headrace.telemetry.metrics import DELIVERED
 
 
 class Gate:
@@ -47,6 +48,7 @@ async def test_everything_planned_is_delivered_once_and_nothing_else(office, sin
     subscriptions = [office.subscribe(sink.url + name) for name in names]
     wanted: dict[str, list[str]] = {name: [] for name in names}
     numbers = itertools.count()
+    before = DELIVERED._value.get()
     async with office.delivering():
         for _ in range(4):
             events = [sample(next(numbers)) for _ in range(150)]
@@ -61,6 +63,7 @@ async def test_everything_planned_is_delivered_once_and_nothing_else(office, sin
         await eventually(office.settled)
     for name in names:
         assert sorted(sink.ids_at(name), key=int) == wanted[name]
+    assert DELIVERED._value.get() - before == sum(map(len, wanted.values()))
     assert office.ledger.count() == (0, 0)
 
 

@@ -140,6 +140,69 @@ async def test_without_a_reply_address_a_reply_is_discarded_and_counted(office):
     assert counter._value.get() == before + 1
 
 
+@pytest.mark.parametrize(
+    ("event", "reply"),
+    [
+        ({}, "254"),
+        ({"knativebrokerttl": "7"}, "6"),
+        ({"knativebrokerttl": 7}, "6"),
+        ({"knativebrokerttl": "1"}, "0"),
+        ({"knativebrokerttl": "1000"}, "254"),
+        ({"knativebrokerttl": "9" * 5000}, "254"),
+        ({"knativebrokerttl": "many"}, "254"),
+        ({"knativebrokerttl": True}, "254"),
+    ],
+    ids=["none", "text", "number", "last", "above", "huge", "word", "boolean"],
+)
+async def test_a_reply_has_one_hop_less_than_the_event_that_was_answered(office, event, reply):
+    """Whatever the sink itself wrote there; the event goes out as it came."""
+    sent = sample(1, **event)
+    sender = ReplyingSender(LOOPBACK, knativebrokerttl="250")
+    async with RawSink() as sink, RawSink() as answers, office.delivering(sender):
+        subscription = office.subscribe(sink.url + "/asks", mode="structured")
+        reply_to(office, subscription, answers.url)
+        office.send([sent], subscription)
+        await eventually(lambda: answers.requests and office.settled())
+    assert sink.requests[0].body == encode_structured(sent).body
+    (request,) = answers.requests
+    assert (request["ce-knativebrokerttl"], request["ce-subject"]) == (reply, "the%20answer")
+
+
+@pytest.mark.parametrize("hops", ["0", "-1", 0])
+async def test_a_reply_to_an_event_without_hops_left_is_discarded_and_counted(office, hops):
+    counter = REPLIES.labels("looped")
+    before = counter._value.get()
+    async with RawSink() as sink, RawSink() as answers, office.delivering(ReplyingSender(LOOPBACK)):
+        subscription = office.subscribe(sink.url + "/asks")
+        reply_to(office, subscription, answers.url)
+        office.send([sample(1, knativebrokerttl=hops)], subscription)
+        await eventually(lambda: sink.requests and office.settled())
+    assert not answers.requests
+    assert counter._value.get() == before + 1
+    assert office.ledger.count() == (0, 0)
+
+
+async def test_replies_that_go_round_come_to_an_end(office):
+    """The reply address publishes what it gets, so the sink is asked again."""
+
+    def publish(request):
+        event = sample(int(request["ce-id"]), knativebrokerttl=request["ce-knativebrokerttl"])
+        office.send([event], subscription)
+        return answer(202)
+
+    async with (
+        RawSink() as sink,
+        RawSink(publish) as channel,
+        office.delivering(ReplyingSender(LOOPBACK)),
+    ):
+        subscription = office.subscribe(sink.url + "/asks")
+        reply_to(office, subscription, channel.url)
+        office.send([sample(1, knativebrokerttl="3")], subscription)
+        await eventually(lambda: len(sink.requests) == 4 and office.settled())
+    assert [request["ce-knativebrokerttl"] for request in sink.requests] == ["3", "2", "1", "0"]
+    assert len(channel.requests) == 3
+
+
 async def test_a_reply_that_fails_is_tried_again_and_becomes_a_dead_letter(office):
     async with (
         RawSink() as sink,

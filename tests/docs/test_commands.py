@@ -98,6 +98,12 @@ def test_what_the_readme_promises_is_heard(terminals):
     terminals.hears("type=com.example.payment.failed")
 
 
+def test_what_a_trigger_asks_for_is_heard(terminals):
+    apply, *_ = _blocks(_ROOT / "docs" / "knative.md", "sh")
+    terminals.run(apply)
+    terminals.hears('{"amount": 1001}')
+
+
 def test_the_readme_s_python_runs(terminals):
     [block] = _blocks(_ROOT / "README.md", "python")
     ended = subprocess.run(

@@ -10,7 +10,7 @@ from headrace.subscriptions.delivery_spec import (
 
 DEFAULTS = DeliverySpec(
     retry=10, backoff_policy=BackoffPolicy.EXPONENTIAL, backoff_delay=0.5, timeout=10.0, retry_after_max=None,
-    dead_letter_sink=None, ordering=Ordering.UNORDERED, concurrency=16, rate=None, batch_size=1, batch_age=0.2,
+    dead_letter_sink=None, ordering=Ordering.UNORDERED, concurrency=16, rate=None, batch_size=None, batch_age=0.2,
 )  # fmt: skip
 EVERYTHING = {
     "retry": 3, "backoffPolicy": "linear", "backoffDelay": "PT2S", "timeout": "PT1M", "retryAfterMax": "P1D",

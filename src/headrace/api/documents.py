@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 _MAX_DOCUMENT = 1 << 20
 
 
-async def read_body(request: Request) -> bytes:
+async def read_body(request: Request, most: int = _MAX_DOCUMENT) -> bytes:
     """Read a request's body, as long as it is small."""
     chunks, size = [], 0
     async for chunk in request.stream():
         chunks.append(chunk)
         size += len(chunk)
-        if size > _MAX_DOCUMENT:
-            raise PayloadTooLarge("the document", _MAX_DOCUMENT)
+        if size > most:
+            raise PayloadTooLarge("the document", most)
     return b"".join(chunks)
 
 

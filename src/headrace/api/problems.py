@@ -15,6 +15,7 @@ from headrace.errors import (
     HeadraceError,
     InvalidChannel,
     InvalidEvent,
+    InvalidManifest,
     InvalidRequest,
     InvalidSubscription,
     LogBehind,
@@ -32,6 +33,7 @@ _STATUS: dict[type[HeadraceError], int] = {
     InvalidEvent: 400,
     FilterError: 400,
     InvalidSubscription: 400,
+    InvalidManifest: 400,
     InvalidRequest: 400,
     InvalidChannel: 400,
     NotFound: 404,
@@ -47,6 +49,7 @@ _STATUS: dict[type[HeadraceError], int] = {
     SecretsLocked: 503,
     NoDispatcher: 503,
 }
+_FAULTY = InvalidSubscription | InvalidRequest | InvalidChannel | InvalidManifest
 _TITLES = {
     400: "Bad request",
     404: "Not found",
@@ -78,7 +81,7 @@ def body_of(error: HeadraceError) -> bytes:
     extra: dict[str, Any] = {}
     if isinstance(error, InvalidEvent):
         extra["faults"] = list(error.faults)
-    elif isinstance(error, InvalidSubscription | InvalidRequest | InvalidChannel) and error.faults:
+    elif isinstance(error, _FAULTY) and error.faults:
         extra["faults"] = [{"path": path, "problem": problem} for path, problem in error.faults]
     return problem(status_of(error), error.code, str(error), **extra)
 

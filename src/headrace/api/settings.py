@@ -19,6 +19,7 @@ class ApiSettings:
 
     host: str
     port: _Port
+    address: Annotated[str, Meta(pattern=r"^$|^https?://[^\s/]+(/[^\s?#]*)?$")]
     max_event_bytes: _Bytes
     max_batch_bytes: _Bytes
     max_inflight_bytes: _Bytes

@@ -9,27 +9,40 @@ import click
 import msgspec
 
 from headrace.cli import options
+from headrace.cli.objects import NAMES, show_objects
 from headrace.cli.tables import print_table
 from headrace.client import Client
+from headrace.controlplane.kinds import kind_called
+from headrace.controlplane.manifest import DEFAULT_NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+_LISTS = ("subscriptions", "channels", "jobs", "redrives", "dead-letters", "set-aside")
 _MOST_DEAD = 1000
 
 
 @click.command()
-@click.argument(
-    "kind",
-    type=click.Choice(["subscriptions", "channels", "jobs", "redrives", "dead-letters", "set-aside"]),
+@click.argument("kind", metavar="KIND", type=click.Choice([*_LISTS, *NAMES]))
+@click.argument("id_", metavar="[ID|NAME]", required=False)
+@click.option(
+    "-n", "--namespace", help="The namespace of Knative's objects. Without it, all, or default for a name."
 )
-@click.argument("id_", metavar="[ID]", required=False)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "yaml", "json"]),
+    default="table",
+    help="How objects are shown.",
+)
 @options.url
 @options.as_json
-def get(kind: str, id_: str | None, url: str, as_json: bool) -> None:
+def get(kind: str, id_: str | None, namespace: str | None, output: str, url: str, as_json: bool) -> None:
     """List what there is; show one subscription, job or redrive by its id.
 
     Dead letters are deliveries that were given up; what could not be routed was set aside.
+
+    Knative's objects are triggers, brokers, headracechannels, inmemorychannels, ch (Channel) and sub (Subscription).
 
     \b
     Examples:
@@ -38,7 +51,15 @@ def get(kind: str, id_: str | None, url: str, as_json: bool) -> None:
       headrace get jobs
       headrace get dead-letters
       headrace get set-aside
+      headrace get triggers -n shop
+      headrace get trigger orders -o yaml
     """
+    if kind in NAMES:
+        found = asyncio.run(_fetch_objects(kind, id_, namespace, url))
+        show_objects(found, "json" if as_json else output, is_one=id_ is not None)
+        return
+    if namespace is not None or output != "table":
+        raise click.UsageError("-n and -o go with Knative's objects only")
     if id_ is not None and kind not in ("subscriptions", "jobs", "redrives"):
         raise click.UsageError("an id goes with subscriptions, jobs and redrives only")
     found = asyncio.run(_fetch(kind, id_, url))
@@ -46,6 +67,16 @@ def get(kind: str, id_: str | None, url: str, as_json: bool) -> None:
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
     else:
         _PRINTERS[kind](found)
+
+
+async def _fetch_objects(
+    kind: str, name: str | None, namespace: str | None, url: str
+) -> list[dict[str, Any]]:
+    plural = kind_called(kind).plural
+    async with Client(url) as client:
+        if name is None:
+            return await client.objects(plural, namespace)
+        return [await client.object(plural, namespace or DEFAULT_NAMESPACE, name)]
 
 
 async def _fetch(kind: str, id_: str | None, url: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from headrace.cli.apply import apply
 from headrace.cli.archive import archive
 from headrace.cli.attempts import attempts
 from headrace.cli.backtest import backtest
@@ -16,6 +17,7 @@ from headrace.cli.doctor import doctor
 from headrace.cli.filter import filter_
 from headrace.cli.get import get
 from headrace.cli.listen import listen
+from headrace.cli.operator import operator
 from headrace.cli.pause import pause, resume
 from headrace.cli.pipeline import pipeline
 from headrace.cli.probe import test_send
@@ -65,6 +67,7 @@ for _command in (
     publish,
     subscribe,
     listen,
+    apply,
     get,
     pause,
     resume,
@@ -78,6 +81,7 @@ for _command in (
     replay,
     cancel,
     archive,
+    operator,
     secrets,
     config,
     doctor,

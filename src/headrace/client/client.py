@@ -155,6 +155,29 @@ class Client:
         headers = [("content-type", "application/json")]
         return self._read(await self._request("POST", path, body, headers), dict[str, Any])
 
+    # Knative's objects
+
+    async def apply(
+        self, manifests: Sequence[Mapping[str, Any]], *, namespace: str = "default", dry_run: bool = False
+    ) -> list[dict[str, Any]]:
+        """Bring objects to what the manifests say, all or none; return what became of each."""
+        query = urlencode({"namespace": namespace, "dryRun": str(dry_run).lower()})
+        answer = await self._object("POST", f"/api/apply?{query}", list(manifests))
+        return list(answer["results"])
+
+    async def objects(self, kind: str, namespace: str | None = None) -> list[dict[str, Any]]:
+        """List the objects of a kind (`triggers`), of one namespace or of all."""
+        query = f"?{urlencode({'namespace': namespace})}" if namespace else ""
+        return await self._list(f"/api/objects/{kind}{query}")
+
+    async def object(self, kind: str, namespace: str, name: str) -> dict[str, Any]:
+        """Show an object, with its status."""
+        return await self._object("GET", f"/api/objects/{kind}/{namespace}/{name}")
+
+    async def delete_object(self, kind: str, namespace: str, name: str) -> dict[str, Any]:
+        """Remove an object and what was made for it; return what it was."""
+        return await self._object("DELETE", f"/api/objects/{kind}/{namespace}/{name}")
+
     # Time travel
 
     async def seek(self, subscription_id: str, to: PointLike, *, dry_run: bool = False) -> dict[str, Any]:

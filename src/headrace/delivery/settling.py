@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from headrace.delivery.backoff import wait_after
+from headrace.delivery.hops import answer_to
 from headrace.delivery.outcome import Outcome, Verdict
 from headrace.delivery.stages import Failure, address_of, failure_of, stored_event
 from headrace.events.bindings.http import encode_structured
@@ -192,9 +193,18 @@ class Settling:
             REPLIES.labels("discarded").inc()
             self.end(lane, delivery)
             return
+        answer = answer_to(delivery.parcel.recorded.event, reply)
+        if answer is None:
+            REPLIES.labels("looped").inc()
+            _log.warning(
+                "a reply to position %d of subscription %s is discarded: too many replies led to it",
+                delivery.key.position, delivery.key.subscription,
+            )  # fmt: skip
+            self.end(lane, delivery)
+            return
         REPLIES.labels("delivered").inc()
         wait = Wait(
-            delivery.key._replace(stage=REPLY), 0, time.time(), "a reply", encode_structured(reply).body
+            delivery.key._replace(stage=REPLY), 0, time.time(), "a reply", encode_structured(answer).body
         )
         self._hand_on(lane, delivery, wait)
 

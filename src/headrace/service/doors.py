@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,12 @@ from headrace.api.management import Management
 from headrace.api.pressure import Pressure
 from headrace.api.probing import Probing
 from headrace.api.travel import Travel
+from headrace.controlplane.deployment import Deployment
+from headrace.controlplane.door import ControlDoor
+from headrace.controlplane.plane import ControlPlane
+from headrace.controlplane.registry import Registry
 from headrace.delivery.specs import default_spec
+from headrace.errors import HeadraceError
 from headrace.eventlog.opening import open_log
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
@@ -37,6 +43,7 @@ if TYPE_CHECKING:
     from headrace.config import Config
     from headrace.events.positions import Cut
 
+_log = logging.getLogger(__name__)
 _FOLLOW_SECONDS = 1.0
 _LOOK_SECONDS = 0.5
 
@@ -61,6 +68,9 @@ async def _serve(role: str, config: Config, listener: socket.socket, *, ingress:
         if control:
             end_of_log = end_of_log or open_log(log_place(config)).end
             doors += _control(config, store, channels, end_of_log, opened)
+            doors.append(
+                _control_plane(config, store, channels, end_of_log, opened, _address(config, listener))
+            )
         app = build_app(taking, *doors)
         await serve(app, listener, config.api, lambda: announce(layout.run, role, READY))
 
@@ -94,6 +104,39 @@ def _control(
         Attempts(store, records, open_log(log_place(config))),
         Probing(store, records, default_spec(config.delivery)),
     ]
+
+
+def _control_plane(
+    config: Config,
+    store: Store,
+    channels: KnownChannels,
+    end_of_log: Callable[[], Cut],
+    opened: AsyncExitStack,
+    address: str,
+) -> Door:
+    registry = Registry(config.store.url, config.store.patience_seconds)
+    opened.callback(registry.close)
+    plane = ControlPlane(Deployment(store, registry, end_of_log, address))
+    _beside(opened, _repair(plane))
+    return ControlDoor(plane, channels.refresh)
+
+
+async def _repair(plane: ControlPlane) -> None:
+    """Finish what a process left that died; the doors are open meanwhile."""
+    try:
+        if count := await asyncio.to_thread(plane.repair):
+            _log.info("%d objects were left unsettled and are settled now", count)
+    except HeadraceError as error:
+        _log.warning("objects that were left unsettled stay so until they are applied again: %s", error)
+
+
+def _address(config: Config, listener: socket.socket) -> str:
+    """Return where channels are reached: as set, or as this process listens, from this machine."""
+    if config.api.address:
+        return config.api.address.rstrip("/")
+    port = listener.getsockname()[1]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(config.api.host, config.api.host)  # noqa: S104
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _beside(opened: AsyncExitStack, follow: Coroutine[None, None, None]) -> None:

@@ -22,9 +22,10 @@ from sqlalchemy.exc import IntegrityError
 from headrace.errors import Conflict, NotFound
 from headrace.events.positions import Cut
 from headrace.subscriptions import channel_rows, overruns, set_aside
-from headrace.subscriptions.channel import DEFAULT_CHANNEL
+from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import once, repeatable
+from headrace.subscriptions.replacing import replaced
 from headrace.subscriptions.revisions import last_revision, next_revision
 from headrace.subscriptions.subscription_rows import cut_of, from_row, to_row
 from headrace.subscriptions.tables import CHANNELS, METADATA, REVISION, SECRETS, SUBSCRIPTIONS
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row
 
-    from headrace.subscriptions.channel import ChannelName
     from headrace.subscriptions.set_aside import SetAside
     from headrace.subscriptions.status import FilterStatus
     from headrace.subscriptions.subscription import Subscription
@@ -198,6 +198,26 @@ class Store:
             raise NotFound("subscription", subscription_id)
         self._settle("deleted", subscription_id, end_of_log())
         return subscription
+
+    @repeatable
+    def replace(self, subscription: Subscription) -> Subscription:
+        """Let a subscription be another one under its id: what it wants, where to, and how.
+
+        Its cuts stay, so no event is lost or doubled over it. An event that was accepted before and isn't routed yet is
+        matched by the new filters, one that is planned already goes to the new sink. Its secrets stay. Its channel and
+        its protocol can't change.
+        """
+        with self._engine.begin() as connection:
+            revision = next_revision(connection)  # before anything is read: nobody else changes it now
+            its = SUBSCRIPTIONS.c.id == subscription.id
+            row = connection.execute(select(SUBSCRIPTIONS).where(its, ~SUBSCRIPTIONS.c.deleting)).first()
+            if row is None or subscription.channel != ChannelName(row.namespace, row.channel):
+                raise NotFound("subscription", subscription.id)
+            becomes = replaced(from_row(row), subscription)
+            changed = to_row(becomes, revision)
+            values = {name: changed[name] for name in ("document", "ended", "revision")}
+            connection.execute(update(SUBSCRIPTIONS).where(its).values(values))
+        return becomes
 
     # Pausing
 

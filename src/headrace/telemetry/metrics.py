@@ -73,7 +73,7 @@ DEAD_LETTERED = Counter(
 )
 REPLIES = Counter(
     "headrace_replies",
-    "Events that sinks answered with: to be delivered, or discarded for want of a reply address.",
+    "Events that sinks answered with: to be delivered, discarded for want of a reply address, or looped too often.",
     ("fate",),
 )
 STAGE_DELIVERED = Counter(

@@ -1,0 +1,30 @@
+"""Subscriptions to channels: which channel, who gets its events, and where replies go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.controlplane.admission.deliveries import check_delivery_of
+from headrace.controlplane.admission.destinations import check_destination, check_reference
+from headrace.controlplane.admission.members import check_members
+from headrace.controlplane.kinds import BACKING, CHANNEL
+
+if TYPE_CHECKING:
+    from headrace.controlplane.manifest import Manifest
+    from headrace.subscriptions.protocols import Faults
+
+
+def check_subscription_spec(manifest: Manifest) -> Faults:
+    """Tell what is wrong with it."""
+    spec = dict(manifest.spec)
+    faults = check_members(spec, "spec", ("channel", "subscriber", "reply", "delivery"))
+    if spec.get("channel") is None:
+        faults.append(("spec.channel", "is required: a reference to a channel"))
+    else:
+        faults += check_reference(spec["channel"], "spec.channel", manifest.namespace, (CHANNEL, *BACKING))
+    given = [name for name in ("subscriber", "reply") if spec.get(name) is not None]
+    if not given:
+        faults.append(("spec", "has neither subscriber nor reply; one of them is required"))
+    for name in given:
+        faults += check_destination(spec[name], f"spec.{name}", manifest.namespace)
+    return faults + check_delivery_of(spec, "spec", manifest.namespace)

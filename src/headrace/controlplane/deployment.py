@@ -1,0 +1,66 @@
+"""What objects are turned into: the store's channels and subscriptions, and the addresses under which they answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
+
+from headrace.controlplane.admission.destinations import referred_kind
+from headrace.controlplane.objects import Key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from headrace.controlplane.registry import Registry
+    from headrace.events.positions import Cut
+    from headrace.subscriptions.channel import ChannelName
+    from headrace.subscriptions.store import Store
+
+
+class Unresolved(Exception):
+    """A reference to an object that isn't there, or has no address yet."""
+
+    def __init__(self, key: Key) -> None:
+        super().__init__(f"{key} is not there")
+        self.key = key
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """`address` is where producers reach the ingress, without a slash at its end."""
+
+    store: Store
+    registry: Registry
+    end_of_log: Callable[[], Cut]
+    address: str
+
+    def url_of(self, channel: ChannelName) -> str:
+        """Return a channel's address."""
+        return f"{self.address}/channels/{channel}"
+
+    def resolve(self, destination: Mapping[str, Any], namespace: str) -> str:
+        """Return the URI of a destination, or raise Unresolved."""
+        if (key := reference_of(destination, namespace)) is None:
+            return str(destination["uri"])
+        found = self.registry.get(key)
+        if found is None:
+            raise Unresolved(key)
+        url = self.url_of(found.channel)
+        return urljoin(url + "/", destination["uri"].lstrip("/")) if destination.get("uri") else url
+
+    def resolve_delivery(self, spec: Mapping[str, Any], namespace: str) -> dict[str, Any] | None:
+        """Return a spec's delivery object with the address of its dead-letter sink, or raise Unresolved."""
+        if (delivery := spec.get("delivery")) is None:
+            return None
+        resolved = {name: value for name, value in delivery.items() if value is not None}
+        if "deadLetterSink" in resolved:
+            resolved["deadLetterSink"] = {"uri": self.resolve(resolved["deadLetterSink"], namespace)}
+        return resolved
+
+
+def reference_of(destination: Mapping[str, Any] | None, namespace: str) -> Key | None:
+    """Return what a destination refers to, if it does."""
+    ref = (destination or {}).get("ref")
+    kind = referred_kind(ref) if ref else None
+    return Key(kind, namespace, ref["name"]) if ref and kind else None

@@ -1,0 +1,88 @@
+"""What kopf calls: a HeadraceChannel was made, changed or deleted, the operator has started, or it is time to look.
+
+kopf keeps its memory in annotations of our own domain, and holds a deleted object back by a finalizer until its channel
+and subscriptions are gone. Handlers may be called twice for one change; each brings everything to what it should be,
+one at a time for one object, and never back to an earlier generation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import logging
+from typing import TYPE_CHECKING, Any
+
+import kopf
+
+from headrace.controlplane.kinds import HEADRACE_CHANNEL, OWN_GROUP
+from headrace.controlplane.objects import SUBSCRIBABLE
+from headrace.controlplane.operator.mirror import mirror, subscribable, unmirror
+from headrace.errors import ClusterRefused, ServiceRefused, ServiceUnreachable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.client import Client
+    from headrace.controlplane.operator.references import Resolver
+
+_AGAIN_SECONDS = 5.0
+_PASSING = (ServiceUnreachable, ServiceRefused, ClusterRefused)
+
+
+def register(
+    client: Client, resolver: Resolver, login: Callable[..., kopf.ConnectionInfo], look_seconds: float
+) -> kopf.OperatorRegistry:
+    """Return the handlers, for one operator."""
+    registry = kopf.OperatorRegistry()
+    which = (HEADRACE_CHANNEL.group, "v1", HEADRACE_CHANNEL.plural)
+
+    async def reconcile(body: kopf.Body, patch: kopf.Patch, memo: kopf.Memo, **_: Any) -> None:
+        async with memo.setdefault("turn", asyncio.Lock()):
+            seen = _frozen(body)
+            generation = seen["metadata"].get("generation", 0)
+            if generation < memo.get("generation", 0):
+                return  # a later one was acted upon, while this one waited for its turn
+            try:
+                status = await mirror(client, resolver.resolve, seen)
+            except _PASSING as error:
+                raise kopf.TemporaryError(str(error), delay=_AGAIN_SECONDS) from error
+            memo["generation"] = generation
+        if status_differs(seen.get("status") or {}, status):
+            patch.status.update(status)
+        if SUBSCRIBABLE not in (seen["metadata"].get("annotations") or {}):
+            patch.metadata.annotations[SUBSCRIBABLE] = subscribable(seen["metadata"])
+
+    async def remove(body: kopf.Body, **_: Any) -> None:
+        try:
+            await unmirror(client, body)
+        except _PASSING as error:
+            raise kopf.TemporaryError(str(error), delay=_AGAIN_SECONDS) from error
+
+    for decorate in (kopf.on.resume, kopf.on.create, kopf.on.update):
+        decorate(*which, registry=registry, id="reconcile")(reconcile)
+    kopf.on.delete(*which, registry=registry, id="remove")(remove)
+    kopf.timer(*which, registry=registry, id="look", interval=look_seconds, initial_delay=look_seconds)(
+        reconcile
+    )
+    kopf.on.login(registry=registry)(login)
+    return registry
+
+
+def _frozen(body: kopf.Body) -> dict[str, Any]:
+    """Take the object as it is now. Be careful: what a timer is given changes under its hands."""
+    return copy.deepcopy({name: body[name] for name in body})
+
+
+def status_differs(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Tell whether merging the new one changes the old one: an unchanged object is not written."""
+    return any(old.get(name) != value for name, value in new.items())
+
+
+def make_settings() -> kopf.OperatorSettings:
+    """Return kopf's settings: everything it writes into objects is in our own domain."""
+    settings = kopf.OperatorSettings()
+    settings.persistence.finalizer = f"{OWN_GROUP}/operator"
+    settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=OWN_GROUP)
+    settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=OWN_GROUP)
+    settings.posting.level = logging.WARNING
+    return settings

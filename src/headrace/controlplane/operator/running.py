@@ -1,0 +1,97 @@
+"""The operator as a process: kopf's loop and the web-hook in one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import kopf
+
+from headrace.client import Client
+from headrace.controlplane.operator.cluster import Cluster
+from headrace.controlplane.operator.handlers import make_settings, register
+from headrace.controlplane.operator.references import Resolver
+from headrace.controlplane.operator.trust import announce_authority, certificates_of
+from headrace.controlplane.operator.webhook import make_server
+from headrace.errors import ClusterRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_log = logging.getLogger(__name__)
+_RENEW_SECONDS = 12 * 3600.0
+_AGAIN_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """Where the web-hook listens, by which names it is called, and where its certificates and its trust are kept."""
+
+    host: str
+    port: int
+    names: Sequence[str]
+    namespace: str
+    secret: str
+    configuration: str
+
+
+def log_in(**_: Any) -> kopf.ConnectionInfo:
+    """Find the API server: as a pod does, or by a kubeconfig."""
+    settings = kopf.OperatorSettings()
+    found = kopf.login_with_service_account(settings=settings) or kopf.login_with_kubeconfig(
+        settings=settings
+    )
+    if found is None:
+        raise ClusterRefused(0, "there is neither a service account nor a kubeconfig; set KUBECONFIG")
+    return found
+
+
+async def run_operator(
+    url: str,
+    webhook: Webhook | None,
+    *,
+    namespaces: Sequence[str] = (),
+    look_seconds: float = 30.0,
+    stop: asyncio.Event,
+) -> None:
+    """Work until told to stop."""
+    cluster = Cluster(log_in)
+    log_in()  # who can't log in should hear it at once
+    async with Client(url) as client:
+        serving = asyncio.create_task(_serve(cluster, webhook)) if webhook else None
+        try:
+            await kopf.operator(
+                registry=register(client, Resolver(cluster), log_in, look_seconds),
+                settings=make_settings(),
+                standalone=True,
+                clusterwide=not namespaces,
+                namespaces=namespaces,
+                stop_flag=stop,
+            )
+        finally:
+            if serving is not None:
+                serving.cancel()
+                with suppress(asyncio.CancelledError):
+                    await serving
+
+
+async def _serve(cluster: Cluster, webhook: Webhook) -> None:
+    """Answer reviews for ever, with certificates that are renewed in time."""
+    while True:
+        try:
+            held = await certificates_of(cluster, webhook.namespace, webhook.secret, webhook.names)
+            server = make_server(held, webhook.host, webhook.port)
+            serving = asyncio.create_task(server.serve())
+            try:
+                await announce_authority(cluster, webhook.configuration, held)
+                _log.info("the web-hook listens on https://%s:%d", webhook.host, webhook.port)
+                await asyncio.wait([serving], timeout=_RENEW_SECONDS)
+            finally:
+                server.should_exit = True
+                await serving
+        except ClusterRefused as refusal:
+            _log.warning("the web-hook is tried again: %s", refusal)
+            await asyncio.sleep(_AGAIN_SECONDS)

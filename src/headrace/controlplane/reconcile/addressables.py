@@ -1,0 +1,76 @@
+"""What takes events under an address: an object that is a channel of the store."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from headrace.controlplane.conditions import Condition, is_false, is_true
+from headrace.controlplane.deployment import Unresolved, reference_of
+from headrace.errors import Conflict, NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headrace.controlplane.deployment import Deployment
+    from headrace.controlplane.objects import Key, Object
+
+ADDRESSABLE, DEAD_LETTERS = "Addressable", "DeadLetterSinkResolved"
+
+
+def ensure_channel(deployment: Deployment, owner: Object) -> bool:
+    """Make the channel, or give it the delivery object that is asked for; tell whether it was made."""
+    store = deployment.store
+    delivery = _delivery(deployment, owner)
+    if owner.channel not in store.channels():
+        with suppress(Conflict):  # made by another process at this moment
+            store.create_channel(owner.channel, delivery)
+            return True
+    if store.channel_deliveries().get(owner.channel) != delivery:
+        store.change_channel(owner.channel, delivery)
+    return False
+
+
+def remove_channel(deployment: Deployment, owner: Object) -> None:
+    """Remove the channel that was made for an object, unless somebody else listens to it by now."""
+    if owner.made_channel:
+        with suppress(Conflict, NotFound):  # plain subscriptions keep it, or it is gone already
+            deployment.store.delete_channel(owner.channel)
+
+
+def _delivery(deployment: Deployment, owner: Object) -> dict[str, Any] | None:
+    try:
+        return deployment.resolve_delivery(owner.spec, owner.namespace)
+    except Unresolved:
+        return {name: value for name, value in owner.spec["delivery"].items() if name != "deadLetterSink"}
+
+
+def dead_letter_reference(spec: Mapping[str, Any], namespace: str) -> list[Key]:
+    """List the object that the dead-letter sink of a spec refers to."""
+    key = reference_of((spec.get("delivery") or {}).get("deadLetterSink"), namespace)
+    return [key] if key else []
+
+
+def see_address(deployment: Deployment, owner: Object) -> tuple[list[Condition], dict[str, Any]]:
+    """Say whether events can be sent there; the address is part of the status only if they can."""
+    conditions: list[Condition] = []
+    status: dict[str, Any] = {}
+    if owner.channel in deployment.store.channels():
+        conditions.append(is_true(ADDRESSABLE))
+        status |= {"address": {"url": deployment.url_of(owner.channel)}, "addressable": "True"}
+    else:
+        gone = "its channel was deleted by hand; apply the object again"
+        conditions.append(is_false(ADDRESSABLE, "ChannelMissing", gone))
+    return conditions + see_dead_letters(deployment, owner, status), status
+
+
+def see_dead_letters(deployment: Deployment, owner: Object, status: dict[str, Any]) -> list[Condition]:
+    """Say whether the dead-letter sink has an address, where there is one, and put it into the status."""
+    sink = (owner.spec.get("delivery") or {}).get("deadLetterSink")
+    if sink is None:
+        return []
+    try:
+        status["deadLetterSinkUri"] = deployment.resolve(sink, owner.namespace)
+    except Unresolved as error:
+        return [is_false(DEAD_LETTERS, "NotResolved", str(error))]
+    return [is_true(DEAD_LETTERS)]

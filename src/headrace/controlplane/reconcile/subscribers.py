@@ -1,0 +1,93 @@
+"""Subscribers of an object as subscriptions of the store. A change keeps the subscription, and so loses no event."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from headrace.controlplane.conditions import Condition, is_false, is_true
+from headrace.errors import NotFound
+from headrace.subscriptions.replacing import replaced
+from headrace.subscriptions.subscription import parse_subscription
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headrace.controlplane.deployment import Deployment
+    from headrace.subscriptions.subscription import Subscription
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """Whether a subscriber gets events, and why not."""
+
+    is_ready: bool
+    reason: str = ""
+    message: str = ""
+
+    def as_condition(self, type_: str) -> Condition:
+        """Say it as a condition."""
+        return is_true(type_) if self.is_ready else is_false(type_, self.reason, self.message)
+
+
+UNRESOLVED = Readiness(
+    False, "NotResolved", "it gets no events, because something that it names is not there"
+)
+
+
+def sync(deployment: Deployment, uid: str, wanted: Mapping[str, Mapping[str, Any]]) -> None:
+    """Let an object have exactly these subscriptions, by subscriber; each is given as the API takes it."""
+    bound = deployment.registry.bindings(uid)
+    for subscriber, document in wanted.items():
+        _bring(deployment, uid, subscriber, bound.get(subscriber), parse_subscription(document))
+    for subscriber, subscription in bound.items():
+        if subscriber not in wanted:
+            _end(deployment, subscription)
+            deployment.registry.unbind(uid, subscriber)
+
+
+def readiness(deployment: Deployment, uid: str) -> dict[str, Readiness]:
+    """Tell of each subscriber that has a subscription whether it gets events."""
+    return {
+        subscriber: _readiness(_find(deployment, subscription))
+        for subscriber, subscription in deployment.registry.bindings(uid).items()
+    }
+
+
+def _bring(
+    deployment: Deployment, uid: str, subscriber: str, subscription: str | None, wanted: Subscription
+) -> None:
+    known = None if subscription is None else _find(deployment, subscription)
+    if known is None:
+        bind = deployment.registry.binding(uid, subscriber, wanted.id)
+        with suppress(NotFound):  # its channel was deleted by hand; the status says so
+            deployment.store.create(wanted, deployment.end_of_log, bind)
+    elif replaced(known, wanted).document() != known.document():
+        deployment.store.replace(replace(wanted, id=known.id))
+
+
+def _find(deployment: Deployment, subscription: str) -> Subscription | None:
+    try:
+        return deployment.store.get(subscription)
+    except NotFound:
+        return None
+
+
+def _end(deployment: Deployment, subscription: str) -> None:
+    with suppress(NotFound):  # ended already, by an earlier attempt or by hand
+        deployment.store.delete(subscription, deployment.end_of_log)
+
+
+def _readiness(found: Subscription | None) -> Readiness:
+    if found is None:
+        return Readiness(
+            False, "SubscriptionDeleted", "its subscription was deleted by hand; apply the object again"
+        )
+    if found.created is None:
+        return Readiness(False, "NotSettled", "where in the log it begins is not settled yet")
+    if found.ended is not None:
+        return Readiness(False, "SinkGone", f"its deliveries ended: {found.ended}")
+    if found.paused:
+        return Readiness(False, "Paused", "it is paused; its events wait")
+    return Readiness(True)

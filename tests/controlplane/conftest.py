@@ -1,0 +1,44 @@
+from contextlib import closing
+
+import pytest
+from tests.api.door import Door
+
+from headrace.controlplane.deployment import Deployment
+from headrace.controlplane.plane import ControlPlane
+from headrace.controlplane.registry import Registry
+from headrace.events.positions import Cut
+from headrace.subscriptions.store import Store
+
+
+class Plant:
+    """A control plane over a real store. `end` is where the log ends."""
+
+    def __init__(self, url: str) -> None:
+        self.store, self.registry, self.end = Store(url), Registry(url), 0
+        self.deployment = Deployment(
+            self.store, self.registry, lambda: Cut.at(self.end), "http://headrace.example"
+        )
+        self.plane = ControlPlane(self.deployment)
+
+    def apply(self, *documents, **how):
+        return self.plane.apply(documents, **how)
+
+    def outcomes(self, *documents, **how):
+        return [each.outcome for each in self.apply(*documents, **how)]
+
+    def close(self):
+        self.store.close()
+        self.registry.close()
+
+
+@pytest.fixture
+def plant(database_url):
+    with closing(Plant(database_url)) as made:
+        yield made
+
+
+@pytest.fixture
+async def door(tmp_path):
+    made = Door(tmp_path)
+    yield made
+    await made.close()

@@ -1,0 +1,56 @@
+"""A subscription whose filters change under its id: what workers match by, from rosters, bases and after a restart."""
+
+from dataclasses import replace
+
+import pytest
+from tests.pipeline.test_roster import Loaded, _event, _roster
+
+from headrace.events.positions import Cut
+from headrace.pipeline.roster import RosterReader
+from headrace.subscriptions.subscription import parse_subscription
+
+
+def changed(deployment, subscription, *filters):
+    wanted = parse_subscription({"sink": subscription.sink, "filters": list(filters)})
+    return deployment.store.replace(replace(wanted, id=subscription.id))
+
+
+def test_the_next_roster_has_the_new_filters_and_the_old_beginning(deployment):
+    deployment.append("before")
+    subscription = deployment.subscribe({"exact": {"type": "old"}})
+    roster = _roster(deployment)
+    first = roster.current(Cut())
+    assert Loaded(first).match(_event(1, "old")) == [subscription.id]
+    changed(deployment, subscription, {"exact": {"type": "new"}})
+    second = roster.current(Cut())
+    assert second != first, "a worker knows a roster by its name"
+    loaded = Loaded(second)
+    assert loaded.match(_event(1, "new")) == [subscription.id]
+    assert loaded.match(_event(1, "old")) == []
+    assert loaded.match(_event(0, "new")) == []  # accepted before it was created
+
+
+def test_a_worker_that_goes_from_roster_to_roster_changes_with_it(deployment):
+    subscription = deployment.subscribe({"exact": {"type": "old"}})
+    roster, reader = _roster(deployment), RosterReader()
+    assert reader.matcher(roster.current(Cut())).match(_event(0, "old")) == [subscription.id]
+    changed(deployment, subscription, {"exact": {"type": "new"}})
+    matcher = reader.matcher(roster.current(Cut()))
+    assert matcher.match(_event(0, "new")) == [subscription.id]
+    assert matcher.match(_event(0, "old")) == []
+
+
+@pytest.fixture
+def few_changes(monkeypatch):
+    monkeypatch.setattr("headrace.pipeline.roster._FEW_CHANGES", 3)
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_one_in_a_base_is_replaced_too(deployment, few_changes, restarts):
+    made = [deployment.subscribe({"exact": {"type": "old"}}) for _ in range(5)]
+    roster = _roster(deployment)
+    roster.current(Cut())
+    changed(deployment, made[2], {"exact": {"type": "new"}})
+    matcher = Loaded((_roster(deployment) if restarts else roster).current(Cut()))
+    assert matcher.match(_event(0, "new")) == [made[2].id]
+    assert set(matcher.match(_event(0, "old"))) == {each.id for each in made} - {made[2].id}

@@ -1,0 +1,107 @@
+"""A subscription that becomes another one under its id."""
+
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+from tests.subscriptions.stores import proposal
+from tests.subscriptions.test_credentials import PLAIN
+
+from headrace.errors import NotFound
+from headrace.events.positions import Cut
+from headrace.subscriptions.channel import ChannelName
+from headrace.subscriptions.keys import KeyFile
+from headrace.subscriptions.masks import MASK
+from headrace.subscriptions.safe import Safe
+from headrace.subscriptions.secrets import put_back
+from headrace.subscriptions.store import Store
+
+
+@pytest.fixture
+def store(database_url):
+    with closing(Store(database_url)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def safe(database_url, store, tmp_path):
+    with closing(Safe(database_url, KeyFile(tmp_path / "secrets.key"))) as opened:
+        yield opened
+
+
+def at(position):
+    return lambda: Cut.at(position)
+
+
+def test_it_keeps_its_id_its_cuts_and_its_place(store):
+    first, second = store.create(proposal(), at(5)), store.create(proposal(), at(6))
+    store.pause(first.id)
+    seen = store.revision()
+    wanted = replace(
+        proposal(filters=[{"exact": {"type": "a"}}], sink="https://example.com/other"), id=first.id
+    )
+    changed = store.replace(wanted)
+    assert changed == store.get(first.id)
+    assert (changed.created, changed.deleted, changed.paused) == (Cut.at(5), None, True)
+    assert (changed.sink, changed.filters) == ("https://example.com/other", ({"exact": {"type": "a"}},))
+    assert [each.id for each in store.changes(seen)[1]] == [first.id]
+    assert [each.id for each in store.subscriptions()] == [first.id, second.id]
+
+
+def test_it_keeps_its_secrets_and_what_is_shown_of_them(store, safe):
+    settings = {"signing": "generate", "headers": {"x-token": "hunter2", "x-plain": "a"}}
+    wish = proposal(sinkCredential=PLAIN, protocolsettings=settings)
+    made = store.create(wish, at(5), safe.writing(wish))
+    kept = safe.open(made.id)
+    wanted = proposal(sink="https://example.com/other", protocolsettings={"headers": {"x-other": "b"}})
+    changed = store.replace(replace(wanted, id=made.id))
+    assert changed == store.get(made.id)
+    assert changed.has_secrets
+    assert changed.sink_credential == made.sink_credential
+    assert changed.protocolsettings == {
+        **wanted.protocolsettings,
+        "signing": made.protocolsettings["signing"],
+        "headers": {"x-other": "b", "x-token": MASK},
+    }
+    assert safe.open(made.id) == kept
+    assert put_back(changed.protocolsettings, kept.secrets)["headers"] == {
+        "x-other": "b",
+        "x-token": "hunter2",
+    }
+
+
+def test_secrets_are_changed_through_the_safe_only(store, safe):
+    made = store.create(proposal(), at(5))
+    seen = store.revision()
+    with pytest.raises(ValueError, match="brings no secrets"):
+        store.replace(replace(proposal(sinkCredential=PLAIN), id=made.id))
+    other = proposal(sink="nats://example.com", protocol="NATS", protocolsettings={"subject": "a"})
+    with pytest.raises(ValueError, match="NATS"):
+        store.replace(replace(other, id=made.id))
+    assert (store.get(made.id), store.revision()) == (made, seen)
+
+
+def test_that_its_sink_is_gone_is_forgotten_with_the_sink(store):
+    made = store.create(proposal(), at(5))
+    store.end(made.id, "status 410")
+    same = replace(proposal(filters=[{"exact": {"type": "a"}}]), id=made.id)
+    assert store.replace(same).ended == "status 410"
+    assert store.replace(replace(proposal(sink="https://example.com/other"), id=made.id)).ended is None
+    assert store.get(made.id).ended is None
+
+
+def test_one_that_ended_can_t_be_changed(store):
+    made = store.create(proposal(), at(5))
+    store.delete(made.id, at(6))
+    with pytest.raises(NotFound):
+        store.replace(made)
+    with pytest.raises(NotFound):
+        store.replace(proposal())
+
+
+def test_its_channel_stays(store):
+    store.create_channel(ChannelName("team-a", "orders"))
+    made = store.create(proposal(), at(5))
+    with pytest.raises(NotFound):
+        store.replace(replace(proposal("team-a/orders"), id=made.id))
+    assert str(store.get(made.id).channel) == "default/default"
