@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from headrace.delivery.dispatcher import Dispatcher
 from headrace.delivery.outcome import Sender
 from headrace.delivery.protocols.http import HttpSender
 from headrace.delivery.settings import DeliverySettings
+from headrace.delivery.specs import default_spec
 from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
@@ -23,8 +25,9 @@ from headrace.events.positions import Cut
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.ledger.ledger import Ledger
+from headrace.subscriptions.delivery_spec import DeliverySpec
 from headrace.subscriptions.store import Store
-from headrace.subscriptions.subscription import parse_subscription
+from headrace.subscriptions.subscription import Subscription, parse_subscription
 
 # Fast enough that no test waits for the clock.
 QUICK = {
@@ -34,12 +37,17 @@ QUICK = {
     "jitter": 0.0,
     "flush_seconds": 0.01,
     "poll_seconds": 0.002,
+    "breaker_failures": 0,
 }
 
 
 def delivery_settings(**changes: Any) -> DeliverySettings:
     overrides = {f"delivery.{key}": value for key, value in (QUICK | changes).items()}
     return load_config(None, overrides, {}).delivery
+
+
+def spec(**changes: Any) -> DeliverySpec:
+    return replace(default_spec(delivery_settings()), **changes)
 
 
 def sample(number: int, **attributes: str) -> Event:
@@ -67,6 +75,8 @@ class Office:
         self.ledger = self.open_ledger()
         self.jobs = Jobs(database_url, patience)
         self.replays = Replays(self.jobs)
+        self.specs: dict[str, dict[str, Any]] = {}
+        self.gone: list[tuple[str, str]] = []
 
     def open_ledger(self) -> Ledger:
         return Ledger(self.database_url, self._patience)
@@ -105,7 +115,22 @@ class Office:
 
     def dispatcher(self, ledger: Ledger, sender: Sender, settings: DeliverySettings) -> Dispatcher:
         outbox, log = OutboxFiles(self.folder / "outbox"), SegmentReader(self.folder / "log")
-        return Dispatcher(outbox, log, self.store, ledger, self.replays, {"HTTP": sender}, settings)
+        default = default_spec(settings)
+
+        def spec_of(subscription: Subscription) -> DeliverySpec:
+            return replace(default, **self.specs.get(subscription.id, {}))
+
+        return Dispatcher(
+            outbox,
+            log,
+            self.store,
+            ledger,
+            self.replays,
+            {"HTTP": sender},
+            settings,
+            spec_of=spec_of,
+            on_gone=lambda *told: self.gone.append(told),
+        )
 
     @asynccontextmanager
     async def delivering(self, **changes: Any) -> AsyncIterator[Dispatcher]:
@@ -134,11 +159,14 @@ class Office:
             yield dispatcher
         finally:
             running.cancel()
-            lanes = [task for lane in dispatcher._lanes.values() for task in lane._tasks]
+            lanes = [task for lane in dispatcher._lanes for task in lane._tasks]
+            for lane in dispatcher._lanes:
+                lane.close()
             for task in lanes:
                 task.cancel()
             await asyncio.gather(running, *lanes, return_exceptions=True)
             dispatcher._thread.shutdown()
+            dispatcher._library.close()
             await sender.close()
             ledger.close()
 

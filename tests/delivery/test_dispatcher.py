@@ -100,7 +100,7 @@ async def test_a_failing_sink_is_tried_again_later_and_later_and_then_given_up(o
     assert len(times) == 4
     for wait, (before, after) in zip((0.05, 0.1, 0.2), itertools.pairwise(times), strict=True):
         assert after - before >= wait
-    ((owner, _, position, attempts, _, reason, kept),) = dead(office)
+    ((owner, _, _, position, attempts, _, reason, kept),) = dead(office)
     assert (owner, position, attempts, reason) == (subscription, 0, 4, "status 503: come back")
     assert kept == encode_structured(event).body
 

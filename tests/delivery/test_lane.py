@@ -1,10 +1,13 @@
 import asyncio
 from collections import defaultdict
 
-from tests.delivery.office import eventually
+from tests.delivery.office import delivery_settings, eventually, spec
 
-from headrace.delivery.lane import Delivery, Lane
+from headrace.delivery.breaker import Breaker
+from headrace.delivery.delivery import Delivery
+from headrace.delivery.lane import Lane
 from headrace.delivery.outcome import Outcome, Verdict
+from headrace.delivery.target import NoCredentials
 from headrace.ledger.ledger import Key
 from headrace.subscriptions.subscription import parse_subscription
 
@@ -41,15 +44,34 @@ def delivery(position):
     return Delivery(Key(SUBSCRIPTION.id, position), f"parcel {position}")  # type: ignore[arg-type]
 
 
+def made_lane(sender, settle, capacity=100, **wishes):
+    def note(_, deliveries, outcome, *__):
+        for each in deliveries:
+            settle(each, outcome)
+
+    def fail(error):
+        raise error
+
+    return Lane(
+        SUBSCRIPTION,
+        "sink",
+        spec(**wishes),
+        sender,
+        capacity,
+        Breaker(delivery_settings()),
+        NoCredentials(),
+        note,
+        fail,
+    )
+
+
 def lane_of(sender, concurrency, capacity=100):
     settled: dict[int, str] = {}
-    lane = Lane(
-        SUBSCRIPTION,
+    lane = made_lane(
         sender,
-        concurrency,
-        capacity,
-        5.0,
         lambda delivery, outcome: settled.__setitem__(delivery.key.position, outcome.reason),
+        capacity,
+        concurrency=concurrency,
     )
     return lane, settled
 
@@ -69,7 +91,7 @@ async def test_attempts_at_a_time_are_bounded_and_all_are_made():
 
 async def test_one_at_a_time_keeps_the_order():
     sender, order = GatedSender(), []
-    lane = Lane(SUBSCRIPTION, sender, 1, 100, 5.0, lambda delivery, _: order.append(delivery.key.position))
+    lane = made_lane(sender, lambda delivery, _: order.append(delivery.key.position), concurrency=1)
     sender.let_go(20)
     for position in range(20):
         lane.put(delivery(position))
@@ -135,6 +157,6 @@ async def test_what_is_put_at_the_moment_the_last_attempt_ends_is_attempted():
         if len(settled) == 1:
             asyncio.get_running_loop().call_soon(lane.put, delivery(2))
 
-    lane = Lane(SUBSCRIPTION, sender, 1, 100, 5.0, settle)
+    lane = made_lane(sender, settle, concurrency=1)
     lane.put(delivery(1))
     await eventually(lambda: settled == [1, 2], seconds=2)

@@ -103,7 +103,7 @@ async def test_attempts_are_counted_over_restarts(office, sink):
     office.send(events(1), subscription)
 
     def made(attempts):
-        waiting = office.ledger.due(subscription, 1e12, 1)
+        waiting = office.ledger.due(subscription, "sink", 1e12, 1)
         return bool(waiting) and waiting[0].attempts >= attempts
 
     for times in (1, 2, 3):

@@ -3,8 +3,11 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
 from headrace.events.positions import Cut, position_at
+from headrace.ledger import ledger as ledger_module
+from headrace.ledger.attempts import Attempt
 from headrace.ledger.ledger import Burial, Changes, Key, Ledger, Wait
-from headrace.ledger.tables import DEAD
+from headrace.ledger.stages import DEAD_LETTER, REPLY, SINK
+from headrace.ledger.tables import ATTEMPTS, DEAD
 
 
 @pytest.fixture
@@ -29,10 +32,10 @@ def commit(ledger, waits=(), burials=(), finished=(), cursor=None):
 def test_a_new_ledger_begins_at_nought_and_is_empty(ledger):
     assert ledger.cursor() == Cut()
     assert ledger.count() == (0, 0)
-    assert ledger.next_due() is None
     assert ledger.needed_before(Cut.at(9)) == Cut.at(9)
-    assert ledger.subscriptions_due(1e12) == []
-    assert ledger.kept_behind(Cut.at(0)) == set()
+    assert ledger.earliest() == []
+    assert ledger.last_kept() == Cut()
+    assert ledger.kept(0, 9) == set()
 
 
 def test_the_cursor_stays_where_it_was_put(ledger, database_url):
@@ -46,34 +49,70 @@ def test_the_cursor_stays_where_it_was_put(ledger, database_url):
     again.close()
 
 
-def test_what_is_due_comes_oldest_first_and_bounded(ledger):
-    commit(ledger, waits=[wait(position=p, due=100.0 + p) for p in (5, 3, 9, 1)] + [wait("b", 0, due=1.0)])
-    assert [each.key.position for each in ledger.due("a", 105.0, 10)] == [1, 3, 5]
-    assert [each.key.position for each in ledger.due("a", 105.0, 2)] == [1, 3]
-    assert [each.key.position for each in ledger.due("a", 105.0, 2, without=[Key("a", 1), Key("a", 3)])] == [
-        5
+def positions(waits):
+    return [each.key.position for each in waits]
+
+
+def test_what_is_due_comes_in_that_order_and_bounded(ledger):
+    commit(ledger, waits=[wait(position=p, due=110.0 - p) for p in (5, 3, 9, 1)] + [wait("b", 0, due=1.0)])
+    assert positions(ledger.due("a", SINK, 107.0, 10)) == [9, 5, 3]
+    assert positions(ledger.due("a", SINK, 107.0, 2)) == [9, 5]
+    assert ledger.due("a", SINK, 100.9, 10) == []
+    assert ledger.due("a", REPLY, 110.0, 10) == []
+    assert ledger.due("a", SINK, 101.0, 1) == [wait(position=9, due=101.0)]
+
+
+def test_who_waits_and_until_when(ledger):
+    commit(
+        ledger,
+        waits=[wait("a", 0), wait("a", 1, due=90.0), wait("b", 0, due=100.5), wait("c", 0, due=200.0)]
+        + [Wait(Key("b", 7, "r", REPLY), 0, 3.0, "a reply", b"{}")],
+    )
+    assert sorted(ledger.earliest()) == [
+        ("a", SINK, 90.0),
+        ("b", REPLY, 3.0),
+        ("b", SINK, 100.5),
+        ("c", SINK, 200.0),
     ]
-    assert ledger.due("a", 100.9, 10) == []
-    assert ledger.due("a", 101.0, 1) == [wait(position=1, due=101.0)]
-
-
-def test_who_has_something_due(ledger):
-    commit(ledger, waits=[wait("a", 0), wait("a", 1), wait("b", 0, due=100.5), wait("c", 0, due=200.0)])
-    assert sorted(ledger.subscriptions_due(100.5)) == ["a", "b"]
-    assert ledger.next_due() == 100.0
+    assert ledger.next_due("a", SINK, 90.0) == 100.0
+    assert ledger.next_due("a", SINK, 100.0) is None
     assert ledger.needed_before(Cut.at(9)) == Cut()
+
+
+def test_in_order_comes_what_waits_for_the_sink_whenever_it_is_due(ledger):
+    waits = [wait(position=p, due=200.0 - p) for p in (5, 3, 9, 1)]
+    commit(ledger, waits=[*waits, Wait(Key("a", 2, "", DEAD_LETTER), 0, 1.0, "refused", None, "{}")])
+    assert positions(ledger.in_order("a", 3)) == [1, 3, 5]
+    assert ledger.in_order("b", 3) == []
+
+
+def test_each_lane_and_each_replay_has_its_part_of_what_comes_in_order(ledger):
+    other = position_at(3, 0)
+    commit(ledger, waits=[wait(position=p) for p in (*range(10), *range(other, other + 10))])
+    commit(ledger, waits=[Wait(Key("a", p, "r"), 1, 9.0, "why") for p in range(10)])
+    assert positions(ledger.in_order("a", 6)) == [0, 1, other, other + 1, 0, 1]
+
+
+def test_a_row_has_its_event_and_its_failure(ledger):
+    whole = Wait(Key("a", 2, "r", DEAD_LETTER), 3, 1.0, "refused", b"{}", '{"why": 1}')
+    commit(ledger, waits=[whole])
+    assert ledger.due("a", DEAD_LETTER, 2.0, 9) == [whole]
+    commit(ledger, finished=[whole.key._replace(stage=SINK)])
+    assert ledger.count() == (1, 0)
+    commit(ledger, finished=[whole.key])
+    assert ledger.count() == (0, 0)
 
 
 def test_a_wait_replaces_the_one_before(ledger):
     commit(ledger, waits=[wait(attempts=1, due=100.0)])
     commit(ledger, waits=[wait(attempts=2, due=300.0, reason="timed out")])
-    assert ledger.due("a", 1000.0, 10) == [wait(attempts=2, due=300.0, reason="timed out")]
+    assert ledger.due("a", SINK, 1000.0, 10) == [wait(attempts=2, due=300.0, reason="timed out")]
 
 
 def test_what_is_finished_waits_no_more(ledger):
     commit(ledger, waits=[wait("a", 1), wait("a", 2), wait("b", 1)])
     commit(ledger, finished=[Key("a", 1), Key("a", 77)])
-    assert ledger.kept_behind(Cut.at(0)) == {Key("a", 2), Key("b", 1)}
+    assert ledger.kept(0, 9) == {("a", 2), ("b", 1)}
 
 
 def test_the_dead_keep_their_event_and_wait_no_more(ledger):
@@ -83,7 +122,7 @@ def test_the_dead_keep_their_event_and_wait_no_more(ledger):
     assert ledger.count() == (0, 1)
     with ledger._engine.connect() as connection:
         (row,) = connection.execute(select(DEAD))
-    assert row == ("a", "", 1, 9, 50.0, "status 400", b'{"id": "1"}')
+    assert row == ("a", SINK, "", 1, 9, 50.0, "status 400", b'{"id": "1"}')
 
 
 def test_kept_are_the_waiting_and_the_dead_from_a_position_on(ledger):
@@ -92,14 +131,29 @@ def test_kept_are_the_waiting_and_the_dead_from_a_position_on(ledger):
         waits=[wait("a", 4), wait("a", 5), wait("b", 6)],
         burials=[burial("c", 4), burial("c", 7)],
     )
-    assert ledger.kept_behind(Cut.at(5)) == {Key("a", 5), Key("b", 6), Key("c", 7)}
+    assert ledger.kept(5, 7) == {("a", 5), ("b", 6), ("c", 7)}
+    assert ledger.kept(4, 6) == {("a", 4), ("a", 5), ("b", 6), ("c", 4)}
+    assert ledger.last_kept() == Cut.at(8)
+
+
+def test_what_is_kept_ends_in_each_lane(ledger):
+    other = position_at(2, 0)
+    commit(ledger, waits=[wait("a", 4), wait("a", other + 1)], burials=[burial("a", other + 6)])
+    assert ledger.last_kept() == Cut.at(5, other + 7)
 
 
 def test_a_deleted_subscription_is_forgotten(ledger):
     commit(ledger, waits=[wait("a", 1), wait("a", 2), wait("b", 1)])
     assert ledger.forget("a") == 2
     assert ledger.forget("a") == 0
-    assert ledger.kept_behind(Cut.at(0)) == {Key("b", 1)}
+    assert ledger.kept(0, 9) == {("b", 1)}
+
+
+def test_forgetting_goes_on_until_nothing_is_left(ledger, monkeypatch):
+    monkeypatch.setattr(ledger_module, "_FORGOTTEN_AT_A_TIME", 3)
+    commit(ledger, waits=[wait("a", p) for p in range(4)] + [Wait(Key("a", 9, "", REPLY), 0, 1.0, "", b"{}")])
+    assert [ledger.forget("a", SINK) for _ in range(3)] == [3, 1, 0]
+    assert [ledger.forget("a") for _ in range(2)] == [1, 0]
 
 
 def test_a_commit_is_all_or_nothing(ledger):
@@ -107,7 +161,7 @@ def test_a_commit_is_all_or_nothing(ledger):
     with pytest.raises(IntegrityError):
         commit(ledger, waits=[wait("new", 1), wait("new", 1)], finished=[Key("old", 1)], cursor=Cut.at(9))
     assert ledger.cursor() == Cut.at(3)
-    assert ledger.kept_behind(Cut.at(0)) == {Key("old", 1)}
+    assert ledger.kept(0, 9) == {("old", 1)}
 
 
 def test_two_ledgers_of_one_database_see_the_same(ledger, database_url):
@@ -129,13 +183,15 @@ def test_a_replay_has_a_cursor_waits_and_dead_of_its_own(ledger):
         )
     )
     assert (ledger.replay_cursor("r"), ledger.replay_cursor("q"), ledger.replay_cursor("p")) == (3, 1, 0)
-    assert (ledger.replay_waits("r"), ledger.replay_dead("r")) == ({1}, {2})
-    assert [each.key for each in ledger.due("a", 200.0, 9, without=[replayed])] == [Key("a", 1)]
-    assert ledger.kept_behind(Cut()) == {Key("a", 1)}
+    assert ledger.replay_counts("r") == (1, 1)
+    assert ledger.replay_waits_within("r", 0, 1)
+    assert not ledger.replay_waits_within("r", 2, 9)
+    assert ledger.kept(0, 9) == {("a", 1)}
+    assert ledger.kept(0, 9, "r") == {("a", 1), ("a", 2)}
     commit(ledger, finished=[Key("a", 1)])
     assert ledger.needed_before(Cut.at(9)) == Cut.at(9)
     assert ledger.forget_replay("r") == 1
-    assert (ledger.replay_cursor("r"), ledger.replay_waits("r")) == (0, set())
+    assert (ledger.replay_cursor("r"), ledger.replay_counts("r")) == (0, (0, 1))
 
 
 def test_lanes_wait_for_themselves(ledger):
@@ -143,5 +199,18 @@ def test_lanes_wait_for_themselves(ledger):
     commit(ledger, waits=[wait("a", 3), wait("a", other + 5)], cursor=Cut.at(7, other + 9))
     assert ledger.needed_before(ledger.cursor()) == Cut.at(3, other + 5)
     assert ledger.needed_before(Cut.at(7)) == Cut.at(3)
-    assert ledger.kept_behind(Cut.at(4)) == {Key("a", other + 5)}
-    assert ledger.kept_behind(Cut.at(other + 6)) == {Key("a", 3)}
+
+
+def test_what_carries_its_event_does_not_need_the_log(ledger):
+    commit(ledger, waits=[wait("a", 5), Wait(Key("a", 2), 1, 9.0, "again", b"{}")])
+    assert ledger.needed_before(Cut.at(9)) == Cut.at(5)
+
+
+def test_attempts_are_written_with_everything_else(ledger):
+    attempt = Attempt("a", 7, "", SINK, 2, 1.5, 0.25, "again", 503, "busy", (("Retry-After", "3"),), b"no")
+    ledger.commit(Changes([wait("a", 7)], [], [], None, attempts=[attempt]))
+    with ledger._engine.connect() as connection:
+        (row,) = connection.execute(select(ATTEMPTS))
+    assert row[1:] == (
+        "a", 7, "", SINK, 2, 1.5, 0.25, "again", 503, "busy", '[["Retry-After","3"]]', b"no",
+    )  # fmt: skip

@@ -1,59 +1,60 @@
 """The dispatcher: drains the outbox and the replays into lanes, one per subscription, and keeps account of it all.
 
 A delivery is in one of three places: in the outbox at or above the cursor, in the ledger waiting, or settled.
-What a full lane can't take goes to the ledger, so that a slow sink never holds up the reading for the others.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from headrace.delivery.backoff import wait_before
+from headrace.delivery.agenda import Agenda
+from headrace.delivery.intake import Intake
 from headrace.delivery.journal import Journal
-from headrace.delivery.lane import Delivery, Lane
-from headrace.delivery.outcome import Outcome, Verdict
-from headrace.delivery.parcel import read_parcels
+from headrace.delivery.lanes import Lanes
+from headrace.delivery.library import Library
 from headrace.delivery.progress import LaneProgress
 from headrace.delivery.replaying import Replaying
+from headrace.delivery.settling import Settling
+from headrace.delivery.specs import default_spec, same_for_all
 from headrace.delivery.subscribers import Subscribers
+from headrace.delivery.target import NoCredentials
+from headrace.delivery.waiting import Waiting
+from headrace.errors import StoreUnavailable
 from headrace.eventlog.shares import UNSHARED
-from headrace.events.bindings.http import encode_structured
-from headrace.ledger.ledger import Burial, Key, Wait
-from headrace.telemetry.metrics import BURIED, DELIVERED, DELIVERY_SECONDS, DISCARDED, REPLAYED, RETRIED
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
-    import pyarrow as pa
-
+    from headrace.delivery.delivery import Delivery
+    from headrace.delivery.lane import Lane
     from headrace.delivery.outcome import Sender
-    from headrace.delivery.parcel import Parcel
     from headrace.delivery.settings import DeliverySettings
+    from headrace.delivery.specs import SpecOf
+    from headrace.delivery.target import Credentials
     from headrace.eventlog.log import LogReader
     from headrace.eventlog.outbox import OutboxReader
     from headrace.eventlog.shares import Shares
     from headrace.events.positions import Cut
     from headrace.jobs.replays import Replay, Replays
-    from headrace.ledger.ledger import Ledger
+    from headrace.ledger.ledger import Key, Ledger
     from headrace.subscriptions.store import Store
+    from headrace.subscriptions.subscription import Subscription
 
 _log = logging.getLogger(__name__)
-_PAIRS_AT_A_TIME = 1000
-_LOST = "its event can't be read from the log any more"
 _REFRESH_SECONDS = 0.5
-# An outbox that was still for this long is looked at half as often.
-_IDLE_AFTER = 1.0
+_SWEEP_SECONDS = 10.0
 
 
 class Dispatcher:
-    """One per outbox. Everything but the ledger's and the store's calls runs on one event loop."""
+    """One per outbox. Everything but the ledger's and the store's calls runs on one event loop.
+
+    `spec_of` says how a subscription is delivered, and `credentials` what authorises that. `on_gone` is told, in a
+    thread, of each subscription whose sink wants no more, with the reason.
+    """
 
     def __init__(
         self,
@@ -65,27 +66,46 @@ class Dispatcher:
         senders: Mapping[str, Sender],
         settings: DeliverySettings,
         shares: Shares = UNSHARED,
+        *,
+        spec_of: SpecOf | None = None,
+        credentials: Credentials | None = None,
+        on_gone: Callable[[str, str], object] = lambda _, __: None,
     ) -> None:
-        self._outbox = outbox
-        self._log = log
         self._ledger = ledger
         self._senders = senders
         self._settings = settings
-        self._subscribers = Subscribers(store)
+        self._on_gone = on_gone
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ledger")
-        self._reading = ThreadPoolExecutor(1, thread_name_prefix="log")
+        self._telling: set[asyncio.Task[None]] = set()
+        self._failure: asyncio.Future[None] | None = None
+        self._subscribers = Subscribers(store)
         self._progress = LaneProgress(ledger.cursor())
+        self._lanes = Lanes(
+            self._subscribers,
+            spec_of or same_for_all(default_spec(settings)),
+            senders,
+            credentials or NoCredentials(),
+            settings,
+            self._fail,
+        )
         self._replaying = Replaying(
             replays, ledger, self._in_thread, self._put_replayed, self._is_known, self._end_replay, shares
         )
         self._journal = Journal(ledger, self._progress.settled, self._in_thread, self._replaying.settled)
-        self._lanes: dict[str, Lane] = {}
-        self._queued = 0
-        # What waits in the ledger and is under way here, by subscription.
-        self._taken_up: defaultdict[str, set[Key]] = defaultdict(set)
-        # What the ledger holds of positions that the outbox is read from again: not to be begun a second time.
-        self._kept = ledger.kept_behind(self._progress.settled())
-        self._next_due = ledger.next_due()
+        self._agenda = Agenda()
+        self._settling = Settling(
+            self._journal, self._lanes, self._agenda, settings, self._settled, self._end
+        )
+        self._lanes.settle, self._lanes.on_new = self._settling.attempted, self._begin_lane
+        self._library = Library(log, self._replaying.feed)
+        self._intake = Intake(
+            outbox, ledger, self._library, self._subscribers, self._lanes, self._progress, self._journal,
+            self._settling, settings, self._refresh, self._in_thread,
+        )  # fmt: skip
+        self._waiting = Waiting(
+            ledger, self._agenda, self._lanes, self._library, self._subscribers, self._journal, self._settling,
+            self._refresh, self._in_thread,
+        )  # fmt: skip
 
     def settled(self) -> Cut:
         """Return the cut before which neither the outbox nor the log is needed by deliveries."""
@@ -95,135 +115,95 @@ class Dispatcher:
     async def run(self, stop: asyncio.Event) -> None:
         """Deliver until `stop` is set, then let attempts under way finish.
 
-        An error in one loop ends them all at once, like a crash: the next start repeats what was not settled.
+        An error in one loop or lane ends them all at once, like a crash: the next start repeats what was not settled.
         """
+        self._failure = asyncio.get_running_loop().create_future()
         await self._in_thread(self._subscribers.refresh)
         await self._replaying.refresh()  # before anything of them is taken up
         flush_seconds = self._settings.flush_seconds
         async with asyncio.TaskGroup() as loops:
-            loops.create_task(self._feed(self._progress.settled(), stop))
-            loops.create_task(_repeat(self._journal.flush, flush_seconds, stop))
-            loops.create_task(_repeat(self._take_up_due, flush_seconds, stop))
-            loops.create_task(_repeat(self._refresh, _REFRESH_SECONDS, stop))
-            loops.create_task(self._replaying.run(stop))
+            watching = loops.create_task(self._watch())
+            working = [
+                loops.create_task(self._intake.run(self._progress.settled(), stop)),
+                loops.create_task(_repeat(self._journal.flush, flush_seconds, stop)),
+                loops.create_task(self._waiting.run(flush_seconds, stop)),
+                loops.create_task(_repeat(self._refresh, _REFRESH_SECONDS, stop)),
+                loops.create_task(_repeat(self._lanes.sweep, _SWEEP_SECONDS, stop)),
+                loops.create_task(self._replaying.run(stop)),
+            ]
+            await asyncio.gather(*working)
+            watching.cancel()
         await self._finish()
 
-    # Reading the outbox
+    async def _watch(self) -> None:
+        if self._failure is not None:
+            await self._failure
 
-    async def _feed(self, position: Cut, stop: asyncio.Event) -> None:
-        last_read = time.monotonic()
-        while not stop.is_set():
-            began = position
-            for end, pairs in self._outbox.read(position):
-                for offset in range(0, pairs.num_rows, _PAIRS_AT_A_TIME):
-                    await self._journal.room()
-                    await self._plan(pairs.slice(offset, _PAIRS_AT_A_TIME))
-                    if stop.is_set():
-                        return
-                self._progress.read_to(end)
-                position = end
-            if position != began:
-                last_read = time.monotonic()
-                continue
-            is_idle = time.monotonic() - last_read > _IDLE_AFTER
-            await asyncio.sleep(self._settings.poll_seconds * (2 if is_idle else 1))
+    def _fail(self, error: BaseException) -> None:
+        if self._failure is not None and not self._failure.done():
+            self._failure.set_exception(error)
 
-    async def _plan(self, pairs: pa.Table) -> None:
-        positions, subscriptions = pairs["position"].to_pylist(), pairs["subscription"].to_pylist()
-        if any(self._subscribers.get(each) is None for each in set(subscriptions)):
-            await self._refresh()
-        parcels = await self._read_log(positions)
-        for position, subscription in zip(positions, subscriptions, strict=True):
-            key = Key(subscription, position)
-            if key in self._kept:
-                self._kept.discard(key)
+    # Subscriptions that come, change and go
+
+    async def _refresh(self) -> None:
+        for changed, before in (await self._in_thread(self._subscribers.refresh)).items():
+            now = self._subscribers.get(changed)
+            if now is None:
+                for lane in self._lanes.drop(changed):
+                    lane.close()
+                    joining, lane.joining = lane.joining or [], None
+                    self._settling.discard(lane, joining)
+                    self._drop(lane, lane.drain())
             else:
-                self._progress.begin(position)
-                if parcel := parcels.get(position):
-                    self._begin(Delivery(key, parcel))
-                else:
-                    self._lose(key, partial(self._settled, key))
-        await asyncio.sleep(0)
+                for lane in self._lanes.existing(changed):
+                    self._follow(lane, now)
+            if before is not None and _is_elsewhere(before, now) and before.protocol in self._senders:
+                await self._senders[before.protocol].forget(changed)
 
-    def _begin(self, delivery: Delivery) -> None:
-        lane = self._lane(delivery.key.subscription)
-        if lane is None or not self._subscribers.wants(delivery.key):
-            DISCARDED.inc()
-            self._settled(delivery.key)
-        elif lane.room <= self._settings.queue_length // 2 or (lane.queued and self._is_full()):
-            # Half of a queue is for what waits in the ledger, or it would wait as long as new events come.
-            self._set_aside(delivery, 0.0, "the subscription's queue was full")
-        else:
-            self._put(lane, delivery)
+    def _follow(self, lane: Lane, subscription: Subscription) -> None:
+        ordering = lane.ordering
+        self._drop(lane, lane.drain(lambda delivery: not self._subscribers.wants(delivery.key)))
+        self._lanes.follow(lane, subscription)
+        if lane.obstacle is not None or lane.ordering is not ordering:
+            self._settling.spill(lane, lane.obstacle or "the subscription's ordering changed")
+        if lane.ordering is not ordering:
+            lane.reorder()
+        if lane.obstacle is None:
+            lane.backlog = True
+            self._agenda.wake(lane.place)
 
-    def _put(self, lane: Lane, delivery: Delivery) -> None:
-        self._queued += 1
-        lane.put(delivery)
+    def _begin_lane(self, lane: Lane) -> None:
+        """An ordered lane doesn't know what the ledger holds for it: it has to look first."""
+        if lane.is_ordered:
+            lane.backlog, lane.joining = True, []
+            self._agenda.wake(lane.place)
 
-    def _is_full(self) -> bool:
-        return self._queued >= self._settings.max_queued
+    def _drop(self, lane: Lane, drained: list[Delivery]) -> None:
+        self._lanes.queued -= len(drained)
+        self._settling.discard(lane, drained)
 
-    # Taking up what waits
+    def _end(self, subscription_id: str, reason: str) -> None:
+        """The sink wants nothing more: what is planned for it is dropped until the subscription changes."""
+        if self._subscribers.end(subscription_id, reason):
+            _log.warning("subscription %s has ended: %s", subscription_id, reason)
+            for lane in self._lanes.existing(subscription_id):
+                self._drop(lane, lane.drain(lambda delivery: not self._subscribers.wants(delivery.key)))
+                self._agenda.wake(lane.place)
+            task = asyncio.create_task(self._tell_gone(subscription_id, reason))
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
 
-    async def _take_up_due(self) -> None:
-        now = time.time()
-        if self._next_due is None or self._next_due > now:
-            return
-        for subscription in await self._in_thread(self._ledger.subscriptions_due, now):
-            await self._take_up(subscription, now)
-        self._next_due = await self._in_thread(self._ledger.next_due)
-
-    async def _take_up(self, subscription: str, now: float) -> None:
-        lane = self._lane(subscription)
-        if lane is None:
-            DISCARDED.inc(await self._in_thread(self._ledger.forget, subscription))
-            return
-        if lane.room <= 0 or (lane.queued and self._is_full()):
-            return
-        under_way = self._taken_up[subscription]
-        waits = await self._in_thread(self._ledger.due, subscription, now, lane.room, tuple(under_way))
-        parcels = await self._parcels(wait.key for wait in waits)
-        if self._lanes.get(subscription) is not lane:
-            return  # it ended meanwhile, and what waits for it is forgotten at the next look
-        under_way.update(wait.key for wait in waits)
-        for wait in waits:
-            parcel, is_wanted = parcels.get(wait.key), self._subscribers.wants(wait.key)
-            if is_wanted and parcel is not None:
-                self._put(lane, Delivery(wait.key, parcel, wait.attempts, waited=True))
-            elif is_wanted and not wait.key.replay:
-                self._lose(wait.key, partial(under_way.discard, wait.key))
-            else:  # it waited for a replay that is over, or a seek went past it
-                DISCARDED.inc()
-                self._journal.finish(wait.key, partial(under_way.discard, wait.key))
-
-    async def _parcels(self, keys: Iterable[Key]) -> dict[Key, Parcel]:
-        """Read what waits: from the log, or from the replay it belongs to."""
-        by_source = defaultdict(list)
-        for key in keys:
-            by_source[key.replay].append(key)
-        found: dict[Key, Parcel] = {}
-        for replay, wanted in by_source.items():
-            positions = [key.position for key in wanted]
-            if not replay:
-                parcels = await self._read_log(positions)
-            elif feed := self._replaying.feed(replay):
-                parcels = await asyncio.to_thread(feed.parcels, positions)
-            else:
-                continue
-            found |= {key: parcels[key.position] for key in wanted if key.position in parcels}
-        return found
+    async def _tell_gone(self, subscription_id: str, reason: str) -> None:
+        try:
+            await self._in_thread(self._on_gone, subscription_id, reason)
+        except StoreUnavailable as error:
+            _log.warning("that subscription %s has ended is told later: %s", subscription_id, error)
+            self._subscribers.revive(subscription_id)
 
     # Replays
 
     async def _put_replayed(self, delivery: Delivery) -> None:
-        """Wait for room: live events have most of the queue, and replays nothing that the ledger must keep for them."""
-        share = max(1, self._settings.queue_length // 4)
-        while True:
-            lane = self._lane(delivery.key.subscription)
-            if lane is not None and lane.queued < share and not (lane.queued and self._is_full()):
-                self._put(lane, delivery)
-                return
-            await asyncio.sleep(self._settings.poll_seconds)
+        await self._intake.put_replayed(delivery)
 
     async def _is_known(self, subscription: str) -> bool:
         if self._subscribers.get(subscription) is None:
@@ -232,34 +212,8 @@ class Dispatcher:
 
     async def _end_replay(self, replay: Replay) -> None:
         """Take back what was not begun of a replay that is over."""
-        if lane := self._lanes.get(replay.subscription):
-            self._discard(lane.drain(lambda delivery: delivery.key.replay == replay.job))
-
-    # Settling
-
-    def _settle(self, delivery: Delivery, outcome: Outcome) -> None:
-        """Take note of an attempt's outcome. Called by the lanes."""
-        self._queued -= 1
-        attempts = delivery.attempts + 1
-        if outcome.verdict is Verdict.DONE:
-            DELIVERED.inc()
-            if delivery.key.replay:
-                REPLAYED.inc()
-            else:
-                DELIVERY_SECONDS.observe(time.time() - delivery.parcel.recorded.publish_time / 1e6)
-            self._done(delivery)
-        elif outcome.verdict is Verdict.AGAIN and attempts <= self._settings.retries:
-            RETRIED.inc()
-            wait = wait_before(attempts, self._settings)
-            self._set_aside(delivery._replace(attempts=attempts), wait, outcome.reason)
-        else:
-            self._bury(delivery._replace(attempts=attempts), outcome.reason)
-
-    def _done(self, delivery: Delivery) -> None:
-        if delivery.waited:
-            self._journal.finish(delivery.key, self._after(delivery))
-        else:
-            self._settled(delivery.key)
+        for lane in self._lanes.existing(replay.subscription):
+            self._drop(lane, lane.drain(lambda delivery: delivery.key.replay == replay.job))
 
     def _settled(self, key: Key) -> None:
         if key.replay:
@@ -267,99 +221,29 @@ class Dispatcher:
         else:
             self._progress.settle(key.position)
 
-    def _set_aside(self, delivery: Delivery, seconds: float, reason: str) -> None:
-        due = time.time() + seconds
-        self._journal.wait(Wait(delivery.key, delivery.attempts, due, reason), self._after(delivery, due))
-
-    def _bury(self, delivery: Delivery, reason: str) -> None:
-        BURIED.inc()
-        _log.warning(
-            "gave up delivering position %d to subscription %s after %d attempts: %s",
-            delivery.key.position, delivery.key.subscription, delivery.attempts, reason,
-        )  # fmt: skip
-        event = encode_structured(delivery.parcel.recorded.event).body
-        burial = Burial(delivery.key, delivery.attempts, time.time(), reason, event)
-        self._journal.bury(burial, self._after(delivery))
-
-    def _lose(self, key: Key, then: Callable[[], None]) -> None:
-        """Give up an event that can't be read any more; the routing has set its position aside, or will."""
-        BURIED.inc()
-        _log.error(
-            "position %d can't be delivered to subscription %s: %s", key.position, key.subscription, _LOST
-        )
-        self._journal.bury(Burial(key, 0, time.time(), _LOST, b""), then)
-
-    def _after(self, delivery: Delivery, due: float | None = None) -> Callable[[], None]:
-        """Return what is to be done once the ledger holds the change."""
-
-        def settle() -> None:
-            if delivery.waited:
-                self._taken_up[delivery.key.subscription].discard(delivery.key)
-            else:
-                self._settled(delivery.key)
-            if due is not None:
-                self._next_due = due if self._next_due is None else min(self._next_due, due)
-
-        return settle
-
-    # Lanes
-
-    def _lane(self, subscription_id: str) -> Lane | None:
-        lane = self._lanes.get(subscription_id)
-        if lane is None:
-            subscription = self._subscribers.get(subscription_id)
-            if subscription is None:
-                return None
-            lane = self._lanes[subscription_id] = Lane(
-                subscription,
-                self._senders[subscription.protocol],
-                self._settings.concurrency,
-                self._settings.queue_length,
-                self._settings.timeout_seconds,
-                self._settle,
-            )
-        return lane
-
-    async def _refresh(self) -> None:
-        for changed in await self._in_thread(self._subscribers.refresh):
-            subscription = self._subscribers.get(changed)
-            if subscription is None:
-                self._taken_up.pop(changed, None)
-                lane = self._lanes.pop(changed, None)
-            elif lane := self._lanes.get(changed):
-                lane.subscription = subscription
-            if lane is not None:
-                self._discard(lane.drain(lambda delivery: not self._subscribers.wants(delivery.key)))
-
-    def _discard(self, drained: list[Delivery]) -> None:
-        for delivery in drained:
-            self._queued -= 1
-            DISCARDED.inc()
-            self._done(delivery)
+    # The end
 
     async def _finish(self) -> None:
-        lanes = list(self._lanes.values())
-        for lane in lanes:
-            lane.drain()  # still in the outbox or the ledger
-        try:
-            async with asyncio.timeout(self._settings.shutdown_seconds):
-                await asyncio.gather(*(lane.finish() for lane in lanes))
-        except TimeoutError:
-            _log.warning("attempts still under way at the stop will be repeated at the next start")
+        await self._lanes.finish(self._settings.shutdown_seconds)
         await self._journal.flush()
         await self._journal.flush()  # what the first commit settled moves the cursor
+        await asyncio.gather(*self._telling)
         for sender in self._senders.values():
             await sender.close()
         self._thread.shutdown()
-        self._reading.shutdown()
-
-    async def _read_log(self, positions: Iterable[int]) -> dict[int, Parcel]:
-        """Read events; a log elsewhere takes its time, and deliveries go on meanwhile."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._reading, read_parcels, self._log, positions)
+        self._library.close()
 
     async def _in_thread(self, call: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
+
+
+def _is_elsewhere(before: Subscription, now: Subscription | None) -> bool:
+    """Tell whether connections that were made for a subscription are of no more use."""
+    if now is None:
+        return True
+    return (before.sink, before.protocol, before.protocolsettings, before.config) != (
+        now.sink, now.protocol, now.protocolsettings, now.config
+    )  # fmt: skip
 
 
 async def _repeat(action: Callable[[], Awaitable[None]], seconds: float, stop: asyncio.Event) -> None:

@@ -11,7 +11,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headrace.delivery.lane import Delivery
+from headrace.delivery.delivery import Delivery
 from headrace.delivery.pace import Pace
 from headrace.delivery.parcel import Parcel
 from headrace.delivery.progress import Progress
@@ -45,7 +45,6 @@ class Feed:
         cursor = ledger.replay_cursor(replay.job)
         self._progress = Progress(cursor)
         self._next = cursor
-        self._kept = ledger.replay_waits(replay.job) | ledger.replay_dead(replay.job)
         self._numbers: dict[int, int] = {}  # of the positions under way
         self._pace = Pace(replay.rate)
 
@@ -60,11 +59,10 @@ class Feed:
 
     async def _feed(self, chunk: Chunk, put: Put) -> None:
         events = await asyncio.to_thread(self._replays.events, self.replay.job, chunk)
+        kept = await asyncio.to_thread(self._kept_of, chunk)
         for start in range(self._next - chunk.first, chunk.rows, _PARCELS_AT_A_TIME):
             for recorded in from_batch(events.slice(start, _PARCELS_AT_A_TIME)):
-                if recorded.position in self._kept:
-                    self._kept.discard(recorded.position)
-                else:
+                if recorded.position not in kept:
                     await self._pace.turn()
                     self._begin(recorded.position)
                     await put(Delivery(self._key(recorded.position), self._parcel(recorded)))
@@ -98,22 +96,25 @@ class Feed:
         """Tell how far it is and drop what nobody needs; return whether it is over. `replay` is how it stands now."""
         # In this order: the cursor passes an event only after the ledger has it, so that it is seen in one of them.
         cursor = self._ledger.replay_cursor(replay.job)
-        waits = self._ledger.replay_waits(replay.job)
-        dead = len(self._ledger.replay_dead(replay.job))
-        delivered = max(0, cursor - len(waits) - dead)  # exact once all have begun
+        waits, dead = self._ledger.replay_counts(replay.job)
+        delivered = max(0, cursor - waits - dead)  # exact once all have begun
         if replay.complete and cursor == replay.found and not waits:
             self._replays.finish(replay.job, delivered, dead)
             return True
         done = [
             chunk
             for chunk in self._replays.chunks(replay.job)
-            if chunk.end <= cursor and not any(chunk.low <= each <= chunk.high for each in waits)
+            if chunk.end <= cursor and not self._ledger.replay_waits_within(replay.job, chunk.low, chunk.high)
         ]
         if done:
             self._replays.drop(replay.job, done)
         if (delivered, dead) != (replay.delivered, replay.dead):
             self._replays.tell(replay.job, delivered, dead)
         return False
+
+    def _kept_of(self, chunk: Chunk) -> set[int]:
+        """Return the positions of a chunk that the ledger holds from before a start: begun, and not to be again."""
+        return {position for _, position in self._ledger.kept(chunk.low, chunk.high, self.replay.job)}
 
     def _next_chunk(self) -> Chunk | None:
         return next((each for each in self._replays.chunks(self.replay.job) if each.end > self._next), None)

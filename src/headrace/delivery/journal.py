@@ -11,13 +11,17 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from headrace.events.positions import Cut
+    from headrace.ledger.attempts import Attempt
     from headrace.ledger.ledger import Ledger
 
 _MAX_COLLECTED = 10_000
 
 
 class Journal:
-    """Write-behind for one event loop. A callback given with a change runs once the change is durable."""
+    """Write-behind for one event loop. A callback given with a change runs once the change is durable.
+
+    What is said last of a delivery holds. What is said without a pause in between is in one commit.
+    """
 
     def __init__(
         self,
@@ -30,9 +34,10 @@ class Journal:
         self._settled = settled
         self._replays_settled = replays_settled
         self._in_thread = in_thread
-        self._waits: list[Wait] = []
-        self._burials: list[Burial] = []
-        self._finished: list[Key] = []
+        self._waits: dict[Key, Wait] = {}
+        self._burials: dict[Key, Burial] = {}
+        self._finished: dict[Key, None] = {}
+        self._attempts: list[Attempt] = []
         self._callbacks: list[Callable[[], None]] = []
         self._cursor = ledger.cursor()
         self._replay_cursors: Mapping[str, int] = {}
@@ -41,18 +46,27 @@ class Journal:
 
     def wait(self, wait: Wait, then: Callable[[], None]) -> None:
         """Keep a delivery for another attempt."""
-        self._waits.append(wait)
+        self._finished.pop(wait.key, None)
+        self._waits[wait.key] = wait
         self._collect(then)
 
     def bury(self, burial: Burial, then: Callable[[], None]) -> None:
         """Give a delivery up, and keep its event."""
-        self._burials.append(burial)
+        self._waits.pop(burial.key, None)
+        self._burials[burial.key] = burial
         self._collect(then)
 
     def finish(self, key: Key, then: Callable[[], None]) -> None:
         """Remove a waiting delivery that needs no other attempt."""
-        self._finished.append(key)
+        self._waits.pop(key, None)
+        self._finished[key] = None
         self._collect(then)
+
+    def record(self, attempt: Attempt) -> None:
+        """Add an attempt to the log of attempts."""
+        self._attempts.append(attempt)
+        if len(self._attempts) >= _MAX_COLLECTED:
+            self._room.clear()
 
     async def room(self) -> None:
         """Wait until so little is collected that memory stays bounded."""
@@ -62,11 +76,19 @@ class Journal:
         """Commit what was collected and how far the outbox and the replays are settled."""
         cursor, replays = self._settled(), self._replays_settled()
         moved = {each: number for each, number in replays.items() if self._replay_cursors.get(each) != number}
-        if not self._callbacks and cursor == self._cursor and not moved:
+        is_new = bool(self._callbacks or self._attempts)
+        if not is_new and cursor == self._cursor and not moved:
             return
-        changes = Changes(self._waits, self._burials, self._finished, cursor, moved)
+        changes = Changes(
+            list(self._waits.values()),
+            list(self._burials.values()),
+            list(self._finished),
+            cursor,
+            moved,
+            self._attempts,
+        )
         callbacks, self._callbacks = self._callbacks, []
-        self._waits, self._burials, self._finished = [], [], []
+        self._waits, self._burials, self._finished, self._attempts = {}, {}, {}, []
         await self._in_thread(self._ledger.commit, changes)
         self._cursor, self._replay_cursors = cursor, replays
         self._room.set()

@@ -28,6 +28,10 @@ class DeliverySettings:
     backoff_seconds: _Seconds
     backoff_max_seconds: _Seconds
     jitter: _Part
+    breaker_failures: _Count
+    breaker_seconds: _Seconds
+    breaker_max_seconds: _Seconds
+    record_successes: bool
     poll_seconds: _Interval
     flush_seconds: _Interval
     shutdown_seconds: _Seconds

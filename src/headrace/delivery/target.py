@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.subscriptions.credential import Plain, Token
+    from headrace.subscriptions.subscription import Subscription
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +27,29 @@ class Target:
     timeout: float
     credential: Plain | Token | None = None
     signing: tuple[str, ...] = field(default=(), repr=False)
+
+
+class Credentials(Protocol):
+    """Who knows what authorises deliveries at a subscription's sink. For one event loop."""
+
+    async def current(self, subscription: Subscription) -> Plain | Token | None:
+        """Return a credential that is good now, refreshed where it has to be; asked before each attempt.
+
+        The same object as long as it is the same credential. What it raises is the reason of a failed attempt.
+        """
+        ...
+
+    def signing(self, subscription: Subscription) -> tuple[str, ...]:
+        """Return the keys that requests are signed with, newest first. It must not block."""
+        ...
+
+
+class NoCredentials:
+    """Nothing is authorised and nothing signed."""
+
+    async def current(self, subscription: Subscription) -> None:
+        """Return none."""
+
+    def signing(self, subscription: Subscription) -> tuple[str, ...]:  # noqa: ARG002
+        """Return none."""
+        return ()

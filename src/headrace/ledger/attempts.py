@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+from sqlalchemy import insert
+
+from headrace.ledger.tables import ATTEMPTS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection
+
+_NO_HEADERS = "[]"
 
 
 class Attempt(NamedTuple):
@@ -24,3 +36,17 @@ class Attempt(NamedTuple):
     reason: str
     headers: tuple[tuple[str, str], ...]
     body: bytes
+
+
+def write(connection: Connection, attempts: Sequence[Attempt]) -> None:
+    """Add attempts to the log, in the transaction of the connection."""
+    if attempts:
+        connection.execute(insert(ATTEMPTS), [_row(each) for each in attempts])
+
+
+def _row(attempt: Attempt) -> dict[str, object]:
+    row: dict[str, object] = attempt._asdict()
+    row["attempt"] = row.pop("number")
+    headers = attempt.headers
+    row["headers"] = msgspec.json.encode(headers).decode() if headers else _NO_HEADERS
+    return row

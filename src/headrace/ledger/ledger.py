@@ -8,41 +8,56 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import bindparam, delete, false, func, insert, or_, select, tuple_
+from sqlalchemy import bindparam, delete, func, insert, select, tuple_
 
 from headrace.eventlog.shares import UNSHARED, Shares
-from headrace.events.positions import Cut, position_at
+from headrace.events.positions import Cut, lane_of, position_at
+from headrace.ledger import attempts, schedule
+from headrace.ledger.stages import SINK
 from headrace.ledger.tables import CURSOR, DEAD, METADATA, REPLAY_CURSORS, WAITING
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import repeatable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Table
+    from sqlalchemy import ColumnElement, Connection, Row, Table
+
+    from headrace.ledger.attempts import Attempt
+
+_FORGOTTEN_AT_A_TIME = 10_000
 
 
 class Key(NamedTuple):
-    """One planned delivery. What a replay delivers has its name, so that it never meets what is delivered live."""
+    """One planned delivery. What a replay delivers has its name, so that it never meets what is delivered live.
+
+    A delivery is at one stage at a time: where it goes on to the next, one commit ends the one and begins the other.
+    """
 
     subscription: str
     position: int
     replay: str = ""
+    stage: str = SINK
 
 
 class Wait(NamedTuple):
-    """A delivery that is tried again when it is due; `attempts` were made already."""
+    """A delivery that is tried again when it is due; `attempts` were made already at its stage.
+
+    `event` is what goes out where it can't be read elsewhere, `failure` why it is a dead letter.
+    """
 
     key: Key
     attempts: int
     due: float
     reason: str
+    event: bytes | None = None
+    failure: str | None = None
 
 
 class Burial(NamedTuple):
-    """A delivery that is given up."""
+    """A delivery that is given up at the stage `sink` or `reply`, with the event of that stage."""
 
     key: Key
     attempts: int
@@ -60,6 +75,7 @@ class Changes:
     finished: Sequence[Key]
     cursor: Cut | None
     replay_cursors: Mapping[str, int] = field(default_factory=dict)
+    attempts: Sequence[Attempt] = ()
 
 
 class Ledger:
@@ -70,7 +86,6 @@ class Ledger:
         self.patience = patience
         self._engine = open_database(url, METADATA, patience)
         self._shares = shares
-        self._is_own = WAITING.c.share.in_(sorted(shares.own))
 
     def close(self) -> None:
         """Close the connections."""
@@ -102,6 +117,7 @@ class Ledger:
             for replay, number in changes.replay_cursors.items():
                 connection.execute(delete(REPLAY_CURSORS).where(REPLAY_CURSORS.c.replay == replay))
                 connection.execute(insert(REPLAY_CURSORS).values(replay=replay, number=number))
+            attempts.write(connection, changes.attempts)
 
     def _move_cursors(self, connection: Connection, cut: Cut) -> None:
         """Move the cursors of the shares held here. One that was ahead of the others stays there."""
@@ -115,40 +131,64 @@ class Ledger:
         ]
         connection.execute(insert(CURSOR), moved)
 
-    @repeatable
-    def next_due(self) -> float | None:
-        """Return when the earliest waiting delivery is due."""
-        with self._engine.connect() as connection:
-            return connection.execute(select(func.min(WAITING.c.due)).where(self._is_own)).scalar()
+    # What waits
 
     @repeatable
-    def subscriptions_due(self, now: float) -> list[str]:
-        """List the subscriptions that have waiting deliveries due."""
+    def earliest(self) -> list[schedule.Entry]:
+        """Return, for each subscription and stage with waiting deliveries, when the earliest is due.
+
+        Its cost follows the number of subscriptions that wait, not the number of what waits for them.
+        """
         with self._engine.connect() as connection:
-            query = select(WAITING.c.subscription).where(self._is_own, WAITING.c.due <= now).distinct()
-            return list(connection.execute(query).scalars())
+            return schedule.earliest(connection, sorted(self._shares.own))
 
     @repeatable
-    def due(self, subscription: str, now: float, limit: int, without: Collection[Key] = ()) -> list[Wait]:
-        """Return the oldest deliveries of a subscription that are due, except those under way already."""
+    def due(self, subscription: str, stage: str, now: float, limit: int) -> list[Wait]:
+        """Return so many deliveries of a subscription that are due, those first that have been for longest."""
         query = (
             select(WAITING)
-            .where(
-                WAITING.c.subscription == subscription,
-                WAITING.c.due <= now,
-                tuple_(WAITING.c.replay, WAITING.c.position).not_in(
-                    [(key.replay, key.position) for key in without]
-                ),
-            )
-            .order_by(WAITING.c.position)
+            .where(*self._of(subscription, stage), WAITING.c.due <= now)
+            .order_by(WAITING.c.due, WAITING.c.position)
             .limit(limit)
         )
         with self._engine.connect() as connection:
-            rows = connection.execute(query).all()
-        return [
-            Wait(Key(row.subscription, row.position, row.replay), row.attempts, row.due, row.reason)
-            for row in rows
-        ]
+            return [_wait_of(row) for row in connection.execute(query)]
+
+    @repeatable
+    def next_due(self, subscription: str, stage: str, after: float) -> float | None:
+        """Return when the next delivery is due that isn't at this moment."""
+        query = select(func.min(WAITING.c.due)).where(*self._of(subscription, stage), WAITING.c.due > after)
+        with self._engine.connect() as connection:
+            return connection.execute(query).scalar()
+
+    @repeatable
+    def in_order(self, subscription: str, limit: int) -> list[Wait]:
+        """Return what waits for the sink in order of position, due or not.
+
+        Each lane of the log, and each replay, has its own order and the same part of the limit.
+        """
+        waits: list[Wait] = []
+        with self._engine.connect() as connection:
+            groups = list(_groups(connection, subscription))
+            part = -(-limit // max(1, len(groups)))
+            for replay, lane in groups:
+                within = WAITING.c.position.between(position_at(lane, 0), position_at(lane + 1, 0) - 1)
+                query = select(WAITING).where(
+                    WAITING.c.subscription == subscription,
+                    WAITING.c.stage == SINK,
+                    WAITING.c.replay == replay,
+                    within,
+                )
+                rows = connection.execute(query.order_by(WAITING.c.position).limit(part))
+                waits += [_wait_of(row) for row in rows]
+        return waits
+
+    def _of(self, subscription: str, stage: str) -> tuple[ColumnElement[bool], ...]:
+        return (
+            WAITING.c.share == self._shares.of(subscription),
+            WAITING.c.stage == stage,
+            WAITING.c.subscription == subscription,
+        )
 
     @repeatable
     def needed_before(self, cut: Cut) -> Cut:
@@ -157,29 +197,54 @@ class Ledger:
         with self._engine.connect() as connection:
             for lane, position in cut.items():
                 within = WAITING.c.position.between(position_at(lane, 0), position - 1)
-                query = select(func.min(WAITING.c.position)).where(WAITING.c.replay == "", within)
+                query = select(func.min(WAITING.c.position)).where(
+                    WAITING.c.replay == "", within, WAITING.c.event.is_(None)
+                )
                 waiting = connection.execute(query).scalar()
                 oldest[lane] = position if waiting is None else waiting
         return Cut(oldest)
 
     @repeatable
-    def kept_behind(self, cut: Cut) -> set[Key]:
-        """Return what waits or is dead and isn't before the cut: a crash came before the cursor had passed it."""
-        kept: set[Key] = set()
+    def last_kept(self) -> Cut:
+        """Return the cut behind everything that waits or is dead: from it on, nothing planned can be here already."""
+        ends: dict[int, int] = {}
+        with self._engine.connect() as connection:
+            for table in (WAITING, DEAD):
+                end: int | None = None
+                while (last := _last_position(connection, table, end)) is not None:
+                    lane = lane_of(last)
+                    ends[lane] = max(ends.get(lane, 0), last + 1)
+                    end = position_at(lane, 0)
+        return Cut(ends)
+
+    @repeatable
+    def kept(self, first: int, last: int, replay: str = "") -> set[tuple[str, int]]:
+        """Return what waits or is dead, at any stage, of the events from the first position to the last.
+
+        These must not be begun a second time: a crash came before the cursor had passed them.
+        """
+        found: set[tuple[str, int]] = set()
         with self._engine.connect() as connection:
             for table in (WAITING, DEAD):
                 query = select(table.c.subscription, table.c.position).where(
-                    table.c.replay == "", ~_is_before(cut, table)
+                    table.c.replay == replay, table.c.position.between(first, last)
                 )
-                found = (Key(*row) for row in connection.execute(query))
-                kept.update(key for key in found if self._shares.hold(key.subscription))
-        return kept
+                found.update((row.subscription, row.position) for row in connection.execute(query))
+        return found
 
     @repeatable
-    def forget(self, subscription: str) -> int:
-        """Drop what waits for a subscription that was deleted; return how many that were."""
+    def forget(self, subscription: str, stage: str | None = None) -> int:
+        """Drop what waits for a subscription that ended, so much as one commit should; return how many that were."""
+        its = [WAITING.c.subscription == subscription]
+        if stage is not None:
+            its.append(WAITING.c.stage == stage)
+        return self._drop(its)
+
+    def _drop(self, its: Sequence[ColumnElement[bool]]) -> int:
+        key = tuple_(*(WAITING.c[name] for name in ("subscription", "stage", "replay", "position")))
+        some = select(*key.clauses).where(*its).limit(_FORGOTTEN_AT_A_TIME)
         with self._engine.begin() as connection:
-            return connection.execute(delete(WAITING).where(WAITING.c.subscription == subscription)).rowcount
+            return connection.execute(delete(WAITING).where(key.in_(some))).rowcount
 
     # Replays
 
@@ -190,26 +255,39 @@ class Ledger:
             query = select(REPLAY_CURSORS.c.number).where(REPLAY_CURSORS.c.replay == replay)
             return int(connection.execute(query).scalar() or 0)
 
-    def replay_waits(self, replay: str) -> set[int]:
-        """Return the positions at which a replay's events wait for another attempt."""
-        return self._positions(WAITING, replay)
+    @repeatable
+    def replay_counts(self, replay: str) -> tuple[int, int]:
+        """Return how many of a replay's events wait for the sink, and how many were given up there."""
+        with self._engine.connect() as connection:
+            waiting, dead = (
+                connection.execute(
+                    select(func.count()).where(table.c.replay == replay, table.c.stage == SINK)
+                ).scalar()
+                for table in (WAITING, DEAD)
+            )
+        return waiting or 0, dead or 0
 
-    def replay_dead(self, replay: str) -> set[int]:
-        """Return the positions of a replay's events that were given up."""
-        return self._positions(DEAD, replay)
+    @repeatable
+    def replay_waits_within(self, replay: str, first: int, last: int) -> bool:
+        """Tell whether any of a replay's events from the first position to the last waits for the sink."""
+        query = select(WAITING.c.position).where(
+            WAITING.c.replay == replay, WAITING.c.position.between(first, last), WAITING.c.stage == SINK
+        )
+        with self._engine.connect() as connection:
+            return connection.execute(query.limit(1)).first() is not None
 
     @repeatable
     def forget_replay(self, replay: str) -> int:
-        """Drop a replay's cursor and what waits of it; return how many that were. The dead stay."""
+        """Drop a replay's cursor and what waits of it for the sink; return how many that were.
+
+        The dead stay, and replies and dead letters still go out: they don't need the replay.
+        """
         with self._engine.begin() as connection:
             connection.execute(delete(REPLAY_CURSORS).where(REPLAY_CURSORS.c.replay == replay))
-            return connection.execute(delete(WAITING).where(WAITING.c.replay == replay)).rowcount
-
-    @repeatable
-    def _positions(self, table: Table, replay: str) -> set[int]:
-        with self._engine.connect() as connection:
-            query = select(table.c.position).where(table.c.replay == replay)
-            return set(connection.execute(query).scalars())
+        dropped = 0
+        while some := self._drop([WAITING.c.replay == replay, WAITING.c.stage == SINK]):
+            dropped += some
+        return dropped
 
     @repeatable
     def count(self) -> tuple[int, int]:
@@ -221,11 +299,32 @@ class Ledger:
         return waiting or 0, dead or 0
 
 
-def _is_before(cut: Cut, table: Table) -> ColumnElement[bool]:
-    column = table.c.position
-    return or_(
-        false(), *(column.between(position_at(lane, 0), position - 1) for lane, position in cut.items())
+def _wait_of(row: Row[Any]) -> Wait:
+    key = Key(row.subscription, row.position, row.replay, row.stage)
+    return Wait(key, row.attempts, row.due, row.reason, row.event, row.failure)
+
+
+def _groups(connection: Connection, subscription: str) -> Iterator[tuple[str, int]]:
+    """Yield the replays and lanes of which a subscription's sink has something waiting, one seek each."""
+    place = tuple_(WAITING.c.replay, WAITING.c.position)
+    query = (
+        select(WAITING.c.replay, WAITING.c.position)
+        .where(WAITING.c.subscription == subscription, WAITING.c.stage == SINK)
+        .order_by(WAITING.c.replay, WAITING.c.position)
+        .limit(1)
     )
+    found = connection.execute(query).first()
+    while found is not None:
+        lane = lane_of(found.position)
+        yield found.replay, lane
+        found = connection.execute(query.where(place >= (found.replay, position_at(lane + 1, 0)))).first()
+
+
+def _last_position(connection: Connection, table: Table, before: int | None) -> int | None:
+    query = select(func.max(table.c.position)).where(table.c.replay == "")
+    if before is not None:
+        query = query.where(table.c.position < before)
+    return connection.execute(query).scalar()
 
 
 def _remove(connection: Connection, table: Table, keys: Sequence[Key]) -> None:

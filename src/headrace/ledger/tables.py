@@ -26,26 +26,57 @@ WAITING = Table(
     "waiting",
     METADATA,
     Column("subscription", String(64), primary_key=True),
+    Column("stage", String(16), primary_key=True),
     Column("replay", String(64), primary_key=True),
     Column("position", BigInteger, primary_key=True),
     Column("attempts", Integer, nullable=False),
     Column("due", Float, nullable=False),
     Column("reason", Text, nullable=False),
+    Column("event", LargeBinary),
+    Column("failure", Text),
     Column("share", Integer, nullable=False),
-    Index("waiting_due", "share", "due", "subscription"),
+    Index("waiting_due", "share", "stage", "subscription", "due", "position"),
     Index("waiting_position", "replay", "position"),
     sqlite_with_rowid=False,
 )
+"""Deliveries that are tried again. The key's order is the order of ordered subscriptions.
+
+`event`, structured JSON, is what goes out where the log or the replay can't be asked for it: a reply, a dead letter of
+a replay, a dead delivery that is taken up again. `failure` is what a dead letter says about itself.
+"""
 
 DEAD = Table(
     "dead",
     METADATA,
     Column("subscription", String(64), primary_key=True),
+    Column("stage", String(16), primary_key=True),
     Column("replay", String(64), primary_key=True),
     Column("position", BigInteger, primary_key=True),
     Column("attempts", Integer, nullable=False),
     Column("time", Float, nullable=False),
     Column("reason", Text, nullable=False),
     Column("event", LargeBinary, nullable=False),
+    Index("dead_position", "replay", "position"),
 )
-"""Given up, with the whole event as structured JSON: it outlives the log's retention."""
+"""Given up at the stage `sink` or `reply`, with the whole event as structured JSON: it outlives the log's retention."""
+
+ATTEMPTS = Table(
+    "attempts",
+    METADATA,
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("subscription", String(64), nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("replay", String(64), nullable=False),
+    Column("stage", String(16), nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("time", Float, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("verdict", String(8), nullable=False),
+    Column("status", Integer),
+    Column("reason", Text, nullable=False),
+    Column("headers", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Index("attempts_time", "time"),
+    Index("attempts_subscription", "subscription", "time"),
+)
+"""What came of each attempt. `number` counts them all, `attempt` those of one delivery at one stage."""

@@ -26,7 +26,8 @@ _CONFIG = ("channel", "start")
 class Subscription:
     """Sees exactly the events that lie before the cut `deleted` and not before the cut `created`.
 
-    Each of the two is None until it has been settled; `deleting` says that the end was asked for.
+    Each of the two is None until it has been settled; `deleting` says that the end was asked for. While it is `paused`
+    its deliveries wait; `ended` says why the sink wants no more of them.
     """
 
     id: str
@@ -41,6 +42,8 @@ class Subscription:
     created: Cut | None = None
     deleted: Cut | None = None
     deleting: bool = False
+    paused: bool = False
+    ended: str | None = None
 
     @property
     def start(self) -> Point:

@@ -68,7 +68,29 @@ DELIVERED = Counter("headrace_deliveries_succeeded", "Deliveries that a sink ack
 REPLAYED = Counter("headrace_deliveries_replayed", "Of these, deliveries of events of the past.")
 RETRIED = Counter("headrace_deliveries_retried", "Attempts that failed and will be repeated.")
 BURIED = Counter("headrace_deliveries_dead", "Deliveries given up and kept as dead letters.")
-DISCARDED = Counter("headrace_deliveries_discarded", "Deliveries to subscriptions deleted meanwhile.")
+DEAD_LETTERED = Counter(
+    "headrace_deliveries_dead_lettered", "Deliveries given up and handed on to a dead-letter sink."
+)
+REPLIES = Counter(
+    "headrace_replies",
+    "Events that sinks answered with: to be delivered, or discarded for want of a reply address.",
+    ("fate",),
+)
+STAGE_DELIVERED = Counter(
+    "headrace_stage_deliveries_succeeded",
+    "Replies and dead letters that were acknowledged.",
+    ("stage",),
+)
+BREAKERS_OPENED = Counter(
+    "headrace_breakers_opened", "Times an address was left alone after failing too often in a row."
+)
+SPILLED = Counter(
+    "headrace_deliveries_spilled",
+    "Deliveries that went to the ledger because their lane could not take them.",
+)
+DISCARDED = Counter(
+    "headrace_deliveries_discarded", "Deliveries to subscriptions deleted, ended or moved on meanwhile."
+)
 DELIVERY_SECONDS = Histogram(
     "headrace_delivery_seconds", "From publish to acknowledgement.", buckets=_SECONDS
 )

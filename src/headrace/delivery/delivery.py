@@ -1,0 +1,25 @@
+"""What lies in a lane: an event for a subscription, at one stage of its way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from headrace.delivery.parcel import Parcel
+    from headrace.ledger.ledger import Key
+
+
+class Delivery(NamedTuple):
+    """`waited` says that the ledger holds it, `attempts` how many were made, `due` when the next may be.
+
+    `event` and `failure` are as the ledger has them: the event where it can't be read elsewhere, and the JSON of the
+    failure that a dead letter tells of. `parcel` is the event without that.
+    """
+
+    key: Key
+    parcel: Parcel
+    attempts: int = 0
+    waited: bool = False
+    due: float = 0.0
+    event: bytes | None = None
+    failure: str | None = None

@@ -1,0 +1,189 @@
+"""From the outbox and the replays into the lanes.
+
+What a lane can't take goes to the ledger, so that a slow sink never holds up the reading for the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from headrace.delivery.delivery import Delivery
+from headrace.events.positions import Cut, lane_of
+from headrace.ledger.ledger import Key
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+    from typing import Any
+
+    import pyarrow as pa
+
+    from headrace.delivery.journal import Journal
+    from headrace.delivery.lane import Lane
+    from headrace.delivery.lanes import Lanes
+    from headrace.delivery.library import Library
+    from headrace.delivery.progress import LaneProgress
+    from headrace.delivery.settings import DeliverySettings
+    from headrace.delivery.settling import Settling
+    from headrace.delivery.subscribers import Subscribers
+    from headrace.eventlog.outbox import OutboxReader
+    from headrace.ledger.ledger import Ledger
+
+_PAIRS_AT_A_TIME = 1000
+# An outbox that was still for this long is looked at half as often.
+_IDLE_AFTER = 1.0
+_FULL = "the subscription's queue was full"
+# A lane that is full and delivers at least so many per step is waited for, so many steps at most.
+_BRISK, _STEP_SECONDS, _MOST_STEPS = 5, 0.01, 25
+
+
+class Intake:
+    """For one event loop. `refresh` follows the subscriptions; `in_thread` makes the ledger's calls."""
+
+    def __init__(
+        self,
+        outbox: OutboxReader,
+        ledger: Ledger,
+        library: Library,
+        subscribers: Subscribers,
+        lanes: Lanes,
+        progress: LaneProgress,
+        journal: Journal,
+        settling: Settling,
+        settings: DeliverySettings,
+        refresh: Callable[[], Awaitable[None]],
+        in_thread: Callable[..., Awaitable[Any]],
+    ) -> None:
+        self._outbox = outbox
+        self._ledger = ledger
+        self._library = library
+        self._subscribers = subscribers
+        self._lanes = lanes
+        self._progress = progress
+        self._journal = journal
+        self._settling = settling
+        self._settings = settings
+        self._refresh = refresh
+        self._in_thread = in_thread
+        # What the ledger holds of positions that the outbox is read from again is not to be begun a second time.
+        self._kept_before = ledger.last_kept()
+        self._kept_within = (-1, -1)
+        self._kept: set[tuple[str, int]] = set()
+
+    async def run(self, position: Cut, stop: asyncio.Event) -> None:
+        """Read what is planned from a cut on, until `stop` is set."""
+        last_read = time.monotonic()
+        while not stop.is_set():
+            began = position
+            for end, pairs in self._outbox.read(position):
+                for offset in range(0, pairs.num_rows, _PAIRS_AT_A_TIME):
+                    await self._journal.room()
+                    await self._plan(pairs.slice(offset, _PAIRS_AT_A_TIME))
+                    if stop.is_set():
+                        return
+                self._progress.read_to(end)
+                position = end
+            if position != began:
+                last_read = time.monotonic()
+                continue
+            is_idle = time.monotonic() - last_read > _IDLE_AFTER
+            await asyncio.sleep(self._settings.poll_seconds * (2 if is_idle else 1))
+
+    async def put_replayed(self, delivery: Delivery) -> None:
+        """Wait for room: live events have most of the queue, and replays nothing that the ledger must keep for them."""
+        share = max(1, self._settings.queue_length // 4)
+        while True:
+            lane = self._lanes.get(delivery.key.subscription)
+            if lane is not None and not self._subscribers.wants(delivery.key):
+                self._settling.discard(lane, [delivery])
+                return
+            is_behind = lane is not None and lane.is_ordered and lane.backlog
+            if lane is not None and not is_behind and lane.queued < share and self._lanes.room(lane) > 0:
+                self._put(lane, delivery)
+                return
+            await asyncio.sleep(self._settings.poll_seconds)
+
+    async def _plan(self, pairs: pa.Table) -> None:
+        positions, subscriptions = pairs["position"].to_pylist(), pairs["subscription"].to_pylist()
+        if any(self._subscribers.get(each) is None for each in set(subscriptions)):
+            await self._refresh()
+        parcels = await self._library.read_log(positions)
+        kept = await self._kept_of(positions)
+        await self._wait_for_brisk_lanes(subscriptions)
+        for position, subscription in zip(positions, subscriptions, strict=True):
+            if kept and (subscription, position) in kept:
+                continue
+            self._progress.begin(position)
+            key = Key(subscription, position)
+            parcel = parcels.get(position)
+            if parcel is None:
+                self._settling.lose(None, key, waited=False)
+            else:
+                self._begin(Delivery(key, parcel))
+        await asyncio.sleep(0)
+
+    async def _kept_of(self, positions: Sequence[int]) -> set[tuple[str, int]]:
+        """Return what the ledger holds of these; after a start only, until the reading is past all that it held."""
+        if not self._kept_before or not any(map(self._kept_before.is_behind, (positions[0], positions[-1]))):
+            return set()
+        within = min(positions), max(positions)
+        if lane_of(within[0]) == lane_of(within[1]):
+            await self._look_up(within)
+            return self._kept
+        kept: set[tuple[str, int]] = set()
+        for lane in {lane_of(each) for each in positions}:
+            own = [each for each in positions if lane_of(each) == lane]
+            await self._look_up((min(own), max(own)))
+            kept |= self._kept
+        return kept
+
+    async def _look_up(self, within: tuple[int, int]) -> None:
+        if within != self._kept_within:  # one event for very many subscriptions is several slices
+            self._kept = await self._in_thread(self._ledger.kept, *within)
+            self._kept_within = within
+
+    async def _wait_for_brisk_lanes(self, subscriptions: Sequence[str]) -> None:
+        """Give lanes that are full and quick a moment: the detour through the ledger would be longer.
+
+        Nobody waits for a slow one, and for all together no longer than a quarter of a second.
+        """
+        coming = {
+            lane: count
+            for subscription, count in Counter(subscriptions).items()
+            if (lane := self._lanes.get(subscription)) is not None and not self._takes(lane, count)
+        }
+        for _ in range(_MOST_STEPS):
+            if not coming:
+                return
+            before = {lane: lane.settled for lane in coming}
+            await asyncio.sleep(_STEP_SECONDS)
+            coming = {
+                lane: count
+                for lane, count in coming.items()
+                if lane.settled - before[lane] >= _BRISK and not self._takes(lane, count)
+            }
+
+    def _takes(self, lane: Lane, count: int) -> bool:
+        return self._lanes.room(lane) - count > lane.capacity // 2
+
+    def _begin(self, delivery: Delivery) -> None:
+        lane = self._lanes.get(delivery.key.subscription)
+        if lane is None or not self._subscribers.wants(delivery.key):
+            self._settling.discard(lane, [delivery])
+        elif lane.joining is not None and len(lane.joining) < lane.capacity // 2:
+            lane.joining.append(delivery)
+        elif (lane.is_ordered and lane.backlog) or not self._has_room(lane):
+            self._settling.set_aside(lane, delivery, lane.obstacle or _FULL)
+        else:
+            self._put(lane, delivery)
+
+    def _has_room(self, lane: Lane) -> bool:
+        """Tell whether a lane takes what is new: half of a queue is for what waits, or that would wait for ever."""
+        room = self._lanes.room(lane)
+        return room > 0 and (bool(lane.breaker.until) or lane.queued < max(1, lane.capacity // 2))
+
+    def _put(self, lane: Lane, delivery: Delivery) -> None:
+        self._lanes.queued += 1
+        lane.put(delivery)

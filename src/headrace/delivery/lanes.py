@@ -1,0 +1,127 @@
+"""The lanes of all subscriptions: made when something is for them, dropped when they have been idle for a while."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from headrace.delivery.breaker import Breaker
+from headrace.delivery.lane import Lane
+from headrace.ledger.stages import SINK, STAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from headrace.delivery.lane import Settle
+    from headrace.delivery.outcome import Sender
+    from headrace.delivery.settings import DeliverySettings
+    from headrace.delivery.specs import SpecOf
+    from headrace.delivery.subscribers import Subscribers
+    from headrace.delivery.target import Credentials
+    from headrace.subscriptions.subscription import Subscription
+
+_log = logging.getLogger(__name__)
+_IDLE_SECONDS = 60.0
+
+
+class Lanes:
+    """For one event loop. `queued` counts what is in memory in all of them, what is under way included."""
+
+    def __init__(
+        self,
+        subscribers: Subscribers,
+        spec_of: SpecOf,
+        senders: Mapping[str, Sender],
+        credentials: Credentials,
+        settings: DeliverySettings,
+        fail: Callable[[BaseException], None],
+    ) -> None:
+        self.queued = 0
+        self.settle: Settle
+        self.on_new: Callable[[Lane], None]
+        self._subscribers = subscribers
+        self._spec_of = spec_of
+        self._senders = senders
+        self._credentials = credentials
+        self._settings = settings
+        self._fail = fail
+        self._lanes: dict[str, dict[str, Lane]] = {stage: {} for stage in STAGES}
+        self._unsupported: set[str] = set()
+
+    def __iter__(self) -> Iterator[Lane]:
+        return (lane for lanes in self._lanes.values() for lane in lanes.values())
+
+    def get(self, subscription_id: str, stage: str = SINK) -> Lane | None:
+        """Return the lane of a subscription that is known."""
+        lane = self._lanes[stage].get(subscription_id)
+        if lane is None and (subscription := self._subscribers.get(subscription_id)) is not None:
+            lane = self._make(subscription, stage)
+        return lane
+
+    def existing(self, subscription_id: str) -> list[Lane]:
+        """Return the lanes of a subscription that are in use."""
+        return [lanes[subscription_id] for lanes in self._lanes.values() if subscription_id in lanes]
+
+    def room(self, lane: Lane) -> int:
+        """Return how many more a lane takes: no more than all lanes have left, so that a newcomer finds as much."""
+        fair = max(1, self._settings.max_queued - self.queued) - lane.queued
+        return min(lane.room, fair)
+
+    def follow(self, lane: Lane, subscription: Subscription) -> None:
+        """Let a lane go on with a subscription that changed."""
+        protocol = subscription.protocol if lane.stage == SINK else "HTTP"
+        lane.follow(subscription, self._spec_of(subscription), self._sender(protocol))
+
+    def drop(self, subscription_id: str) -> list[Lane]:
+        """Take out the lanes of a subscription that ended."""
+        dropped = self.existing(subscription_id)
+        for lane in dropped:
+            del self._lanes[lane.stage][subscription_id]
+        return dropped
+
+    async def sweep(self) -> None:
+        """Drop lanes that have been idle for a while, and let the senders drop what they hold for them."""
+        before = time.monotonic() - _IDLE_SECONDS
+        for lane in [each for each in self if each.idle_since < before and each.is_idle]:
+            del self._lanes[lane.stage][lane.subscription.id]
+            if lane.stage == SINK and lane.sender is not None:
+                await lane.sender.forget(lane.subscription.id)
+
+    async def finish(self, seconds: float) -> None:
+        """Begin nothing more and wait so long for the attempts under way."""
+        for lane in self:
+            lane.close()
+            lane.drain()  # still in the outbox or the ledger
+        try:
+            async with asyncio.timeout(seconds):
+                await asyncio.gather(*(lane.finish() for lane in self))
+        except TimeoutError:
+            _log.warning("attempts still under way at the stop will be repeated at the next start")
+
+    def _make(self, subscription: Subscription, stage: str) -> Lane:
+        protocol = subscription.protocol if stage == SINK else "HTTP"
+        lane = self._lanes[stage][subscription.id] = Lane(
+            subscription,
+            stage,
+            self._spec_of(subscription),
+            self._sender(protocol),
+            self._settings.queue_length,
+            Breaker(self._settings),
+            self._credentials,
+            self.settle,
+            self._fail,
+        )
+        self.on_new(lane)
+        return lane
+
+    def _sender(self, protocol: str) -> Sender | None:
+        sender = self._senders.get(protocol)
+        if sender is None and protocol not in self._unsupported:
+            self._unsupported.add(protocol)
+            _log.error(
+                "this dispatcher can't deliver over %s: is its client library installed? Until then it waits",
+                protocol,
+            )
+        return sender

@@ -1,0 +1,197 @@
+"""Taking up what waits in the ledger: when it is due, or in order, as far as its lane has room.
+
+Memory stays bounded whatever waits: a look takes no more rows than a lane may hold.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from headrace.delivery.delivery import Delivery
+from headrace.ledger.stages import SINK
+from headrace.telemetry.metrics import DISCARDED
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from headrace.delivery.agenda import Agenda, Place
+    from headrace.delivery.journal import Journal
+    from headrace.delivery.lane import Lane
+    from headrace.delivery.lanes import Lanes
+    from headrace.delivery.library import Library
+    from headrace.delivery.parcel import Parcel
+    from headrace.delivery.settling import Settling
+    from headrace.delivery.subscribers import Subscribers
+    from headrace.ledger.ledger import Key, Ledger, Wait
+
+_LOOK_SECONDS = 1.0
+_LATER_SECONDS = 1.0
+_SOON_SECONDS = 0.02
+# The look at all that waits may take this part of the time.
+_PART_FOR_LOOKS = 0.05
+
+
+class Waiting:
+    """For one event loop. `refresh` follows the subscriptions; `in_thread` makes the ledger's calls."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        agenda: Agenda,
+        lanes: Lanes,
+        library: Library,
+        subscribers: Subscribers,
+        journal: Journal,
+        settling: Settling,
+        refresh: Callable[[], Awaitable[None]],
+        in_thread: Callable[..., Awaitable[Any]],
+    ) -> None:
+        self._ledger = ledger
+        self._agenda = agenda
+        self._lanes = lanes
+        self._library = library
+        self._subscribers = subscribers
+        self._journal = journal
+        self._settling = settling
+        self._refresh = refresh
+        self._in_thread = in_thread
+
+    async def run(self, seconds: float, stop: asyncio.Event) -> None:
+        """Take up what is due every so many seconds, and at once where somebody asks for it."""
+        look_at = 0.0
+        while not stop.is_set():
+            if time.monotonic() >= look_at:
+                look_at = await self._look()
+            for place in self._agenda.take_due():
+                await self._take_up(place)
+                if stop.is_set():
+                    return
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._agenda.woken(), seconds)
+
+    async def _look(self) -> float:
+        """Find out who waits: after a start, and because others may add to the ledger. Return when to look again."""
+        began = time.monotonic()
+        for entry in await self._in_thread(self._ledger.earliest):
+            self._agenda.add((entry.subscription, entry.stage), entry.due)
+        now = time.monotonic()
+        return now + max(_LOOK_SECONDS, (now - began) / _PART_FOR_LOOKS)
+
+    async def _take_up(self, place: Place) -> None:
+        subscription, stage = place
+        if self._lanes.get(*place) is None:
+            await self._refresh()
+        lane = self._lanes.get(*place)
+        if lane is None:
+            await self._forget(place, None)
+        elif stage == SINK and self._subscribers.is_ended(subscription):
+            self._part(lane)
+            await self._forget(place, SINK)
+        elif lane.obstacle is not None:
+            self._part(lane)
+            lane.backlog = True
+            if lane.breaker.is_open:
+                self._agenda.add(place, lane.breaker.until)
+        elif (room := self._room(lane)) <= 0:
+            self._part(lane)
+            lane.backlog = True
+            self._agenda.add(place, time.time() + _LATER_SECONDS)
+        elif lane.is_ordered:
+            await self._take_up_in_order(lane, room)
+        else:
+            await self._take_up_due(lane, room)
+
+    def _room(self, lane: Lane) -> int:
+        return min(self._lanes.room(lane), lane.capacity - len(lane.taken))
+
+    async def _forget(self, place: Place, stage: str | None) -> None:
+        dropped = await self._in_thread(self._ledger.forget, place[0], stage)
+        DISCARDED.inc(dropped)
+        if dropped:
+            self._agenda.add(place, 0.0)
+
+    async def _take_up_due(self, lane: Lane, room: int) -> None:
+        now, asked = time.time(), room + len(lane.taken)
+        waits = await self._in_thread(self._ledger.due, *lane.place, now, asked)
+        new = [wait for wait in waits if wait.key not in lane.taken][:room]
+        parcels = await self._library.parcels(new)
+        if not self._is_current(lane):
+            return
+        self._put(lane, new, parcels)
+        lane.backlog = len(waits) == asked
+        if lane.backlog:
+            self._agenda.add(lane.place, time.time() + _LATER_SECONDS)
+        elif (due := await self._in_thread(self._ledger.next_due, *lane.place, now)) is not None:
+            self._agenda.add(lane.place, due)
+
+    async def _take_up_in_order(self, lane: Lane, room: int) -> None:
+        """Take up what comes next, due or not: the lane itself waits for its head.
+
+        What comes meanwhile joins behind it, where the ledger turns out to hold nothing else.
+        """
+        if lane.unwritten:  # what left the lane comes before everything that the ledger has already
+            lane.backlog = True
+            self._agenda.add(lane.place, time.time() + _SOON_SECONDS)
+            return
+        lane.joining = lane.joining or []
+        try:
+            if lane.arriving:
+                await self._journal.flush()
+            asked = room + len(lane.taken)
+            waits = await self._in_thread(self._ledger.in_order, lane.place[0], asked)
+            new = [wait for wait in waits if wait.key not in lane.taken][:room]
+            parcels = await self._library.parcels(new)
+        except BaseException:
+            lane.joining = None
+            raise
+        if not self._is_current(lane) or lane.unwritten or lane.obstacle is not None:
+            self._part(lane)
+            self._agenda.add(lane.place, time.time() + _SOON_SECONDS)
+            return
+        self._put(lane, new, parcels)
+        lane.backlog = len(waits) >= asked or bool(lane.arriving)
+        if lane.backlog:
+            self._part(lane)
+            self._agenda.add(lane.place, time.time() + (_LATER_SECONDS if lane.queued else _SOON_SECONDS))
+        else:
+            self._join(lane)
+
+    def _join(self, lane: Lane) -> None:
+        """Let what came meanwhile into the lane."""
+        joining, lane.joining = lane.joining or [], None
+        for delivery in joining:
+            if self._subscribers.wants(delivery.key):
+                self._lanes.queued += 1
+                lane.put(delivery)
+            else:
+                self._settling.discard(lane, [delivery])
+
+    def _part(self, lane: Lane) -> None:
+        """Let the ledger have what came meanwhile: its turn is later."""
+        joining, lane.joining = lane.joining or [], None
+        for delivery in joining:
+            if self._subscribers.wants(delivery.key):
+                self._settling.set_aside(lane, delivery, "it waits for its turn")
+            else:
+                self._settling.discard(lane, [delivery])
+
+    def _is_current(self, lane: Lane) -> bool:
+        """Tell whether the lane is still its subscription's; if not, what waits for it is seen to at the next look."""
+        return self._lanes.get(*lane.place) is lane
+
+    def _put(self, lane: Lane, waits: list[Wait], parcels: dict[Key, Parcel]) -> None:
+        lane.taken.update(wait.key for wait in waits)
+        for wait in waits:
+            parcel = parcels.get(wait.key)
+            is_wanted = wait.key.stage != SINK or self._subscribers.wants(wait.key)
+            if is_wanted and parcel is not None:
+                self._lanes.queued += 1
+                lane.put(Delivery(wait.key, parcel, wait.attempts, True, wait.due, wait.event, wait.failure))
+            elif is_wanted and (not wait.key.replay or wait.event is not None):
+                self._settling.lose(lane, wait.key, waited=True)
+            else:  # it waited for a replay that is over, or a seek went past it
+                DISCARDED.inc()
+                self._journal.finish(wait.key, lambda key=wait.key: lane.taken.discard(key))  # type: ignore[misc]
