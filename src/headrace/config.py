@@ -18,6 +18,8 @@ from headrace.eventlog.kafka.settings import KafkaSettings
 from headrace.eventlog.settings import LogSettings
 from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.settings import PipelineSettings
+from headrace.subscriptions.database import address_of
+from headrace.subscriptions.masks import MASK
 from headrace.subscriptions.settings import StoreSettings
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ PREFIX = "HEADRACE_"
 FILE_VARIABLE = "HEADRACE_CONFIG"
 # Variables of this prefix that are no settings.
 _NOT_SETTINGS = {FILE_VARIABLE, "HEADRACE_URL"}
+_SECRET = {"store.secrets_keys"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ def effective_values(
     for variable in sorted(environment):
         if variable.startswith(PREFIX) and variable not in _NOT_SETTINGS:
             key = _key_of(variable, values)
-            _set(values, key, _typed(environment[variable], values[key].value, variable), variable)
+            _set(values, key, _typed(environment[variable], values[key].value, variable, key), variable)
     for key, value in (overrides or {}).items():
         if value is not None:
             _set(values, key, value, "command line")
@@ -110,7 +113,16 @@ def build(values: Values) -> Config:
         if key not in values:
             raise ConfigError(str(error)) from None
         value, origin = values[key].value, values[key].origin
-        raise ConfigError(f"{origin} sets {key} to {value!r}, which can't be used: {problem}") from None
+        raise ConfigError(
+            f"{origin} sets {key} to {shown(key, value)!r}, which can't be used: {problem}"
+        ) from None
+
+
+def shown(key: str, value: Any) -> Any:
+    """Return a value as it may be printed: what is printed gets copied."""
+    if key in _SECRET:
+        return MASK if value else value
+    return address_of(value) if key.endswith(".url") and isinstance(value, str) else value
 
 
 def _flatten(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -136,7 +148,9 @@ def _set(values: Values, key: str, value: Any, origin: str) -> None:
     default = values[key].value
     fits = isinstance(value, type(default)) or (isinstance(default, float) and isinstance(value, int))
     if not fits or (isinstance(value, bool) and not isinstance(default, bool)):
-        raise ConfigError(f"{origin} sets {key} to {value!r}, which is not of type {type(default).__name__}")
+        raise ConfigError(
+            f"{origin} sets {key} to {shown(key, value)!r}, which is not of type {type(default).__name__}"
+        )
     values[key] = Value(float(value) if isinstance(default, float) else value, origin)
 
 
@@ -148,13 +162,15 @@ def _key_of(variable: str, values: Values) -> str:
     raise ConfigError(f"{variable} in the environment is no setting; `headrace config` lists them")
 
 
-def _typed(text: str, default: Any, variable: str) -> Any:
+def _typed(text: str, default: Any, variable: str, key: str) -> Any:
     if isinstance(default, str):
         return text
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
-        raise ConfigError(f"{variable} is {text!r}, which is not of type {type(default).__name__}") from None
+        raise ConfigError(
+            f"{variable} is {shown(key, text)!r}, which is not of type {type(default).__name__}"
+        ) from None
     return value
 
 

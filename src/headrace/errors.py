@@ -12,6 +12,10 @@
     ├── NotFound                  no such subscription, channel or job
     ├── Conflict                  the request contradicts what exists
     ├── StoreUnavailable          the database can't be reached or used now
+    ├── SecretsLocked             secrets can't be sealed or opened: their key is missing or another one
+    ├── CredentialUnusable        a token that has expired, and no new one can be got
+    ├── RefreshFailed             a token endpoint gave no new token
+    ├── NoDispatcher              no dispatcher did what was asked of it in time
     ├── LogError
     │   ├── LogUnavailable        can't append now, may work later (disk full, queue full)
     │   ├── BrokerUnavailable     the Kafka brokers don't answer
@@ -28,11 +32,13 @@
     ├── UnreadableExport          bytes that were exported once, damaged or of another version
     ├── JobLost                   the job was cancelled, or somebody else has taken it over
     ├── OutboxGap                 a range was skipped: writing it would lose deliveries
+    ├── RefusedAddress            nobody may be delivered to there, unless an operator allows it
     ├── JavaNotFound              Spark needs a Java runtime
     ├── MasterUnreachable         no Spark master answers
     ├── ServiceUnreachable        no Headrace answers at the address
     ├── ServiceRefused            it answered with an error; carries the status and the problem
-    └── JobFailed                 a job that was waited for failed or was cancelled
+    ├── JobFailed                 a job that was waited for failed or was cancelled
+    └── RedriveFailed             a redrive that was waited for failed or was cancelled
 
 Each has a stable `code`, which the HTTP API returns in its problem documents.
 """
@@ -143,9 +149,13 @@ class InvalidSubscription(HeadraceError):
 
 
 class InvalidChannel(HeadraceError):
-    """A channel that can't be created, with the property at fault."""
+    """A channel that can't be made so. `faults` maps a property's path to what is wrong with it, where it has paths."""
 
     code = "invalid-channel"
+
+    def __init__(self, problem: str, faults: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(problem)
+        self.faults = tuple(faults)
 
 
 class InvalidRequest(HeadraceError):
@@ -191,6 +201,44 @@ class StoreUnavailable(HeadraceError):
         self.retry_after = retry_after
 
 
+class SecretsLocked(HeadraceError):
+    """Secrets stay closed until the operator gives the right key. Nothing is lost by it."""
+
+    code = "secrets-locked"
+
+
+class CredentialUnusable(HeadraceError):
+    """Nothing can be sent with a subscription's credential; asking again makes sense after `retry_after` seconds."""
+
+    code = "credential-unusable"
+
+    def __init__(self, reason: str, retry_after: float) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
+
+
+class RefreshFailed(HeadraceError):
+    """No token was got. `is_final` says that the refresh token itself is not accepted."""
+
+    code = "refresh-failed"
+
+    def __init__(self, reason: str, *, is_final: bool = False) -> None:
+        super().__init__(reason)
+        self.is_final = is_final
+
+
+class NoDispatcher(HeadraceError):
+    """Only dispatchers reach sinks, and none did within `seconds` what it was asked for."""
+
+    code = "no-dispatcher"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"no dispatcher answered within {seconds:g} s; see GET /readyz whether one runs, then try again"
+        )
+        self.seconds = seconds
+
+
 class LogError(HeadraceError):
     """The event log can't do what was asked."""
 
@@ -209,6 +257,7 @@ class LogUnavailable(LogError):
         outcome = "nothing was stored" if is_certain else "it isn't known whether it was stored"
         super().__init__(f"{reason}; {outcome}, try again in {retry_after} s")
         self.retry_after = retry_after
+        self.is_certain = is_certain
 
 
 class BrokerUnavailable(LogError):
@@ -369,6 +418,26 @@ class OutboxGap(HeadraceError):
         self.start = start
 
 
+class RefusedAddress(HeadraceError):
+    """An address outside the public internet that no operator has allowed.
+
+    `host` is what was asked for, `address` what it led to, `rule` what that address is. `literal`: the host is the
+    address itself, so that asking again can't change anything.
+    """
+
+    code = "refused-address"
+
+    def __init__(self, address: str, rule: str, host: str, *, literal: bool) -> None:
+        found = address if host == address else f"{address}, which {host!r} leads to,"
+        super().__init__(
+            f"{found} is {rule}: nothing is delivered there unless delivery.allow_networks has its range"
+        )
+        self.address = address
+        self.rule = rule
+        self.host = host
+        self.literal = literal
+
+
 class JavaNotFound(HeadraceError):
     """Spark runs on Java 17 or newer and none was found."""
 
@@ -419,6 +488,17 @@ class JobFailed(HeadraceError):
         reason = job.get("error") or "nobody said why"
         super().__init__(f"the {job['kind']} {job['id']} {_ENDS[job['state']]}: {reason}")
         self.job = dict(job)
+
+
+class RedriveFailed(HeadraceError):
+    """A redrive ended before everything was moved; `redrive` is its document."""
+
+    code = "redrive-failed"
+
+    def __init__(self, redrive: Mapping[str, Any]) -> None:
+        reason = redrive.get("error") or f"{redrive['moved']} of {redrive['found']} deliveries were moved"
+        super().__init__(f"the redrive {redrive['id']} {_ENDS[redrive['state']]}: {reason}")
+        self.redrive = dict(redrive)
 
 
 _ENDS = {"failed": "failed", "cancelled": "was cancelled"}

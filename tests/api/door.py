@@ -12,13 +12,16 @@ import msgspec
 import uvicorn
 
 from headrace.api.app import build_app
+from headrace.api.attempts import Attempts
 from headrace.api.channels import KnownChannels
 from headrace.api.health import Health
 from headrace.api.ingress import Ingress
 from headrace.api.management import Management
 from headrace.api.pressure import Gauges, Pressure
+from headrace.api.probing import Probing
 from headrace.api.travel import Travel
 from headrace.config import load_config
+from headrace.delivery.specs import default_spec
 from headrace.eventlog.local.committer import GroupCommitter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
@@ -26,6 +29,9 @@ from headrace.events.batch import Recorded, from_batch
 from headrace.events.positions import Cut
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
+from headrace.ledger.records import Records
+from headrace.subscriptions.keys import KeyFile
+from headrace.subscriptions.safe import Safe
 from headrace.subscriptions.store import Store
 
 V1 = {"ce-specversion": "1.0", "ce-id": "1", "ce-source": "/s", "ce-type": "t"}
@@ -53,7 +59,13 @@ class Door:
     """One deployment's HTTP side. `backlog` and `roles` are what the rest of it would say."""
 
     def __init__(
-        self, folder: Path, *, metrics: bool = True, store_url: str | None = None, **settings: int
+        self,
+        folder: Path,
+        *,
+        metrics: bool = True,
+        store_url: str | None = None,
+        delivery_url: str | None = None,
+        **settings: int,
     ) -> None:
         self.folder = folder
         self.backlog = self.backlog_bytes = self.outbox_bytes = 0
@@ -69,14 +81,27 @@ class Door:
         self.ingress = Ingress(self.log, self.channels, self.pressure, settings_)
         self.jobs = Jobs(f"sqlite:///{folder}/store.db")
         health = Health(lambda: self.roles, metrics=metrics)
-        management = Management(self.store, self.channels, lambda: Cut.at(self.writer.end), self.jobs)
+        self.safe = Safe(f"sqlite:///{folder}/store.db", KeyFile(folder / "secrets.key"))
+        self.delivery_url = delivery_url or f"sqlite:///{folder}/delivery.db"
+        self.records = Records(self.delivery_url)
+        end = lambda: Cut.at(self.writer.end)  # noqa: E731
+        management = Management(self.store, self.channels, end, self.jobs, self.safe, self.records)
         self.replays = Replays(self.jobs)
-        self.app = build_app(self.ingress, health, management, Travel(self.store, self.jobs, self.replays))
+        self.app = build_app(
+            self.ingress,
+            health,
+            management,
+            Travel(self.store, self.jobs, self.replays),
+            Attempts(self.store, self.records, SegmentReader(folder / "log")),
+            Probing(self.store, self.records, default_spec(load_config(None, {}, {}).delivery)),
+        )
 
     async def close(self) -> None:
         await self.log.close()
         self.store.close()
         self.jobs.close()
+        self.safe.close()
+        self.records.close()
 
     def recorded(self) -> list[Recorded]:
         """Read the whole log, as another process would."""

@@ -93,7 +93,7 @@ async def test_every_fault_of_a_subscription_is_listed_with_its_path(door):
         "colour": "red",
         "types": "a",
         "config": {"channel": "nonsense"},
-        "protocolsettings": {"mode": "batched", "headers": {"ce-id": "1"}},
+        "protocolsettings": {"mode": "bulk", "headers": {"ce-id": "1"}},
         "filters": [{"exact": {"type": "t"}, "prefix": {"type": "t"}}],
     }
     problem = assert_problem(
@@ -251,7 +251,7 @@ async def test_what_is_not_there(door, path):
         ("/subscriptions", {"GET", "HEAD", "POST"}),
         ("/subscriptions/x", {"GET", "HEAD", "DELETE"}),
         ("/api/channels", {"GET", "HEAD", "POST"}),
-        ("/api/channels/a/b", {"GET", "HEAD", "DELETE"}),
+        ("/api/channels/a/b", {"GET", "HEAD", "PUT", "DELETE"}),
         ("/healthz", {"GET", "HEAD"}),
         ("/readyz", {"GET", "HEAD"}),
         ("/metrics", {"GET", "HEAD"}),
@@ -303,3 +303,33 @@ async def test_what_is_set_aside_is_listed_newest_first(door):
     assert (await door.call("GET", "/api/set-aside?limit=1")).json == listed[:1]
     for wrong in ("limit=0", "limit=x", "limit=10001", "limit=%C2%B2"):
         assert_problem(await door.call("GET", f"/api/set-aside?{wrong}"), 400, "invalid-request")
+
+
+async def test_a_channel_has_a_delivery_object(door):
+    delivery = {"retry": 3, "backoffDelay": "PT2S"}
+    made = await door.send_json(
+        "POST", "/api/channels", {"namespace": "shop", "name": "orders", "delivery": delivery}
+    )
+    assert (made.status, made.json["delivery"]) == (201, delivery)
+    place = "/api/channels/shop/orders"
+    assert (await door.call("GET", place)).json == made.json
+    assert made.json in (await door.call("GET", "/api/channels")).json
+    changed = await door.send_json("PUT", place, made.json | {"delivery": {"retry": 4}})
+    assert (changed.status, changed.json["delivery"]) == (200, {"retry": 4})
+    assert (await door.call("GET", place)).json == changed.json
+    cleared = await door.send_json("PUT", place, {})
+    assert "delivery" not in cleared.json
+    assert "delivery" not in (await door.call("GET", place)).json
+
+
+async def test_a_channel_s_faulty_delivery_object_is_refused(door):
+    document = {"namespace": "shop", "name": "orders", "delivery": {"retry": -1, "timeout": "soon"}}
+    answer = await door.send_json("POST", "/api/channels", document)
+    assert_problem(answer, 400, "invalid-channel")
+    assert [fault["path"] for fault in answer.json["faults"]] == ["delivery.retry", "delivery.timeout"]
+    assert_problem(await door.call("GET", "/api/channels/shop/orders"), 404, "not-found")
+    assert_problem(await door.send_json("PUT", "/api/channels/shop/orders", {}), 404, "not-found")
+    other = {"namespace": "a", "name": "b"}
+    assert_problem(
+        await door.send_json("PUT", "/api/channels/default/default", other), 400, "invalid-channel"
+    )

@@ -37,7 +37,12 @@ def test_each_answers_what_is_its_own_and_nothing_else(roles):
     assert _ask(ingress, CHANNEL, b"x", V1.items())[0] == 202
     assert _ask(api, CHANNEL, b"x", V1.items())[0] == 404
     assert _ask(api, "/subscriptions")[0] == 200
-    assert _ask(ingress, "/subscriptions")[0] == 404
+    status, body = _ask(ingress, "/subscriptions")
+    detail = msgspec.json.decode(body)["detail"]
+    assert status == 404
+    assert "POST /channels/{namespace}/{name}" in detail
+    assert "GET /subscriptions" not in detail, "it points to nothing that it doesn't serve"
+    assert "GET /subscriptions" in msgspec.json.decode(_ask(api, "/nowhere")[1])["detail"]
 
 
 def test_each_tells_of_the_roles_on_its_machine(roles):

@@ -63,8 +63,8 @@ def test_a_file_that_is_not_there_is_wrong_usage(run):
 
 
 def test_passwords_are_not_shown(run):
-    url = "postgresql+psycopg://me:secret@host/name"
+    url = "postgresql+psycopg://me:hunter2@host/name"
     for more in ((), ("--json",)):
         shown = run("config", *more, env={"HEADRACE_STORE_URL": url}).stdout
-        assert "secret" not in shown
+        assert "hunter2" not in shown
         assert "me:***@host/name" in shown.replace("\n", "")

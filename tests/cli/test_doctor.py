@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from headrace.service.process import free_port
+from headrace.subscriptions.keys import KeyFile
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def java(tmp_path):
 def test_all_is_well(doctor, java, tmp_path):
     status, findings = doctor(JAVA_HOME=str(java("21.0.1")))
     assert status == 0
-    assert set(findings) == {"python", "java", "spark", "port", "disk", "sync", "store", "log"}
+    assert set(findings) == {"python", "java", "spark", "port", "disk", "sync", "store", "log", "secrets"}
     assert all(finding["good"] for finding in findings.values())
     assert findings["python"]["what"] == f"Python {sys.version.split()[0]}"
     assert findings["java"]["what"] == "Java 21 from JAVA_HOME"
@@ -52,7 +53,8 @@ def test_for_people_each_check_is_a_line(run, java):
     result = run("doctor", env=environment)
     assert result.exit_code == 0
     assert [line.split()[:2] for line in result.stdout.splitlines()] == [
-        ["ok", name] for name in ("python", "java", "spark", "port", "disk", "sync", "store", "log")
+        ["ok", name]
+        for name in ("python", "java", "spark", "port", "disk", "sync", "store", "log", "secrets")
     ]
 
 
@@ -137,3 +139,20 @@ def test_a_spark_master_that_is_away(doctor, java):
         master = f"spark://nobody.invalid:1,127.0.0.1:{listening.getsockname()[1]}"
         status, findings = doctor(JAVA_HOME=str(java("21.0.1")), HEADRACE_PIPELINE_MASTER=master)
     assert (status, findings["spark"]["good"]) == (0, True), "one of several is enough"
+
+
+def test_a_key_file_that_others_can_read(doctor, java, tmp_path):
+    home, keys = str(java("21.0.1")), KeyFile(tmp_path / "data" / "secrets.key")
+    keys.make()
+    status, findings = doctor(JAVA_HOME=home)
+    assert status == 0
+    assert findings["secrets"]["what"] == f"1 key(s) from {keys.path}"
+    keys.path.chmod(0o644)
+    status, findings = doctor(JAVA_HOME=home)
+    assert status == 1
+    assert findings["secrets"]["what"] == f"others can read {keys.path}"
+    assert findings["secrets"]["remedy"] == f"Take their rights away: chmod 600 {keys.path}"
+    keys.path.write_text("rubbish")
+    status, findings = doctor(JAVA_HOME=home)
+    assert status == 1
+    assert "no key" in findings["secrets"]["remedy"]

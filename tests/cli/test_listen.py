@@ -81,3 +81,10 @@ def test_a_port_that_is_taken(run):
     assert result.exit_code == 1
     assert "can't listen on 127.0.0.1" in result.stderr
     assert "--port" in result.stderr
+
+
+def test_a_secret_that_is_no_key_is_refused_without_showing_it(run):
+    result = run("listen", "--port", free_port(), "--secret", "my-password")
+    assert result.exit_code == 2
+    assert "begins with whsec_ or whpk_" in result.stderr
+    assert "my-password" not in result.stderr

@@ -63,7 +63,7 @@ def test_jobs_are_listed_and_cancelled_once(run, service, subscribed, asked):
         (("filter", "backtest", "--cel", "("), "column"),
         (("filter", "backtest"), "give the filter in one way"),
         (("filter", "backtest", "--cel", "true", "--from", "soon"), "two hours ago"),
-        (("get", "channels", "x"), "subscriptions and jobs only"),
+        (("get", "channels", "x"), "subscriptions, jobs and redrives only"),
     ],
 )
 def test_what_is_wrong_is_said(run, service, arguments, said):

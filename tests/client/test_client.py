@@ -124,3 +124,27 @@ async def test_a_redirect_is_not_taken_for_an_acceptance(status):
 async def test_it_has_to_be_entered():
     with pytest.raises(RuntimeError, match="async with"):
         await Client().channels()
+
+
+async def test_deliveries(client):
+    subscription = (await client.subscribe({"sink": "http://127.0.0.1:9/"}))["id"]
+    assert (await client.pause(subscription))["status"]["delivery"] == {"state": "paused"}
+    assert "status" not in await client.resume(subscription)
+    assert await client.attempts(subscription=subscription, status="5xx", since=None) == {"attempts": []}
+    assert await client.dead_letters(channel="default/default") == {"deadLetters": []}
+    counted = await client.redrive(dry_run=True, subscription=subscription, filter={"cel": "true"})
+    assert counted["found"] == 0
+    begun = await client.redrive(subscription=subscription)
+    assert await client.find_redrive(begun["id"], wait_seconds=0) == begun
+    assert (await client.cancel_redrive(begun["id"]))["state"] == "cancelled"
+    assert [each["id"] for each in await client.redrives()] == [begun["id"]]
+    for asking in (client.attempt(1), client.retry(1)):
+        with pytest.raises(ServiceRefused, match="no attempt '1'"):
+            await asking
+
+
+async def test_a_channel_s_delivery(client):
+    made = await client.create_channel("shop", "orders", {"retry": 3})
+    assert made["delivery"] == {"retry": 3}
+    assert (await client.change_channel("shop/orders", {"retry": 4}))["delivery"] == {"retry": 4}
+    assert "delivery" not in await client.change_channel("shop/orders", None)

@@ -1,11 +1,14 @@
 import asyncio
+import base64
 import io
 import socket
+import time
 
 import aiohttp
 import pytest
 
 from headrace.client import Received, Sink
+from headrace.delivery.signatures import signature_headers
 from headrace.events import Event
 from headrace.events.bindings.http import Message, encode_batch, encode_binary, encode_structured
 
@@ -83,3 +86,24 @@ async def test_a_kept_connection_does_not_hold_up_its_end():
         session.post(sink.url, data=message.body, headers=message.headers) as response,
     ):
         assert response.status == 200
+
+
+async def test_with_a_key_it_takes_only_what_is_signed_with_it():
+    key, other = ("whsec_" + base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2))
+    message = encode_binary(EVENT)
+    received: list[Received] = []
+
+    def signed(by, at):
+        return Message([*message.headers, *signature_headers([by], "msg_1", at, message.body)], message.body)
+
+    async with Sink(received.append, key=key) as sink:
+        assert await post(sink.url, signed(key, time.time())) == (200, "")
+        for wrong, problem in (
+            (message, "not signed"),
+            (signed(other, time.time()), "none of its signatures"),
+            (signed(key, time.time() - 400), "not within 300 s"),
+        ):
+            status, text = await post(sink.url, wrong)
+            assert status == 401
+            assert problem in text
+    assert len(received) == 1

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from sqlalchemy import select
+from tests.delivery.guards import LOOPBACK
 
 from headrace.config import load_config
 from headrace.delivery.dispatcher import Dispatcher
@@ -25,6 +27,8 @@ from headrace.events.positions import Cut
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.ledger.ledger import Ledger
+from headrace.ledger.records import Records
+from headrace.ledger.tables import ATTEMPTS, DEAD
 from headrace.subscriptions.delivery_spec import DeliverySpec
 from headrace.subscriptions.store import Store
 from headrace.subscriptions.subscription import Subscription, parse_subscription
@@ -55,11 +59,32 @@ def sample(number: int, **attributes: str) -> Event:
     return Event(required | attributes, f'{{"number": {number}}}'.encode())
 
 
-async def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+async def eventually(condition: Callable[[], object], seconds: float = 20.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not become true in time"
         await asyncio.sleep(0.005)
+
+
+class WishingStore(Store):
+    """A store in which subscriptions can be changed as tests like: what the API doesn't write, the dispatcher follows."""
+
+    def __init__(self, url: str, patience: float) -> None:
+        super().__init__(url, patience)
+        self._wishes: dict[str, dict[str, Any]] = {}
+        self._changed: set[str] = set()
+
+    def wish(self, subscription_id: str, **changes: Any) -> None:
+        self._wishes.setdefault(subscription_id, {}).update(changes)
+        self._changed.add(subscription_id)
+
+    def changes(self, since: int) -> tuple[int, list[Subscription]]:
+        again = [self.get(each) for each in self._changed]
+        self._changed = set()
+        revision, changed = super().changes(since)
+        known = {each.id for each in changed}
+        changed += [each for each in again if each.id not in known]
+        return revision, [replace(each, **self._wishes.get(each.id, {})) for each in changed]
 
 
 class Office:
@@ -71,8 +96,9 @@ class Office:
         self._patience = patience
         self.log = SegmentWriter(folder / "log", segment_bytes)
         self.outbox = OutboxFileWriter(folder / "outbox")
-        self.store = Store(database_url, patience)
+        self.store = WishingStore(database_url, patience)
         self.ledger = self.open_ledger()
+        self.records = Records(database_url, patience)
         self.jobs = Jobs(database_url, patience)
         self.replays = Replays(self.jobs)
         self.specs: dict[str, dict[str, Any]] = {}
@@ -87,9 +113,11 @@ class Office:
         self.store.close()
         self.jobs.close()
         self.ledger.close()
+        self.records.close()
 
-    def subscribe(self, sink: str, **settings: Any) -> str:
+    def subscribe(self, sink: str, spec: dict[str, Any] | None = None, **settings: Any) -> str:
         proposal = parse_subscription({"sink": sink, "protocol": "HTTP", "protocolsettings": settings})
+        self.specs[proposal.id] = spec or {}
         return self.store.create(proposal, lambda: Cut.at(self.log.end)).id
 
     def record(self, events: Sequence[Event]) -> range:
@@ -130,14 +158,15 @@ class Office:
             settings,
             spec_of=spec_of,
             on_gone=lambda *told: self.gone.append(told),
+            report=self.records.report,
         )
 
     @asynccontextmanager
-    async def delivering(self, **changes: Any) -> AsyncIterator[Dispatcher]:
+    async def delivering(self, sender: Sender | None = None, **changes: Any) -> AsyncIterator[Dispatcher]:
         """Run a dispatcher; stop it in order at the end."""
         settings = delivery_settings(**changes)
         ledger = self.open_ledger()
-        dispatcher = self.dispatcher(ledger, HttpSender(), settings)
+        dispatcher = self.dispatcher(ledger, sender or HttpSender(LOOPBACK), settings)
         stop = asyncio.Event()
         running = asyncio.create_task(dispatcher.run(stop))
         try:
@@ -148,11 +177,11 @@ class Office:
             ledger.close()
 
     @asynccontextmanager
-    async def crashing(self, **changes: Any) -> AsyncIterator[Dispatcher]:
+    async def crashing(self, sender: Sender | None = None, **changes: Any) -> AsyncIterator[Dispatcher]:
         """Run a dispatcher; abandon it at the end, as a crash would."""
         settings = delivery_settings(**changes)
         ledger = self.open_ledger()
-        sender = HttpSender()
+        sender = sender or HttpSender(LOOPBACK)
         dispatcher = self.dispatcher(ledger, sender, settings)
         running = asyncio.create_task(dispatcher.run(asyncio.Event()))
         try:
@@ -169,6 +198,16 @@ class Office:
             dispatcher._library.close()
             await sender.close()
             ledger.close()
+
+    def dead(self) -> list[Any]:
+        """Return what was given up."""
+        with self.ledger._engine.connect() as connection:
+            return list(connection.execute(select(DEAD).order_by(DEAD.c.position)))
+
+    def attempts(self) -> list[Any]:
+        """Return the log of attempts."""
+        with self.ledger._engine.connect() as connection:
+            return list(connection.execute(select(ATTEMPTS).order_by(ATTEMPTS.c.number)))
 
     def settled(self) -> bool:
         """Tell whether nothing is left to do."""

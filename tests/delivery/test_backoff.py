@@ -1,12 +1,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.delivery.office import delivery_settings
+from tests.delivery.office import delivery_settings, spec
 
 from headrace.delivery.backoff import wait_after, wait_before
 from headrace.delivery.outcome import Outcome, Verdict
 from headrace.subscriptions.delivery_spec import BackoffPolicy
-from tests.delivery.office import spec
 
 SETTINGS = delivery_settings(backoff_max_seconds=60.0, jitter=0.0)
 SPREAD = delivery_settings(backoff_max_seconds=60.0, jitter=0.2)

@@ -3,6 +3,7 @@ import itertools
 
 import pytest
 from sqlalchemy import select
+from tests.delivery.guards import LOOPBACK
 from tests.delivery.office import Office, delivery_settings, eventually, sample
 from tests.delivery.raw_sink import RawSink, answer, silence
 
@@ -136,7 +137,7 @@ async def test_without_retries_the_first_failure_is_the_last(office):
 async def test_a_hanging_sink_does_not_slow_a_live_one(office, sink):
     async with (
         RawSink(lambda _: silence()) as hanging,
-        office.delivering(queue_length=20, shutdown_seconds=0.1),
+        office.delivering(queue_length=20, shutdown_seconds=0.1, timeout_seconds=60.0),
     ):
         subscriptions = [office.subscribe(hanging.url), office.subscribe(sink.url)]
         for start in range(0, 500, 50):
@@ -268,7 +269,7 @@ class MovingLedger(Ledger):
 
 async def test_an_event_that_comes_to_wait_at_this_moment_is_not_called_settled(office):
     ledger = Ledger(office.database_url)
-    sender = HttpSender()
+    sender = HttpSender(LOOPBACK)
     dispatcher = office.dispatcher(ledger, sender, delivery_settings())
     dispatcher._ledger = MovingLedger(office.database_url)
     assert dispatcher.settled() <= Cut.at(3)

@@ -1,6 +1,7 @@
 from headrace.delivery.subscribers import Subscribers
 from headrace.events.positions import Cut
 from headrace.ledger.ledger import Key
+from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName
 
 
 def test_it_follows_the_store(office):
@@ -45,3 +46,32 @@ def test_live_events_before_the_cut_are_wanted_no_more(office):
     assert subscribers.wants(Key(moved, 5))
     assert subscribers.wants(Key(moved, 4, "replay"))
     assert not subscribers.wants(Key("nobody", 5))
+
+
+def test_what_a_sink_that_ended_left_behind_is_wanted_all_the_same(office):
+    one = office.subscribe("http://127.0.0.1:1/a")
+    subscribers = Subscribers(office.store)
+    subscribers.refresh()
+    assert subscribers.end(one, "status 410")
+    assert not subscribers.end(one, "status 410"), "it is told once"
+    assert not subscribers.wants(Key(one, 4))
+    assert subscribers.wants(Key(one, 4, "", "dead-letter"))
+    assert subscribers.wants(Key(one, 4, "", "reply"))
+    subscribers.revive(one)
+    assert subscribers.wants(Key(one, 4))
+
+
+def test_a_channel_s_delivery_object_is_followed(office):
+    moved = office.subscribe("http://127.0.0.1:1/a")
+    subscription = office.store.get(moved)
+    subscribers = Subscribers(office.store)
+    subscribers.refresh()
+    assert subscribers.of_channel(subscription) is None
+    office.store.change_channel(DEFAULT_CHANNEL, {"retry": 1})
+    assert subscribers.refresh().keys() == {moved}
+    assert subscribers.of_channel(subscription) == {"retry": 1}
+    office.store.create_channel(ChannelName("other", "one"), {"retry": 2})
+    assert subscribers.refresh() == {}
+    office.store.change_channel(DEFAULT_CHANNEL, None)
+    assert subscribers.refresh().keys() == {moved}
+    assert subscribers.of_channel(subscription) is None

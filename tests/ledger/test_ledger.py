@@ -65,8 +65,13 @@ def test_what_is_due_comes_in_that_order_and_bounded(ledger):
 def test_who_waits_and_until_when(ledger):
     commit(
         ledger,
-        waits=[wait("a", 0), wait("a", 1, due=90.0), wait("b", 0, due=100.5), wait("c", 0, due=200.0)]
-        + [Wait(Key("b", 7, "r", REPLY), 0, 3.0, "a reply", b"{}")],
+        waits=[
+            wait("a", 0),
+            wait("a", 1, due=90.0),
+            wait("b", 0, due=100.5),
+            wait("c", 0, due=200.0),
+            Wait(Key("b", 7, "r", REPLY), 0, 3.0, "a reply", b"{}"),
+        ],
     )
     assert sorted(ledger.earliest()) == [
         ("a", SINK, 90.0),
@@ -214,3 +219,13 @@ def test_attempts_are_written_with_everything_else(ledger):
     assert row[1:] == (
         "a", 7, "", SINK, 2, 1.5, 0.25, "again", 503, "busy", '[["Retry-After","3"]]', b"no",
     )  # fmt: skip
+
+
+def test_what_a_sink_says_fits_a_column_whatever_it_is(ledger):
+    bad = "no\0 \udc80 " + "x" * 5000
+    attempt = Attempt("a", 7, "", SINK, 1, 1.0, 0.1, "again", 500, bad, ((bad, bad),), b"\0\xff")
+    waits, burials = [wait("a", 7, reason=bad)], [Burial(Key("a", 8), 1, 1.0, bad, b"{}")]
+    ledger.commit(Changes(waits, burials, [], None, attempts=[attempt]))
+    (found,) = ledger.due("a", SINK, 200.0, 9)
+    assert found.reason.startswith("no\ufffd ? xxx")
+    assert len(found.reason) < 2100

@@ -433,3 +433,36 @@ def test_what_goes_with_a_creation_fails_with_it(store):
     with pytest.raises(RuntimeError):
         store.create(proposal(), at(3), fail)
     assert store.subscriptions() == []
+
+
+# Delivery
+
+
+def test_a_channel_keeps_its_delivery_object(store):
+    store.create_channel(ORDERS, {"retry": 3})
+    assert store.channel_deliveries() == {ORDERS: {"retry": 3}}
+    revision = store.revision()
+    store.change_channel(ORDERS, {"retry": 4})
+    assert store.channel_deliveries() == {ORDERS: {"retry": 4}}
+    assert store.revision() > revision, "whoever follows the store hears of it"
+    store.change_channel(ORDERS, None)
+    assert store.channel_deliveries() == {}
+    with pytest.raises(NotFound):
+        store.change_channel(ChannelName("no", "such"), None)
+
+
+def test_pausing_resuming_and_ending(store):
+    id_ = store.create(proposal(), at(0)).id
+    revision = store.revision()
+    assert store.pause(id_).paused
+    assert [each.paused for each in store.changes(revision)[1]] == [True]
+    assert store.end(id_, "status\0").ended == "status\ufffd", "a sink may write what it likes"
+    assert store.end(id_, "status 410").ended == "status 410"
+    assert (store.get(id_).paused, store.get(id_).ended) == (True, "status 410")
+    resumed = store.resume(id_)
+    assert (resumed.paused, resumed.ended) == (False, None)
+    assert store.get(id_) == resumed
+    store.delete(id_, at(0))
+    for change in (store.pause, store.resume):
+        with pytest.raises(NotFound):
+            change(id_)

@@ -48,7 +48,7 @@ def test_everything_that_was_given_is_shown():
         "filters": [{"exact": {"subject": "x"}}, {"not": {"prefix": {"type": "y"}}}],
         "sink": SINK,
         "protocol": "HTTP",
-        "protocolsettings": {"method": "PUT", "mode": "structured", "headers": {"x-key": "v"}},
+        "protocolsettings": {"method": "PUT", "mode": "structured", "headers": {"x-team": "v"}},
     }
     subscription = parse_subscription(document)
     assert subscription.document() == {"id": subscription.id, **document}
@@ -144,7 +144,8 @@ def test_all_faults_are_told_at_once():
     }
     assert paths(document) == [
         "colour",
-        "sinkCredential",
+        "sinkCredential.identifier",
+        "sinkCredential.secret",
         "protocolsettings.verb",
         "protocolsettings.method",
         "sink",
@@ -154,13 +155,6 @@ def test_all_faults_are_told_at_once():
         "config.channel",
         "filters[0].exact",
     ]
-
-
-@pytest.mark.parametrize("name", ["sinkCredential", "sinkcredential", "sinkcredentials"])
-def test_credentials_are_refused_and_not_repeated(name):
-    ((path, problem),) = faults({"sink": SINK, name: {"credentialType": "PLAIN", "secret": "hunter2"}})
-    assert path == name
-    assert "hunter2" not in problem
 
 
 def test_one_filter_is_a_list_of_one():
@@ -179,3 +173,23 @@ def test_whatever_is_proposed_is_taken_or_refused(document):
     else:
         assert subscription.document()["sink"] == document["sink"]
         assert set(document) <= set(PROPERTIES)
+
+
+def test_delivery_and_reply_are_kept_as_they_were_given():
+    config = {
+        "delivery": {"retry": 3, "backoffDelay": "PT2S"},
+        "reply": {"uri": "https://example.com/replies"},
+    }
+    subscription = parse_subscription({"sink": "https://example.com/", "config": config})
+    assert subscription.delivery == config["delivery"]
+    assert subscription.reply == "https://example.com/replies"
+    assert subscription.document()["config"] == config | {"channel": "default/default"}
+    plain = parse_subscription({"sink": "https://example.com/"})
+    assert (plain.delivery, plain.reply) == (None, None)
+
+
+def test_faults_of_delivery_and_reply_have_their_paths():
+    config = {"delivery": {"timeout": "soon"}, "reply": {"ref": {}}}
+    with pytest.raises(InvalidSubscription) as refused:
+        parse_subscription({"sink": "https://example.com/", "config": config})
+    assert [path for path, _ in refused.value.faults] == ["config.delivery.timeout", "config.reply.ref"]

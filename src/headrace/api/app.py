@@ -21,12 +21,10 @@ if TYPE_CHECKING:
 
 _HANDLERS: dict[Any, Any] = {
     HeadraceError: on_error,
-    404: on_status(
-        404, "not-found", "nothing is served at {path}; see GET /subscriptions, GET /api/channels"
-    ),
     405: on_status(405, "method-not-allowed", "{path} does not take {method}"),
     500: on_status(500, "internal", "the service failed on this request; its log says why"),
 }
+_SIGNPOSTS = ("/subscriptions", "/api/channels", "/healthz")
 
 
 class Door(Protocol):
@@ -41,7 +39,10 @@ def build_app(ingress: Ingress | None, *doors: Door) -> Callable[..., Awaitable[
     """Put the doors together; without an ingress no channel takes events here."""
     served = {path: handlers for door in doors for path, handlers in door.served().items()}
     routes = [Route(path, _by_method(handlers), methods=list(handlers)) for path, handlers in served.items()]
-    control = Starlette(routes=routes, exception_handlers=_HANDLERS)
+    control = Starlette(
+        routes=routes,
+        exception_handlers=_HANDLERS | {404: _on_unknown(served, takes_events=ingress is not None)},
+    )
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         channel = ingress.address(scope) if ingress and scope["type"] == "http" else None
@@ -51,6 +52,16 @@ def build_app(ingress: Ingress | None, *doors: Door) -> Callable[..., Awaitable[
             await control(scope, receive, send)
 
     return app
+
+
+def _on_unknown(
+    served: Mapping[str, object], *, takes_events: bool
+) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """Point to what this process serves: a role of its own has not all of the doors."""
+    known = ["POST /channels/{namespace}/{name}"] if takes_events else []
+    known += [f"GET {path}" for path in _SIGNPOSTS if path in served]
+    hint = "; see " + ", ".join(known).replace("{", "{{").replace("}", "}}") if known else ""
+    return on_status(404, "not-found", "nothing is served at {path}" + hint)
 
 
 def _by_method(handlers: Mapping[str, Handler]) -> Handler:

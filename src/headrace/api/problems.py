@@ -19,8 +19,10 @@ from headrace.errors import (
     InvalidSubscription,
     LogBehind,
     LogUnavailable,
+    NoDispatcher,
     NotFound,
     PayloadTooLarge,
+    SecretsLocked,
     StoreUnavailable,
     UnsupportedFormat,
 )
@@ -42,6 +44,8 @@ _STATUS: dict[type[HeadraceError], int] = {
     LogUnavailable: 503,
     StoreUnavailable: 503,
     BrokerUnavailable: 503,
+    SecretsLocked: 503,
+    NoDispatcher: 503,
 }
 _TITLES = {
     400: "Bad request",
@@ -74,7 +78,7 @@ def body_of(error: HeadraceError) -> bytes:
     extra: dict[str, Any] = {}
     if isinstance(error, InvalidEvent):
         extra["faults"] = list(error.faults)
-    elif isinstance(error, InvalidSubscription | InvalidRequest):
+    elif isinstance(error, InvalidSubscription | InvalidRequest | InvalidChannel) and error.faults:
         extra["faults"] = [{"path": path, "problem": problem} for path, problem in error.faults]
     return problem(status_of(error), error.code, str(error), **extra)
 

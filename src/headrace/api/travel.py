@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.documents import json_response, read_body, read_document
+from headrace.api.waiting import applied, seconds_to_wait, until
 from headrace.errors import InvalidRequest, UnsupportedFormat
 from headrace.filters.message import Version, decode_seek, to_json
 from headrace.jobs.job import Job
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from headrace.jobs.replays import Replays
     from headrace.subscriptions.store import Store
 
-_LOOK_SECONDS = 0.05
-_LONGEST_WAIT = 60
-_WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*([0-9]{1,9})(?:$|[,;\s])")
 _PROTOBUF = ("application/protobuf", "application/x-protobuf")
 _VERSION = re.compile(r";\s*version\s*=\s*\"?([0-9]+)\"?")
 _MOST_LISTED = 1000
@@ -79,8 +76,8 @@ class Travel:
     async def job(self, request: Request) -> Response:
         """Show a job; with `Prefer: wait=…`, when it has ended or the time is over."""
         job = await asyncio.to_thread(self._jobs.get, request.path_params["id"])
-        job = await self._await_end(job, _seconds_to_wait(request))
-        return json_response(await self._shown(job), headers=_applied(request))
+        job = await self._await_end(job, seconds_to_wait(request))
+        return json_response(await self._shown(job), headers=applied(request))
 
     async def cancel(self, request: Request) -> Response:
         """Cancel a job."""
@@ -89,16 +86,15 @@ class Travel:
 
     async def _ask(self, request: Request, job: Job) -> Response:
         await asyncio.to_thread(self._jobs.add, job)
-        job = await self._await_end(job, _seconds_to_wait(request))
-        headers = {"location": f"/api/jobs/{job.id}"} | _applied(request)
+        job = await self._await_end(job, seconds_to_wait(request))
+        headers = {"location": f"/api/jobs/{job.id}"} | applied(request)
         return json_response(await self._shown(job), 200 if job.state.is_end else 202, headers)
 
     async def _await_end(self, job: Job, seconds: int) -> Job:
-        deadline = time.monotonic() + seconds
-        while not job.state.is_end and time.monotonic() < deadline:
-            await asyncio.sleep(_LOOK_SECONDS)
-            job = await asyncio.to_thread(self._jobs.get, job.id)
-        return job
+        def look() -> Awaitable[Job]:
+            return asyncio.to_thread(self._jobs.get, job.id)
+
+        return await until(lambda seen: seen.state.is_end, look, job, seconds)
 
     async def _shown(self, job: Job) -> dict[str, Any]:
         """Show a job; while a replay runs, how far it is depends on what was delivered."""
@@ -140,14 +136,3 @@ def _version(content_type: str) -> Version:
     if number not in {version.value for version in Version}:
         raise UnsupportedFormat(content_type, [f"{_PROTOBUF[0]}; version={each.value}" for each in Version])
     return Version(number)
-
-
-def _seconds_to_wait(request: Request) -> int:
-    """Return what `Prefer: wait=…` (RFC 7240) asks for, at most a minute."""
-    found = _WAIT.search(request.headers.get("prefer", ""))
-    return min(int(found[1]), _LONGEST_WAIT) if found else 0
-
-
-def _applied(request: Request) -> dict[str, str]:
-    seconds = _seconds_to_wait(request)
-    return {"preference-applied": f"wait={seconds}"} if seconds else {}

@@ -8,13 +8,14 @@ import click
 
 from headrace.cli import options
 from headrace.client import Client
+from headrace.errors import ServiceRefused
 
 
 @click.command()
 @click.argument("job_id")
 @options.url
 def cancel(job_id: str, url: str) -> None:
-    """Cancel a seek, a replay or a backtest: what is not done yet stays undone.
+    """Cancel a seek, a replay, a backtest or a redrive: what is not done yet stays undone.
 
     \b
     Example:
@@ -26,4 +27,9 @@ def cancel(job_id: str, url: str) -> None:
 
 async def _cancel(job_id: str, url: str) -> None:
     async with Client(url) as client:
-        await client.cancel_job(job_id)
+        try:
+            await client.cancel_job(job_id)
+        except ServiceRefused as refusal:
+            if refusal.status != 404:
+                raise
+            await client.cancel_redrive(job_id)

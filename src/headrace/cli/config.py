@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from headrace.cli import options
 from headrace.cli.tables import print_table
-from headrace.config import DEFAULTS, build, effective_values
-from headrace.subscriptions.database import address_of
+from headrace.config import DEFAULTS, build, effective_values, shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,14 +35,9 @@ def config(defaults: bool, data: str | None, config_file: Path | None, as_json: 
     values = effective_values(config_file, {"data": data})
     build(values)
     if as_json:
-        click.echo(msgspec.json.encode({key: _shown(key, each.value) for key, each in values.items()}))
+        click.echo(msgspec.json.encode({key: shown(key, each.value) for key, each in values.items()}))
         return
     print_table(
         ["setting", "value", "from"],
-        [[key, str(_shown(key, each.value)), each.origin] for key, each in values.items()],
+        [[key, str(shown(key, each.value)), each.origin] for key, each in values.items()],
     )
-
-
-def _shown(key: str, value: Any) -> Any:
-    """Leave a password out: what is printed gets copied."""
-    return address_of(value) if key.endswith(".url") else value

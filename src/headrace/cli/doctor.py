@@ -22,6 +22,7 @@ from headrace.pipeline.cluster import check_master
 from headrace.pipeline.java import find_java
 from headrace.service.layout import Layout
 from headrace.subscriptions.examination import examine
+from headrace.subscriptions.keys import KeyFile, keys_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +42,7 @@ class _Finding(NamedTuple):
 @options.config_file
 @options.as_json
 def doctor(spark: bool, data: str | None, config_file: Path | None, as_json: bool) -> None:
-    """Check Python, Java, Spark, port, disk, database and brokers, and say what to do about what is wrong.
+    """Check Python, Java, Spark, port, disk, database, brokers and keys, and say what to do about what is wrong.
 
     \b
     Example:
@@ -57,6 +58,7 @@ def doctor(spark: bool, data: str | None, config_file: Path | None, as_json: boo
         "sync": _sync,
         "store": _store,
         "log": _log,
+        "secrets": _secrets,
     }
     findings = {}
     for name, check in checks.items():
@@ -172,6 +174,21 @@ def _log(config: Config) -> _Finding:
         )
     except HeadraceError as error:
         return _Finding(False, str(error), remedy)
+
+
+def _secrets(config: Config) -> _Finding:
+    keys = keys_from(config.store.secrets_file, config.store.secrets_keys)
+    try:
+        ring = keys.ring()
+    except HeadraceError as error:
+        return _Finding(False, "the keys of secrets can't be used", str(error))
+    if not ring:
+        return _Finding(True, "no key yet: it is made with the first secret")
+    if isinstance(keys, KeyFile) and not keys.is_private():
+        return _Finding(
+            False, f"others can read {keys.path}", f"Take their rights away: chmod 600 {keys.path}"
+        )
+    return _Finding(True, f"{len(ring)} key(s) from {keys.where}")
 
 
 def _server(url: str) -> _Finding:

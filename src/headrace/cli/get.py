@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -12,50 +12,102 @@ from headrace.cli import options
 from headrace.cli.tables import print_table
 from headrace.client import Client
 
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+_MOST_DEAD = 1000
+
 
 @click.command()
-@click.argument("kind", type=click.Choice(["subscriptions", "channels", "jobs", "set-aside"]))
+@click.argument(
+    "kind",
+    type=click.Choice(["subscriptions", "channels", "jobs", "redrives", "dead-letters", "set-aside"]),
+)
 @click.argument("id_", metavar="[ID]", required=False)
 @options.url
 @options.as_json
 def get(kind: str, id_: str | None, url: str, as_json: bool) -> None:
-    """List subscriptions, channels, jobs or what could not be routed; show one subscription or job by its id.
+    """List what there is; show one subscription, job or redrive by its id.
+
+    Dead letters are deliveries that were given up; what could not be routed was set aside.
 
     \b
     Examples:
       headrace get subscriptions
       headrace get channels --json
       headrace get jobs
+      headrace get dead-letters
       headrace get set-aside
     """
-    if id_ is not None and kind not in ("subscriptions", "jobs"):
-        raise click.UsageError("an id goes with subscriptions and jobs only")
+    if id_ is not None and kind not in ("subscriptions", "jobs", "redrives"):
+        raise click.UsageError("an id goes with subscriptions, jobs and redrives only")
     found = asyncio.run(_fetch(kind, id_, url))
     if as_json or id_ is not None:
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
-    elif kind == "channels":
-        print_table(
-            ["namespace", "name", "url"], [[each["namespace"], each["name"], each["url"]] for each in found]
-        )
-    elif kind == "set-aside":
-        _print_set_aside(found)
-    elif kind == "jobs":
-        _print_jobs(found)
     else:
-        _print_subscriptions(found)
+        _PRINTERS[kind](found)
 
 
 async def _fetch(kind: str, id_: str | None, url: str) -> Any:
     async with Client(url) as client:
         if id_ is not None:
-            return await (client.job(id_) if kind == "jobs" else client.subscription(id_))
-        lists = {
+            if kind == "subscriptions":
+                return await client.subscription(id_)
+            return await (client.job(id_) if kind == "jobs" else client.find_redrive(id_))
+        if kind == "dead-letters":
+            return (await client.dead_letters(limit=_MOST_DEAD))["deadLetters"]
+        lists: dict[str, Callable[[], Awaitable[Any]]] = {
             "channels": client.channels,
             "jobs": client.jobs,
+            "redrives": client.redrives,
             "set-aside": client.set_aside,
             "subscriptions": client.subscriptions,
         }
         return await lists[kind]()
+
+
+def _print_channels(found: list[dict[str, Any]]) -> None:
+    """Print them; the last column is there only when a channel has a delivery object."""
+    rows = [[each["namespace"], each["name"], each["url"], _delivery(each)] for each in found]
+    headings = ["namespace", "name", "url", "delivery"]
+    width = len(headings) if any(row[-1] for row in rows) else len(headings) - 1
+    print_table(headings[:width], [row[:width] for row in rows])
+
+
+def _delivery(channel: dict[str, Any]) -> str:
+    return msgspec.json.encode(channel["delivery"]).decode() if "delivery" in channel else ""
+
+
+def _print_dead_letters(found: list[dict[str, Any]]) -> None:
+    rows = [
+        [
+            each["time"],
+            each["subscription"],
+            str(each["position"]),
+            each["stage"],
+            str(each["attempts"]),
+            each.get("event", {}).get("type", ""),
+            each.get("event", {}).get("id", ""),
+            each["reason"],
+        ]
+        for each in found
+    ]
+    print_table(["time", "subscription", "position", "stage", "tries", "type", "id", "reason"], rows)
+
+
+def _print_redrives(found: list[dict[str, Any]]) -> None:
+    rows = [
+        [
+            each["id"],
+            each["asked"],
+            each["state"],
+            f"{each['moved']} of {each['found']}",
+            msgspec.json.encode(each["request"]).decode(),
+            each.get("error", ""),
+        ]
+        for each in found
+    ]
+    print_table(["id", "asked", "state", "moved", "request", "error"], rows)
 
 
 def _print_jobs(found: list[dict[str, Any]]) -> None:
@@ -108,13 +160,43 @@ def _print_subscriptions(found: list[dict[str, Any]]) -> None:
 
 
 def _status(subscription: dict[str, Any]) -> str:
-    status = subscription.get("status", {}).get("filter")
-    if not status:
-        return ""
+    status = subscription.get("status", {})
+    told = [_delivery_status(status["delivery"])] if "delivery" in status else []
+    if "filter" in status:
+        told.append(_filter_status(status["filter"]))
+    return "; ".join(each for each in told if each)
+
+
+def _filter_status(status: dict[str, Any]) -> str:
     times = status["overruns"]
     often = "once," if times == 1 else f"{times} times, last"
     return f"filter cost too much {often} at position {status['position']}: {status['reason']}"
 
 
+def _delivery_status(status: dict[str, Any]) -> str:
+    """Say what is out of the ordinary, the state first."""
+    told = []
+    if status["state"] != "active":
+        told.append(f"{status['state']}: {status['reason']}" if "reason" in status else status["state"])
+    if status.get("breaker", {}).get("state", "closed") != "closed":
+        until = f" until {status['breaker']['until']}" if "until" in status["breaker"] else ""
+        told.append(f"its sink is left alone{until}")
+    told += [f"{status[name]} {name}" for name in ("waiting", "dead") if status.get(name)]
+    error = status.get("lastError")
+    if error and error["time"] > status.get("lastSuccess", ""):
+        told.append(f"last error {error['time']}: {error['reason']}")
+    return ", ".join(told)
+
+
 def _filters(subscription: dict[str, Any]) -> str:
     return msgspec.json.encode(subscription["filters"]).decode() if subscription["filters"] else "all events"
+
+
+_PRINTERS = {
+    "channels": _print_channels,
+    "dead-letters": _print_dead_letters,
+    "jobs": _print_jobs,
+    "redrives": _print_redrives,
+    "set-aside": _print_set_aside,
+    "subscriptions": _print_subscriptions,
+}

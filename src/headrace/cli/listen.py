@@ -10,6 +10,7 @@ import click
 
 from headrace.cli import options
 from headrace.client import Sink
+from headrace.delivery.signatures import verifier
 from headrace.errors import ConfigError
 from headrace.events.json_format import encode
 
@@ -21,18 +22,33 @@ if TYPE_CHECKING:
 @click.option("--port", default=9000, show_default=True, help="The port to listen on.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--count", type=int, help="Stop after this many events.")
+@click.option(
+    "--secret",
+    default="",
+    callback=lambda *given: _check_key(given[-1]),
+    help="Take only what is signed with this key: whsec_… or whpk_….",
+)
 @options.as_json
-def listen(port: int, host: str, count: int | None, as_json: bool) -> None:
+def listen(port: int, host: str, count: int | None, secret: str, as_json: bool) -> None:
     """Print the events that are delivered here, until Ctrl-C.
 
     \b
     Example:
       headrace listen --port 9000 --json
     """
-    asyncio.run(_listen(host, port, count, as_json=as_json))
+    asyncio.run(_listen(host, port, count, secret, as_json=as_json))
 
 
-async def _listen(host: str, port: int, count: int | None, *, as_json: bool) -> None:
+def _check_key(key: str) -> str:
+    if key:
+        try:
+            verifier(key)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+    return key
+
+
+async def _listen(host: str, port: int, count: int | None, key: str, *, as_json: bool) -> None:
     done = asyncio.Event()
     seen = 0
 
@@ -47,7 +63,7 @@ async def _listen(host: str, port: int, count: int | None, *, as_json: bool) -> 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, done.set)
     try:
-        async with Sink(on_received, host=host, port=port) as sink:
+        async with Sink(on_received, host=host, port=port, key=key) as sink:
             click.echo(f"listening on {sink.url}/ (Ctrl-C ends)", err=True)
             await done.wait()
     except OSError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from headrace.cli.archive import archive
+from headrace.cli.attempts import attempts
 from headrace.cli.backtest import backtest
 from headrace.cli.bench import bench
 from headrace.cli.cancel import cancel
@@ -15,9 +16,13 @@ from headrace.cli.doctor import doctor
 from headrace.cli.filter import filter_
 from headrace.cli.get import get
 from headrace.cli.listen import listen
+from headrace.cli.pause import pause, resume
 from headrace.cli.pipeline import pipeline
+from headrace.cli.probe import test_send
 from headrace.cli.publish import publish
+from headrace.cli.redrive import redrive, retry
 from headrace.cli.replay import replay
+from headrace.cli.secrets import secrets
 from headrace.cli.seek import seek
 from headrace.cli.subscribe import subscribe
 from headrace.cli.up import up
@@ -61,12 +66,19 @@ for _command in (
     subscribe,
     listen,
     get,
+    pause,
+    resume,
     delete,
+    test_send,
+    attempts,
+    retry,
+    redrive,
     filter_,
     seek,
     replay,
     cancel,
     archive,
+    secrets,
     config,
     doctor,
     bench,

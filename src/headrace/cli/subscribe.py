@@ -33,6 +33,10 @@ from headrace.client import Client
     type=POINT,
     help="Also deliver what is kept since this point; without it, only what comes from now on.",
 )
+@click.option(
+    "--delivery", metavar="JSON", help="How to deliver: retry, backoffDelay, timeout, ordering and so on."
+)
+@click.option("--reply", metavar="URI", help="Where events go that the sink answers with.")
 @click.option("--structured", is_flag=True, help="Deliver in structured mode; binary is the default.")
 @options.channel
 @options.url
@@ -47,6 +51,8 @@ def subscribe(
     source: str | None,
     types: tuple[str, ...],
     start: Any,
+    delivery: str | None,
+    reply: str | None,
     structured: bool,
     channel: str,
     url: str,
@@ -62,6 +68,7 @@ def subscribe(
       headrace subscribe --sink http://127.0.0.1:9000/ --prefix type=com.example.
       headrace subscribe --sink http://127.0.0.1:9000/ --filter '{"not": {"exact": {"type": "test"}}}'
       headrace subscribe --sink http://127.0.0.1:9000/ --from 2h
+      headrace subscribe --sink http://127.0.0.1:9000/ --delivery '{"retry": 3, "backoffDelay": "PT2S"}'
     """
     document: dict[str, Any] = {
         "sink": sink,
@@ -71,6 +78,10 @@ def subscribe(
     }
     for dialect, given in (("exact", exact), ("prefix", prefix), ("suffix", suffix)):
         document["filters"] += [{dialect: _pair(dialect, text)} for text in given]
+    if delivery is not None:
+        document["config"]["delivery"] = _parse(delivery, "--delivery")
+    if reply is not None:
+        document["config"]["reply"] = {"uri": reply}
     if source is not None:
         document["source"] = source
     if types:
@@ -81,11 +92,11 @@ def subscribe(
     click.echo(msgspec.json.encode(created) if as_json else created["id"])
 
 
-def _parse(text: str) -> Any:
+def _parse(text: str, option: str = "--filter") -> Any:
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as error:
-        raise click.BadParameter(f"{text!r} is not JSON: {error}", param_hint="--filter") from None
+        raise click.BadParameter(f"{text!r} is not JSON: {error}", param_hint=option) from None
 
 
 def _pair(dialect: str, text: str) -> dict[str, str]:

@@ -13,7 +13,10 @@ from headrace.config import load_config
 from headrace.service.supervisor import Supervisor
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from headrace.delivery.networks import Network
 
 
 @click.command()
@@ -39,8 +42,15 @@ def up(
     click.echo(
         f"Headrace keeps its data in {config.data} and is starting; Spark takes some seconds.", err=True
     )
+    if "dispatcher" in config.roles:
+        click.echo(_where_deliveries_go(config.delivery.allow_networks), err=True)
 
     def on_ready() -> None:
         click.echo(f"Ready. Send events to {address}/channels/default/default", err=True)
 
     sys.exit(Supervisor(config).run(on_ready))
+
+
+def _where_deliveries_go(allowed: Sequence[Network]) -> str:
+    ranges = ", ".join(map(str, allowed)) or "nothing else"
+    return f"Deliveries go to public addresses and, by delivery.allow_networks, to: {ranges}."

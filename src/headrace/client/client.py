@@ -60,9 +60,17 @@ class Client:
         """Send an encoded message to a channel."""
         await self._request("POST", f"/channels/{channel}", message.body, message.headers)
 
-    async def create_channel(self, namespace: str, name: str) -> dict[str, Any]:
-        """Make a channel."""
-        return await self._object("POST", "/api/channels", {"namespace": namespace, "name": name})
+    async def create_channel(
+        self, namespace: str, name: str, delivery: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Make a channel; `delivery` holds for its subscriptions that have no delivery object of their own."""
+        document = {"namespace": namespace, "name": name}
+        given = {} if delivery is None else {"delivery": delivery}
+        return await self._object("POST", "/api/channels", document | given)
+
+    async def change_channel(self, channel: str, delivery: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Give a channel, `namespace/name`, another delivery object, or none."""
+        return await self._object("PUT", f"/api/channels/{channel}", {"delivery": delivery})
 
     async def channels(self) -> list[dict[str, Any]]:
         """List the channels."""
@@ -87,6 +95,65 @@ class Client:
     async def set_aside(self, limit: int = 100) -> list[dict[str, Any]]:
         """List what could not be routed, the newest first."""
         return await self._list(f"/api/set-aside?limit={limit}")
+
+    # Deliveries
+
+    async def pause(self, subscription_id: str) -> dict[str, Any]:
+        """Let a subscription's events wait."""
+        return await self._object("POST", f"/api/subscriptions/{subscription_id}/pause")
+
+    async def resume(self, subscription_id: str) -> dict[str, Any]:
+        """Deliver again, also where the sink had said that it is gone."""
+        return await self._object("POST", f"/api/subscriptions/{subscription_id}/resume")
+
+    async def attempts(self, **which: Any) -> dict[str, Any]:
+        """Return a page of `attempts`, the newest first; `next`, if there is one, is the `cursor` of the next.
+
+        `which` are the API's: `subscription`, `channel`, `verdict`, `status`, `stage`, `position`, `since`, `until`,
+        `limit` and `cursor`.
+        """
+        return await self._object("GET", f"/api/attempts?{_query(which)}")
+
+    async def attempt(self, attempt_id: int) -> dict[str, Any]:
+        """Show one attempt, with what the sink answered."""
+        return await self._object("GET", f"/api/attempts/{attempt_id}")
+
+    async def retry(self, attempt_id: int) -> dict[str, Any]:
+        """Ask to have an attempt's event delivered again now, and return the redrive."""
+        return await self._object("POST", f"/api/attempts/{attempt_id}/retry")
+
+    async def dead_letters(self, **which: Any) -> dict[str, Any]:
+        """Return a page of `deadLetters`, the newest first; `which` as of attempts, without the outcome's."""
+        return await self._object("GET", f"/api/dead-letters?{_query(which)}")
+
+    async def redrive(self, *, dry_run: bool = False, **which: Any) -> dict[str, Any]:
+        """Ask to have deliveries made again, and return the redrive with the count; a dry run only counts.
+
+        `which` are the API's: `subscription`, `channel`, `filter`, `state`, `since`, `until` and `rate`.
+        """
+        members = {name: value for name, value in which.items() if value is not None}
+        return await self._object("POST", "/api/redrive", members | {"dryRun": dry_run})
+
+    async def redrives(self) -> list[dict[str, Any]]:
+        """List redrives, the newest first."""
+        return await self._list("/api/redrives")
+
+    async def find_redrive(self, redrive_id: str, *, wait_seconds: int = 0) -> dict[str, Any]:
+        """Show a redrive, as soon as it has ended or the time is over."""
+        headers = [("prefer", f"wait={wait_seconds}")] if wait_seconds else []
+        answer = await self._request("GET", f"/api/redrives/{redrive_id}", headers=headers)
+        return self._read(answer, dict[str, Any])
+
+    async def cancel_redrive(self, redrive_id: str) -> dict[str, Any]:
+        """Cancel a redrive: what has not moved stays where it is."""
+        return await self._object("DELETE", f"/api/redrives/{redrive_id}")
+
+    async def test_send(self, subscription_id: str, event: Event | None = None) -> dict[str, Any]:
+        """Send one event, or a sample, to a subscription's sink now, and return what came of it."""
+        body = b"" if event is None else encode_structured(event).body
+        path = f"/api/subscriptions/{subscription_id}/test"
+        headers = [("content-type", "application/json")]
+        return self._read(await self._request("POST", path, body, headers), dict[str, Any])
 
     # Time travel
 
@@ -191,6 +258,10 @@ class Client:
         if not 200 <= response.status < 300:
             raise ServiceRefused(response.status, _problem(content))
         return content
+
+
+def _query(which: Mapping[str, Any]) -> str:
+    return urlencode({name: value for name, value in which.items() if value is not None})
 
 
 def _problem(content: bytes) -> dict[str, Any]:

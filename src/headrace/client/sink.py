@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from aiohttp import web
 
+from headrace.delivery.signatures import signature_problem
 from headrace.errors import HeadraceError
 from headrace.events.bindings.http import decode
 
@@ -28,11 +29,20 @@ class Received:
 
 
 class Sink:
-    """An async context manager; `on_received` is called for each event and decides the status of the answer."""
+    """An async context manager; `on_received` is called for each event and decides the status of the answer.
+
+    With a `key` (`whsec_…` or `whpk_…`), what isn't signed with it is refused by 401.
+    """
 
     def __init__(
-        self, on_received: Callable[[Received], int | None], *, host: str = "127.0.0.1", port: int = 0
+        self,
+        on_received: Callable[[Received], int | None],
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        key: str = "",
     ) -> None:
+        self._key = key
         self._on_received = on_received
         self._host = host
         self._port = port
@@ -61,6 +71,8 @@ class Sink:
     async def _handle(self, request: web.Request) -> web.Response:
         body = await request.read()
         now = time.time()
+        if self._key and (problem := signature_problem(self._key, request.headers, body, now)):
+            return web.Response(status=401, text=problem)
         try:
             events = decode(request.raw_headers, body)
         except HeadraceError as error:

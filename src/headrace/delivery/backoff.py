@@ -29,7 +29,9 @@ def wait_before(
 
 def wait_after(outcome: Outcome, repetition: int, spec: DeliverySpec, settings: DeliverySettings) -> float:
     """Return the same, not less than the sink asked for, where it may ask and as far as it may."""
-    wait = wait_before(repetition, spec, settings)
+    wait = wait_before(max(repetition, 1), spec, settings)
+    if not outcome.attempted:
+        return wait if outcome.retry_after is None else outcome.retry_after
     if outcome.retry_after is None or spec.retry_after_max is None or outcome.status not in _ASK_LATER:
         return wait
     return max(wait, min(outcome.retry_after, spec.retry_after_max))

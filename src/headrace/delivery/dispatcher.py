@@ -18,16 +18,18 @@ from headrace.delivery.lanes import Lanes
 from headrace.delivery.library import Library
 from headrace.delivery.progress import LaneProgress
 from headrace.delivery.replaying import Replaying
+from headrace.delivery.reports import Reports
 from headrace.delivery.settling import Settling
-from headrace.delivery.specs import default_spec, same_for_all
+from headrace.delivery.specs import default_spec
 from headrace.delivery.subscribers import Subscribers
 from headrace.delivery.target import NoCredentials
 from headrace.delivery.waiting import Waiting
 from headrace.errors import StoreUnavailable
 from headrace.eventlog.shares import UNSHARED
+from headrace.subscriptions.delivery_spec import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from headrace.delivery.delivery import Delivery
     from headrace.delivery.lane import Lane
@@ -41,19 +43,22 @@ if TYPE_CHECKING:
     from headrace.events.positions import Cut
     from headrace.jobs.replays import Replay, Replays
     from headrace.ledger.ledger import Key, Ledger
+    from headrace.ledger.status import DeliveryReport
+    from headrace.subscriptions.delivery_spec import DeliverySpec
     from headrace.subscriptions.store import Store
     from headrace.subscriptions.subscription import Subscription
 
 _log = logging.getLogger(__name__)
 _REFRESH_SECONDS = 0.5
 _SWEEP_SECONDS = 10.0
+_REPORT_SECONDS = 5.0
 
 
 class Dispatcher:
     """One per outbox. Everything but the ledger's and the store's calls runs on one event loop.
 
     `spec_of` says how a subscription is delivered, and `credentials` what authorises that. `on_gone` is told, in a
-    thread, of each subscription whose sink wants no more, with the reason.
+    thread, of each subscription whose sink wants no more, with the reason, and `report` of how sinks fare.
     """
 
     def __init__(
@@ -70,11 +75,14 @@ class Dispatcher:
         spec_of: SpecOf | None = None,
         credentials: Credentials | None = None,
         on_gone: Callable[[str, str], object] = lambda _, __: None,
+        report: Callable[[Sequence[DeliveryReport]], object] = lambda _: None,
     ) -> None:
         self._ledger = ledger
         self._senders = senders
         self._settings = settings
         self._on_gone = on_gone
+        self._report_to = report
+        self._credentials = credentials or NoCredentials()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ledger")
         self._telling: set[asyncio.Task[None]] = set()
         self._failure: asyncio.Future[None] | None = None
@@ -82,9 +90,9 @@ class Dispatcher:
         self._progress = LaneProgress(ledger.cursor())
         self._lanes = Lanes(
             self._subscribers,
-            spec_of or same_for_all(default_spec(settings)),
+            spec_of or self._spec_of,
             senders,
-            credentials or NoCredentials(),
+            self._credentials,
             settings,
             self._fail,
         )
@@ -93,8 +101,9 @@ class Dispatcher:
         )
         self._journal = Journal(ledger, self._progress.settled, self._in_thread, self._replaying.settled)
         self._agenda = Agenda()
+        self._reports = Reports()
         self._settling = Settling(
-            self._journal, self._lanes, self._agenda, settings, self._settled, self._end
+            self._journal, self._lanes, self._agenda, settings, self._reports, self._settled, self._end
         )
         self._lanes.settle, self._lanes.on_new = self._settling.attempted, self._begin_lane
         self._library = Library(log, self._replaying.feed)
@@ -123,6 +132,7 @@ class Dispatcher:
         flush_seconds = self._settings.flush_seconds
         async with asyncio.TaskGroup() as loops:
             watching = loops.create_task(self._watch())
+            closing = loops.create_task(self._close(stop))
             working = [
                 loops.create_task(self._intake.run(self._progress.settled(), stop)),
                 loops.create_task(_repeat(self._journal.flush, flush_seconds, stop)),
@@ -130,10 +140,15 @@ class Dispatcher:
                 loops.create_task(_repeat(self._refresh, _REFRESH_SECONDS, stop)),
                 loops.create_task(_repeat(self._lanes.sweep, _SWEEP_SECONDS, stop)),
                 loops.create_task(self._replaying.run(stop)),
+                loops.create_task(_repeat(self._report, _REPORT_SECONDS, stop)),
             ]
-            await asyncio.gather(*working)
+            await asyncio.gather(*working, closing)
             watching.cancel()
         await self._finish()
+
+    async def _close(self, stop: asyncio.Event) -> None:
+        await stop.wait()
+        self._lanes.close()
 
     async def _watch(self) -> None:
         if self._failure is not None:
@@ -144,6 +159,10 @@ class Dispatcher:
             self._failure.set_exception(error)
 
     # Subscriptions that come, change and go
+
+    def _spec_of(self, subscription: Subscription) -> DeliverySpec:
+        of_channel = self._subscribers.of_channel(subscription)
+        return resolve(subscription.delivery, of_channel, default_spec(self._settings))
 
     async def _refresh(self) -> None:
         for changed, before in (await self._in_thread(self._subscribers.refresh)).items():
@@ -159,6 +178,8 @@ class Dispatcher:
                     self._follow(lane, now)
             if before is not None and _is_elsewhere(before, now) and before.protocol in self._senders:
                 await self._senders[before.protocol].forget(changed)
+            if now is None:
+                self._credentials.forget(changed)
 
     def _follow(self, lane: Lane, subscription: Subscription) -> None:
         ordering = lane.ordering
@@ -200,6 +221,14 @@ class Dispatcher:
             _log.warning("that subscription %s has ended is told later: %s", subscription_id, error)
             self._subscribers.revive(subscription_id)
 
+    async def _report(self) -> None:
+        """Tell how sinks fare. What can't be written now is told by the next attempt."""
+        if reports := self._reports.take():
+            try:
+                await self._in_thread(self._report_to, reports)
+            except StoreUnavailable as error:
+                _log.warning("how %d sinks fare is told later: %s", len(reports), error)
+
     # Replays
 
     async def _put_replayed(self, delivery: Delivery) -> None:
@@ -230,6 +259,7 @@ class Dispatcher:
         await asyncio.gather(*self._telling)
         for sender in self._senders.values():
             await sender.close()
+        await self._credentials.close()
         self._thread.shutdown()
         self._library.close()
 

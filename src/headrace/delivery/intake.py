@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from headrace.delivery.delivery import Delivery
@@ -31,12 +30,12 @@ if TYPE_CHECKING:
     from headrace.eventlog.outbox import OutboxReader
     from headrace.ledger.ledger import Ledger
 
-_PAIRS_AT_A_TIME = 1000
+_PAIRS_AT_A_TIME = 500
 # An outbox that was still for this long is looked at half as often.
 _IDLE_AFTER = 1.0
 _FULL = "the subscription's queue was full"
-# A lane that is full and delivers at least so many per step is waited for, so many steps at most.
-_BRISK, _STEP_SECONDS, _MOST_STEPS = 5, 0.01, 25
+# A lane that is full and brisk is waited for: so many steps at most for each lot of pairs.
+_STEP_SECONDS, _MOST_STEPS = 0.01, 25
 
 
 class Intake:
@@ -77,6 +76,7 @@ class Intake:
         last_read = time.monotonic()
         while not stop.is_set():
             began = position
+            self._recover_to(position)
             for end, pairs in self._outbox.read(position):
                 for offset in range(0, pairs.num_rows, _PAIRS_AT_A_TIME):
                     await self._journal.room()
@@ -85,11 +85,19 @@ class Intake:
                         return
                 self._progress.read_to(end)
                 position = end
+                self._recover_to(position)
             if position != began:
                 last_read = time.monotonic()
                 continue
+            self._lanes.is_recovering = False  # nothing comes before what the ledger has
             is_idle = time.monotonic() - last_read > _IDLE_AFTER
             await asyncio.sleep(self._settings.poll_seconds * (2 if is_idle else 1))
+
+    def _recover_to(self, position: Cut) -> None:
+        """From here on, nothing that is planned can be in the ledger, or come before what is there."""
+        if self._kept_before <= position:
+            self._kept_before = Cut()
+            self._lanes.is_recovering = False
 
     async def put_replayed(self, delivery: Delivery) -> None:
         """Wait for room: live events have most of the queue, and replays nothing that the ledger must keep for them."""
@@ -111,22 +119,26 @@ class Intake:
             await self._refresh()
         parcels = await self._library.read_log(positions)
         kept = await self._kept_of(positions)
-        await self._wait_for_brisk_lanes(subscriptions)
+        steps = _MOST_STEPS
         for position, subscription in zip(positions, subscriptions, strict=True):
             if kept and (subscription, position) in kept:
                 continue
-            self._progress.begin(position)
+            lane, parcel = self._lanes.get(subscription), parcels.get(position)
+            has_room = lane is not None and self._has_room(lane)
+            if lane is not None and not has_room and steps and not lane.is_ordered:
+                steps = await self._wait_for(lane, steps)
+                has_room = self._has_room(lane)
             key = Key(subscription, position)
-            parcel = parcels.get(position)
+            self._progress.begin(position)
             if parcel is None:
                 self._settling.lose(None, key, waited=False)
             else:
-                self._begin(Delivery(key, parcel))
+                self._begin(lane, Delivery(key, parcel), has_room)
         await asyncio.sleep(0)
 
     async def _kept_of(self, positions: Sequence[int]) -> set[tuple[str, int]]:
         """Return what the ledger holds of these; after a start only, until the reading is past all that it held."""
-        if not self._kept_before or not any(map(self._kept_before.is_behind, (positions[0], positions[-1]))):
+        if not self._kept_before or not any(map(self._kept_before.is_behind, positions)):
             return set()
         within = min(positions), max(positions)
         if lane_of(within[0]) == lane_of(within[1]):
@@ -144,37 +156,26 @@ class Intake:
             self._kept = await self._in_thread(self._ledger.kept, *within)
             self._kept_within = within
 
-    async def _wait_for_brisk_lanes(self, subscriptions: Sequence[str]) -> None:
-        """Give lanes that are full and quick a moment: the detour through the ledger would be longer.
+    async def _wait_for(self, lane: Lane, steps: int) -> int:
+        """Give a lane that is full and quick a moment: the detour through the ledger would be longer.
 
-        Nobody waits for a slow one, and for all together no longer than a quarter of a second.
+        Nobody waits for a slow one. Return how many steps are left for the next.
         """
-        coming = {
-            lane: count
-            for subscription, count in Counter(subscriptions).items()
-            if (lane := self._lanes.get(subscription)) is not None and not self._takes(lane, count)
-        }
-        for _ in range(_MOST_STEPS):
-            if not coming:
-                return
-            before = {lane: lane.settled for lane in coming}
+        while steps and lane.is_brisk and lane.obstacle is None and lane.queued > lane.capacity // 4:
             await asyncio.sleep(_STEP_SECONDS)
-            coming = {
-                lane: count
-                for lane, count in coming.items()
-                if lane.settled - before[lane] >= _BRISK and not self._takes(lane, count)
-            }
+            steps -= 1
+        return steps
 
-    def _takes(self, lane: Lane, count: int) -> bool:
-        return self._lanes.room(lane) - count > lane.capacity // 2
-
-    def _begin(self, delivery: Delivery) -> None:
-        lane = self._lanes.get(delivery.key.subscription)
+    def _begin(self, lane: Lane | None, delivery: Delivery, has_room: bool) -> None:
         if lane is None or not self._subscribers.wants(delivery.key):
             self._settling.discard(lane, [delivery])
+        elif lane.is_ordered and self._lanes.is_recovering:
+            self._settling.part(lane)
+            self._settling.set_aside(lane, delivery, "it may come before what waits already")
         elif lane.joining is not None and len(lane.joining) < lane.capacity // 2:
             lane.joining.append(delivery)
-        elif (lane.is_ordered and lane.backlog) or not self._has_room(lane):
+        elif not has_room or (lane.is_ordered and lane.backlog):
+            self._settling.part(lane)
             self._settling.set_aside(lane, delivery, lane.obstacle or _FULL)
         else:
             self._put(lane, delivery)

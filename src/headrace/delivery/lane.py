@@ -5,32 +5,40 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from headrace.delivery.outcome import Outcome, Verdict
 from headrace.delivery.pace import Pace
 from headrace.delivery.queues import queue_for
-from headrace.delivery.stages import address_of, parcel_of
+from headrace.delivery.stages import address_of, parcel_of, sink_target
 from headrace.delivery.target import Target
+from headrace.errors import CredentialUnusable, SecretsLocked
 from headrace.ledger.stages import SINK
 from headrace.subscriptions.delivery_spec import Ordering
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Mapping
 
     from headrace.delivery.breaker import Breaker
     from headrace.delivery.delivery import Delivery
     from headrace.delivery.outcome import Sender
     from headrace.delivery.target import Credentials
     from headrace.ledger.ledger import Key
+    from headrace.subscriptions.credential import Plain, Token
     from headrace.subscriptions.delivery_spec import DeliverySpec
     from headrace.subscriptions.subscription import Subscription
 
+    Authority = tuple[Plain | Token | None, tuple[str, ...], Mapping[str, Any]]
+    """Credential, signing keys and settings: what a target is made of besides the subscription."""
     Settle = Callable[["Lane", list[Delivery], Outcome, float, float], None]
 
 _log = logging.getLogger(__name__)
+_UNAUTHORIZED = 401
 _OTHER_SETTINGS = {"mode": "binary", "method": "POST"}
 _GRACE_SECONDS = 5.0
+_BRISK = 500.0  # events a second
+_MEASURE_SECONDS, _GUESS_SECONDS = 0.1, 1.0
 
 
 class Lane:
@@ -61,14 +69,18 @@ class Lane:
         self.backlog = False
         self.unwritten = 0  # what went from this lane to the journal, and isn't durable yet
         self.arriving = 0  # the same of what never was in the lane
+        self.spills = 0  # how often something went back to the ledger that is ahead of what waits there
+        # What comes while an ordered lane looks whether the ledger holds anything that is ahead of it.
         self.joining: list[Delivery] | None = None
-        self.settled = 0
+        self.delivered = 0
+        self._measured, self._measured_at, self._rate = 0, 0.0, 0.0
         self.idle_since = time.monotonic()
         self._credentials = credentials
         self._settle = settle
         self._fail = fail
         self._closed = False
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], float] = {}  # and when its attempt began
+        self._overdue: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._ripe_at = 0.0
         self.follow(subscription, spec, sender)
@@ -80,10 +92,11 @@ class Lane:
         is_sink = self.stage == SINK
         self.ordering = spec.ordering if is_sink else Ordering.UNORDERED
         self.is_ordered = self.ordering is not Ordering.UNORDERED
-        is_batched = is_sink and subscription.protocolsettings.get("mode") == "batched"
-        self._batch = spec.batch_size if is_batched else 1
+        settings = spec.settings(subscription.protocol, subscription.protocolsettings)
+        self._batch = spec.batch(settings["mode"]) if is_sink else 1
         self._pace = Pace(spec.rate) if is_sink and spec.rate is not None else None
         self._target: Target | None = None
+        self._authority: Authority = (None, (), {})
 
     def reorder(self) -> None:
         """Take a queue of the kind that the spec asks for now; what was in the old one has been drained."""
@@ -93,6 +106,19 @@ class Lane:
     def queued(self) -> int:
         """How many deliveries wait in memory."""
         return len(self._queue)
+
+    @property
+    def is_brisk(self) -> bool:
+        """Whether it has been acknowledging events quickly, as far as is known: look often, or it has to guess."""
+        now = time.monotonic()
+        seconds, count = now - self._measured_at, self.delivered - self._measured
+        if seconds > _GUESS_SECONDS:
+            self._rate = _BRISK if count else 0.0
+        elif seconds > _MEASURE_SECONDS:
+            self._rate = count / seconds
+        if seconds > _MEASURE_SECONDS:
+            self._measured_at, self._measured = now, self.delivered
+        return self._rate >= _BRISK
 
     @property
     def is_idle(self) -> bool:
@@ -150,6 +176,14 @@ class Lane:
         if self._timer is not None:
             self._timer.cancel()
 
+    def end_overdue(self) -> None:
+        """End attempts whose sender broke its promise to be in time: they would keep their place for ever."""
+        limit = time.time() - self.spec.timeout - _GRACE_SECONDS
+        for task, began in self._tasks.items():
+            if began < limit and task not in self._overdue:
+                self._overdue.add(task)
+                task.cancel()
+
     async def finish(self) -> None:
         """Wait for the attempts under way."""
         await asyncio.gather(*self._tasks)
@@ -163,22 +197,24 @@ class Lane:
             self._wake_in(self._ripe_at - time.monotonic())
             return
         task = asyncio.create_task(self._work())
-        self._tasks.add(task)
+        self._tasks[task] = time.time()
         task.add_done_callback(self._ended)
 
     async def _work(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  it is one
         while deliveries := self._take():
             began, start = time.time(), time.perf_counter()
+            self._tasks[task] = began
             outcome = await self._attempt(deliveries)
-            self.settled += len(deliveries)
             self._settle(self, deliveries, outcome, began, time.perf_counter() - start)
             self._queue.release(deliveries)
         # Now, not when the loop calls back: what is put in between would be left to a task that has ended.
-        self._tasks.discard(asyncio.current_task())
+        self._tasks.pop(task, None)
         self.idle_since = time.monotonic()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             self._fail(error)
 
@@ -201,36 +237,53 @@ class Lane:
 
     async def _attempt(self, deliveries: list[Delivery]) -> Outcome:
         """Senders promise to raise nothing and to be in time; one that isn't must not take the delivery with it."""
-        sender = self.sender
-        if sender is None:
-            return Outcome(Verdict.AGAIN, f"this dispatcher can't deliver over {self.subscription.protocol}")
         try:
-            target = await self._current_target()
-            if target is None:
-                return Outcome(Verdict.NEVER, f"the subscription has no address for stage {self.stage} now")
-            parcels = [parcel_of(each) for each in deliveries]
-            async with asyncio.timeout(target.timeout + _GRACE_SECONDS):
-                return await sender.send(target, parcels)
-        except TimeoutError:
-            return Outcome(Verdict.AGAIN, f"no answer within {self.spec.timeout:g} s")
+            return await self._send(deliveries)
+        except CredentialUnusable as error:
+            return Outcome(Verdict.AGAIN, str(error), retry_after=error.retry_after, attempted=False)
+        except SecretsLocked as error:
+            return Outcome(Verdict.AGAIN, str(error), attempted=False)
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is None or task not in self._overdue:
+                raise
+            self._overdue.discard(task)
+            task.uncancel()
+            return Outcome(Verdict.AGAIN, f"nothing came of it within {self.spec.timeout:g} s")
         except Exception as error:  # noqa: BLE001  logged, and tried again
             _log.exception("an attempt for subscription %s failed", self.subscription.id)
             return Outcome(Verdict.AGAIN, f"{type(error).__name__}: {error}")
 
+    async def _send(self, deliveries: list[Delivery]) -> Outcome:
+        if self.sender is None:
+            return Outcome(Verdict.AGAIN, f"this dispatcher can't deliver over {self.subscription.protocol}")
+        target = await self._current_target()
+        if target is None:
+            return Outcome(Verdict.NEVER, f"the subscription has no address for stage {self.stage} now")
+        outcome = await self.sender.send(target, [parcel_of(each) for each in deliveries])
+        if outcome.status == _UNAUTHORIZED and target.credential is not None:
+            return self._after_refusal(outcome)
+        return outcome
+
+    def _after_refusal(self, outcome: Outcome) -> Outcome:
+        """A token that the sink doesn't accept may be replaced by a better one."""
+        if self._credentials.invalidate(self.subscription.id):
+            return replace(outcome, verdict=Verdict.AGAIN)
+        return outcome
+
     async def _current_target(self) -> Target | None:
         """Return the same one as long as nothing changes: it is needed for each attempt."""
-        known, subscription, timeout = self._target, self.subscription, self.spec.timeout
+        known, subscription = self._target, self.subscription
         if self.stage == SINK:
             credential = await self._credentials.current(subscription)
             signing = self._credentials.signing(subscription)
-            if known is None or known.credential is not credential or known.signing != signing:
-                settings = subscription.protocolsettings
-                sink = subscription.sink
-                known = Target(
-                    subscription.id, subscription.protocol, sink, settings, timeout, credential, signing
-                )
+            settings = self._credentials.settings(subscription)
+            authority = credential, signing, settings
+            if known is None or any(
+                new is not old for new, old in zip(authority, self._authority, strict=True)
+            ):
+                known, self._authority = sink_target(subscription, self.spec, *authority), authority
         elif known is None and (address := address_of(subscription, self.spec, self.stage)) is not None:
-            known = Target(subscription.id, "HTTP", address, _OTHER_SETTINGS, timeout)
+            known = Target(subscription.id, "HTTP", address, _OTHER_SETTINGS, self.spec.timeout)
         if subscription is self.subscription:
             self._target = known
         return known

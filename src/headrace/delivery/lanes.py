@@ -39,6 +39,8 @@ class Lanes:
         fail: Callable[[BaseException], None],
     ) -> None:
         self.queued = 0
+        # After a start the outbox may hold what comes before that which the ledger has: ordered lanes have to wait.
+        self.is_recovering = True
         self.settle: Settle
         self.on_new: Callable[[Lane], None]
         self._subscribers = subscribers
@@ -49,6 +51,7 @@ class Lanes:
         self._fail = fail
         self._lanes: dict[str, dict[str, Lane]] = {stage: {} for stage in STAGES}
         self._unsupported: set[str] = set()
+        self._is_closed = False
 
     def __iter__(self) -> Iterator[Lane]:
         return (lane for lanes in self._lanes.values() for lane in lanes.values())
@@ -82,17 +85,25 @@ class Lanes:
         return dropped
 
     async def sweep(self) -> None:
-        """Drop lanes that have been idle for a while, and let the senders drop what they hold for them."""
+        """End what takes too long. Drop lanes that have been idle for a while, and what senders hold for them."""
+        for lane in self:
+            lane.end_overdue()
         before = time.monotonic() - _IDLE_SECONDS
         for lane in [each for each in self if each.idle_since < before and each.is_idle]:
             del self._lanes[lane.stage][lane.subscription.id]
             if lane.stage == SINK and lane.sender is not None:
                 await lane.sender.forget(lane.subscription.id)
 
-    async def finish(self, seconds: float) -> None:
-        """Begin nothing more and wait so long for the attempts under way."""
+    def close(self) -> None:
+        """Begin nothing more."""
+        self._is_closed = True
         for lane in self:
             lane.close()
+
+    async def finish(self, seconds: float) -> None:
+        """Begin nothing more, and wait so long for the attempts under way."""
+        self.close()
+        for lane in self:
             lane.drain()  # still in the outbox or the ledger
         try:
             async with asyncio.timeout(seconds):
@@ -113,6 +124,8 @@ class Lanes:
             self.settle,
             self._fail,
         )
+        if self._is_closed:
+            lane.close()
         self.on_new(lane)
         return lane
 

@@ -28,7 +28,8 @@ class Outcome:
     """A verdict and the reason, as a person would want to read it; then what the sink said, where it said anything.
 
     `status` is a protocol's number: of HTTP, or a reason code. `body` is the bounded start of an answer. `retry_after`
-    is in seconds from now. `reply` is an event that the sink answered with.
+    is in seconds from now. `reply` is an event that the sink answered with. `attempted` is false where nothing was
+    sent: the sink's own limit said not yet, or our side isn't ready. Such a postponement counts as no failure.
     """
 
     verdict: Verdict
@@ -38,6 +39,7 @@ class Outcome:
     body: bytes = b""
     retry_after: float | None = None
     reply: Event | None = None
+    attempted: bool = True
 
 
 class Sender(Protocol):

@@ -7,6 +7,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from headrace.delivery.networks import Network
+
 _AtLeastOne = Annotated[int, Meta(ge=1)]
 _Count = Annotated[int, Meta(ge=0)]
 _Seconds = Annotated[float, Meta(ge=0)]
@@ -35,3 +37,9 @@ class DeliverySettings:
     poll_seconds: _Interval
     flush_seconds: _Interval
     shutdown_seconds: _Seconds
+    token_refresh_seconds: _Seconds
+    allow_networks: tuple[Network, ...]
+    ca_file: str
+    webhook_origin: str
+    attempts_retention_seconds: _Seconds
+    attempts_max: _Count

@@ -16,6 +16,7 @@ from headrace.events.bindings.http import encode_structured
 from headrace.ledger.attempts import Attempt
 from headrace.ledger.ledger import Burial, Key, Wait
 from headrace.ledger.stages import DEAD_LETTER, REPLY, SINK
+from headrace.ledger.texts import storable
 from headrace.telemetry.metrics import (
     BREAKERS_OPENED,
     BURIED,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from headrace.delivery.journal import Journal
     from headrace.delivery.lane import Lane
     from headrace.delivery.lanes import Lanes
+    from headrace.delivery.reports import Reports
     from headrace.delivery.settings import DeliverySettings
     from headrace.events.event import Event
 
@@ -57,6 +59,7 @@ class Settling:
         lanes: Lanes,
         agenda: Agenda,
         settings: DeliverySettings,
+        reports: Reports,
         settled: Callable[[Key], None],
         gone: Callable[[str, str], None],
     ) -> None:
@@ -64,6 +67,7 @@ class Settling:
         self._lanes = lanes
         self._agenda = agenda
         self._settings = settings
+        self._reports = reports
         self._settled = settled
         self._gone = gone
 
@@ -72,20 +76,21 @@ class Settling:
     ) -> None:
         """Take note of an attempt's outcome. Called by the lanes."""
         self._lanes.queued -= len(deliveries)
-        if outcome.verdict is not Verdict.DONE or self._settings.record_successes:
-            self._record(deliveries, outcome, began, seconds)
-        self._tell_breaker(lane, outcome)
+        if outcome.attempted:
+            if outcome.verdict is not Verdict.DONE or self._settings.record_successes:
+                self._record(deliveries, outcome, began, seconds)
+            self._tell_breaker(lane, outcome)
+        self._reports.note(lane, outcome)
         if outcome.verdict is Verdict.DONE:
             self._delivered(lane, deliveries, outcome)
         elif outcome.verdict is Verdict.AGAIN:
             self._failed(lane, deliveries, outcome)
         else:
             if outcome.verdict is Verdict.GONE and lane.stage == SINK:
-                self._gone(lane.subscription.id, outcome.reason)
+                self._gone(lane.subscription.id, storable(outcome.reason))
             for delivery in deliveries:
                 self._give_up(lane, delivery, outcome)
-        if lane.backlog and lane.queued <= lane.capacity // 4:
-            self._agenda.wake(lane.place)
+        self._refill(lane)
 
     # What else there is to settle
 
@@ -95,8 +100,15 @@ class Settling:
         lane.backlog = True
         self._wait(lane, delivery, max(time.time(), lane.breaker.until), reason, arrives=True)
 
+    def part(self, lane: Lane) -> None:
+        """Let the ledger keep what was to join the lane: its turn is later."""
+        joining, lane.joining = lane.joining, None
+        for delivery in joining or ():
+            self.set_aside(lane, delivery, "it waits for its turn")
+
     def spill(self, lane: Lane, reason: str) -> None:
         """Let the ledger keep what is queued, so that nothing is held up where it came from."""
+        lane.spills += 1
         for delivery in lane.drain():
             self._lanes.queued -= 1
             lane.backlog = True
@@ -155,6 +167,7 @@ class Settling:
             self.spill(lane, outcome.reason)
 
     def _delivered(self, lane: Lane, deliveries: list[Delivery], outcome: Outcome) -> None:
+        lane.delivered += len(deliveries)
         if outcome.reply is not None and lane.stage == SINK:
             self._reply(lane, deliveries[0], outcome.reply)
             deliveries = deliveries[1:]
@@ -189,7 +202,7 @@ class Settling:
         """Try again those that may be; in an ordered lane they stay where they are."""
         again: list[Delivery] = []
         for delivery in deliveries:
-            attempts = delivery.attempts + 1
+            attempts = delivery.attempts + outcome.attempted
             if attempts > lane.spec.retry:
                 self._give_up(lane, delivery, outcome)
             else:
@@ -206,6 +219,7 @@ class Settling:
                 self._stay(lane, delivery, due, outcome.reason)
             else:
                 lane.backlog = lane.backlog or lane.is_ordered
+                lane.spills += 1
                 self._wait(lane, delivery, due, outcome.reason)
         if stays:
             self._lanes.queued += len(again)
@@ -297,7 +311,19 @@ class Settling:
         return lambda: self._settled(delivery.key)
 
     def _untake(self, lane: Lane | None, key: Key) -> Callable[[], None]:
-        return _nothing if lane is None else lambda: lane.taken.discard(key)
+        if lane is None:
+            return _nothing
+
+        def then() -> None:
+            lane.taken.discard(key)
+            self._refill(lane)
+
+        return then
+
+    def _refill(self, lane: Lane) -> None:
+        """Look for more in good time, before a lane with a backlog is empty."""
+        if lane.backlog and lane.queued <= lane.capacity // 4:
+            self._agenda.wake(lane.place)
 
 
 def _nothing() -> None:

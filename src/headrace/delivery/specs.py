@@ -30,11 +30,6 @@ def default_spec(settings: DeliverySettings) -> DeliverySpec:
         ordering=Ordering.UNORDERED,
         concurrency=settings.concurrency,
         rate=None,
-        batch_size=1,
+        batch_size=None,
         batch_age=_BATCH_AGE,
     )
-
-
-def same_for_all(spec: DeliverySpec) -> SpecOf:
-    """Return what gives every subscription this spec."""
-    return lambda _: spec

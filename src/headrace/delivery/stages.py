@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from base64 import b64encode
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from headrace.delivery.parcel import Parcel
+from headrace.delivery.target import Target
 from headrace.events.batch import Arrival, Recorded
 from headrace.events.bindings.http import encode_structured
 from headrace.events.event import Event
 from headrace.events.json_format import decode
 from headrace.ledger.stages import DEAD_LETTER, REPLY
+from headrace.ledger.texts import storable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from headrace.delivery.delivery import Delivery
     from headrace.delivery.outcome import Outcome
     from headrace.events.event import AttributeValue
+    from headrace.subscriptions.credential import Plain, Token
     from headrace.subscriptions.delivery_spec import DeliverySpec
     from headrace.subscriptions.subscription import Subscription
 
@@ -52,7 +57,7 @@ def failure_of(delivery: Delivery, outcome: Outcome, dest: str) -> Failure:
     """Return what the dead letter of a delivery has to say."""
     code = NO_RESPONSE if outcome.status is None else outcome.status
     data = b64encode(outcome.body[:_ERROR_BYTES]).decode()
-    return Failure(delivery.key.stage, delivery.attempts, outcome.reason, dest, code, data)
+    return Failure(delivery.key.stage, delivery.attempts, storable(outcome.reason), dest, code, data)
 
 
 def parcel_of(delivery: Delivery) -> Parcel:
@@ -84,7 +89,24 @@ def address_of(subscription: Subscription, spec: DeliverySpec, stage: str) -> st
     """Return where a stage's deliveries go; None where the subscription has no such address."""
     if stage == DEAD_LETTER:
         return spec.dead_letter_sink
-    if stage == REPLY:
-        reply = subscription.config.get("reply")
-        return None if reply is None else str(reply["uri"])
-    return subscription.sink
+    return subscription.reply if stage == REPLY else subscription.sink
+
+
+def sink_target(
+    subscription: Subscription,
+    spec: DeliverySpec,
+    credential: Plain | Token | None,
+    signing: tuple[str, ...],
+    settings: Mapping[str, Any],
+) -> Target:
+    """Return where a subscription's events go, with what authorises them; for deliveries and for tests of a sink."""
+    return Target(
+        subscription.id,
+        subscription.protocol,
+        subscription.sink,
+        spec.settings(subscription.protocol, settings),
+        spec.timeout,
+        credential,
+        signing,
+        wants_reply=subscription.reply is not None,
+    )

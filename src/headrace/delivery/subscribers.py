@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from headrace.delivery.channel_deliveries import ChannelDeliveries
+from headrace.ledger.stages import SINK
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from headrace.ledger.ledger import Key
     from headrace.subscriptions.store import Store
     from headrace.subscriptions.subscription import Subscription
@@ -18,11 +23,16 @@ class Subscribers:
         self._revision = 0
         self._known: dict[str, Subscription] = {}
         self._ended: dict[str, str] = {}
+        self._channels = ChannelDeliveries(store)
 
     def refresh(self) -> dict[str, Subscription | None]:
-        """Follow the store; return the ids of those that changed or ended meanwhile, with what they were."""
+        """Follow the store; return those that changed or ended, or whose channel's delivery did, as they were."""
+        moved = self._channels.refresh()
+        before: dict[str, Subscription | None] = {
+            each.id: each for each in self._known.values() if moved and each.channel in moved
+        }
         self._revision, changed = self._store.changes(self._revision)
-        before = {subscription.id: self._known.get(subscription.id) for subscription in changed}
+        before |= {subscription.id: self._known.get(subscription.id) for subscription in changed}
         for subscription in changed:
             self._ended.pop(subscription.id, None)
         self._known.update({subscription.id: subscription for subscription in changed})
@@ -31,10 +41,21 @@ class Subscribers:
                 del self._known[subscription.id]
         return before
 
+    def of_channel(self, subscription: Subscription) -> Mapping[str, Any] | None:
+        """Return the delivery object of its channel, which holds where it has none of its own."""
+        return self._channels.get(subscription.channel)
+
     def wants(self, key: Key) -> bool:
-        """Tell whether the sink is still to get this: not where it ended, nor live events before the cut of a seek."""
+        """Tell whether this is still to be delivered: not where the sink has ended, nor live from before a seek's cut.
+
+        Replies and dead letters are, as long as there is the subscription: what they tell of has happened.
+        """
         subscription = self._known.get(key.subscription)
-        if subscription is None or subscription.ended is not None or key.subscription in self._ended:
+        if subscription is None:
+            return False
+        if key.stage != SINK:
+            return True
+        if subscription.ended is not None or key.subscription in self._ended:
             return False
         return (
             bool(key.replay)

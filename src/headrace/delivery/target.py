@@ -17,7 +17,8 @@ class Target:
     """Everything that a sender has to know.
 
     `owner` is the subscription: connections that carry its credential or its settings are its own. `settings` are the
-    protocol's, with defaults applied. `credential` is good at this moment; a sender asks for no other.
+    protocol's, with defaults applied. `credential` is good at this moment; a sender asks for no other. `wants_reply`:
+    an event that the sink answers with has somewhere to go.
     """
 
     owner: str
@@ -27,6 +28,7 @@ class Target:
     timeout: float
     credential: Plain | Token | None = None
     signing: tuple[str, ...] = field(default=(), repr=False)
+    wants_reply: bool = False
 
 
 class Credentials(Protocol):
@@ -43,6 +45,22 @@ class Credentials(Protocol):
         """Return the keys that requests are signed with, newest first. It must not block."""
         ...
 
+    def settings(self, subscription: Subscription) -> Mapping[str, Any]:
+        """Return the protocol's settings with what is masked elsewhere: the same object while nothing changes."""
+        ...
+
+    def invalidate(self, subscription_id: str) -> bool:
+        """Take note that the sink refused the credential; tell whether there will be another one."""
+        ...
+
+    def forget(self, subscription_id: str) -> None:
+        """Let go of what was opened for a subscription that ended."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what is under way."""
+        ...
+
 
 class NoCredentials:
     """Nothing is authorised and nothing signed."""
@@ -53,3 +71,17 @@ class NoCredentials:
     def signing(self, subscription: Subscription) -> tuple[str, ...]:  # noqa: ARG002
         """Return none."""
         return ()
+
+    def settings(self, subscription: Subscription) -> Mapping[str, Any]:
+        """Return what the subscription says."""
+        return subscription.protocolsettings
+
+    def invalidate(self, subscription_id: str) -> bool:  # noqa: ARG002
+        """Have no other."""
+        return False
+
+    def forget(self, subscription_id: str) -> None:
+        """Have nothing to forget."""
+
+    async def close(self) -> None:
+        """Have nothing to finish."""

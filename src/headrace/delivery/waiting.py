@@ -88,15 +88,15 @@ class Waiting:
         if lane is None:
             await self._forget(place, None)
         elif stage == SINK and self._subscribers.is_ended(subscription):
-            self._part(lane)
+            self._settling.part(lane)
             await self._forget(place, SINK)
         elif lane.obstacle is not None:
-            self._part(lane)
+            self._settling.part(lane)
             lane.backlog = True
             if lane.breaker.is_open:
                 self._agenda.add(place, lane.breaker.until)
         elif (room := self._room(lane)) <= 0:
-            self._part(lane)
+            self._settling.part(lane)
             lane.backlog = True
             self._agenda.add(place, time.time() + _LATER_SECONDS)
         elif lane.is_ordered:
@@ -105,7 +105,7 @@ class Waiting:
             await self._take_up_due(lane, room)
 
     def _room(self, lane: Lane) -> int:
-        return min(self._lanes.room(lane), lane.capacity - len(lane.taken))
+        return min(self._lanes.room(lane), 2 * lane.capacity - len(lane.taken))
 
     async def _forget(self, place: Place, stage: str | None) -> None:
         dropped = await self._in_thread(self._ledger.forget, place[0], stage)
@@ -116,12 +116,12 @@ class Waiting:
     async def _take_up_due(self, lane: Lane, room: int) -> None:
         now, asked = time.time(), room + len(lane.taken)
         waits = await self._in_thread(self._ledger.due, *lane.place, now, asked)
-        new = [wait for wait in waits if wait.key not in lane.taken][:room]
+        new, is_more = _choose(lane, waits, room, asked)
         parcels = await self._library.parcels(new)
         if not self._is_current(lane):
             return
         self._put(lane, new, parcels)
-        lane.backlog = len(waits) == asked
+        lane.backlog = is_more
         if lane.backlog:
             self._agenda.add(lane.place, time.time() + _LATER_SECONDS)
         elif (due := await self._in_thread(self._ledger.next_due, *lane.place, now)) is not None:
@@ -132,29 +132,32 @@ class Waiting:
 
         What comes meanwhile joins behind it, where the ledger turns out to hold nothing else.
         """
-        if lane.unwritten:  # what left the lane comes before everything that the ledger has already
+        # What left the lane, or is read again after a start, may come before everything that the ledger has already.
+        if lane.unwritten or self._lanes.is_recovering:
             lane.backlog = True
             self._agenda.add(lane.place, time.time() + _SOON_SECONDS)
             return
-        lane.joining = lane.joining or []
+        lane.joining, spills = lane.joining or [], lane.spills
         try:
             if lane.arriving:
                 await self._journal.flush()
             asked = room + len(lane.taken)
             waits = await self._in_thread(self._ledger.in_order, lane.place[0], asked)
-            new = [wait for wait in waits if wait.key not in lane.taken][:room]
+            new, is_more = _choose(lane, waits, room, asked)
             parcels = await self._library.parcels(new)
         except BaseException:
             lane.joining = None
             raise
-        if not self._is_current(lane) or lane.unwritten or lane.obstacle is not None:
-            self._part(lane)
+        if not self._is_current(lane):
+            return
+        if lane.spills != spills or lane.obstacle is not None:  # what was read isn't what comes next
+            self._settling.part(lane)
             self._agenda.add(lane.place, time.time() + _SOON_SECONDS)
             return
         self._put(lane, new, parcels)
-        lane.backlog = len(waits) >= asked or bool(lane.arriving)
+        lane.backlog = is_more or lane.joining is None or bool(lane.arriving)
         if lane.backlog:
-            self._part(lane)
+            self._settling.part(lane)
             self._agenda.add(lane.place, time.time() + (_LATER_SECONDS if lane.queued else _SOON_SECONDS))
         else:
             self._join(lane)
@@ -169,15 +172,6 @@ class Waiting:
             else:
                 self._settling.discard(lane, [delivery])
 
-    def _part(self, lane: Lane) -> None:
-        """Let the ledger have what came meanwhile: its turn is later."""
-        joining, lane.joining = lane.joining or [], None
-        for delivery in joining:
-            if self._subscribers.wants(delivery.key):
-                self._settling.set_aside(lane, delivery, "it waits for its turn")
-            else:
-                self._settling.discard(lane, [delivery])
-
     def _is_current(self, lane: Lane) -> bool:
         """Tell whether the lane is still its subscription's; if not, what waits for it is seen to at the next look."""
         return self._lanes.get(*lane.place) is lane
@@ -186,7 +180,7 @@ class Waiting:
         lane.taken.update(wait.key for wait in waits)
         for wait in waits:
             parcel = parcels.get(wait.key)
-            is_wanted = wait.key.stage != SINK or self._subscribers.wants(wait.key)
+            is_wanted = self._subscribers.wants(wait.key)
             if is_wanted and parcel is not None:
                 self._lanes.queued += 1
                 lane.put(Delivery(wait.key, parcel, wait.attempts, True, wait.due, wait.event, wait.failure))
@@ -195,3 +189,9 @@ class Waiting:
             else:  # it waited for a replay that is over, or a seek went past it
                 DISCARDED.inc()
                 self._journal.finish(wait.key, lambda key=wait.key: lane.taken.discard(key))  # type: ignore[misc]
+
+
+def _choose(lane: Lane, waits: list[Wait], room: int, asked: int) -> tuple[list[Wait], bool]:
+    """Return what the lane is to take, and whether the ledger holds more."""
+    new = [wait for wait in waits if wait.key not in lane.taken]
+    return new[:room], len(new) > room or len(waits) >= asked

@@ -12,7 +12,7 @@ from headrace.events.timestamps import is_timestamp
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["OFFICIAL", "OFFICIAL_BY_VERSION", "REQUIRED", "faults", "is_json", "shown"]
+__all__ = ["OFFICIAL", "OFFICIAL_BY_VERSION", "REQUIRED", "faults", "is_json", "problem_1_0", "shown"]
 
 REQUIRED = ("specversion", "id", "source", "type")
 
@@ -55,6 +55,12 @@ def faults(attributes: Mapping[str, object]) -> list[str]:
         if problem is not None:
             found.append(f"attribute {shown(name)} {problem}: {shown(value)}")
     return found
+
+
+def problem_1_0(name: str, value: object) -> str | None:
+    """Say what is wrong with one attribute of an event of version 1.0, as `faults` does for all of them."""
+    check = _CHECKS_1_0.get(name)
+    return check(value) if check is not None else _name(name) or _extension_1_0(value)
 
 
 def shown(value: object) -> str:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _TIME = pa.timestamp("us", "UTC")
 _STRINGS = pa.map_(pa.string(), pa.string())
-_COLUMNS = ("specversion", "id", "source", "type", "subject", "time", "datacontenttype", "dataschema")
-_HAVE_COLUMNS = frozenset(_COLUMNS)
+COLUMNS = ("specversion", "id", "source", "type", "subject", "time", "datacontenttype", "dataschema")
+_HAVE_COLUMNS = frozenset(COLUMNS)
 _ENOUGH_ROWS = 2048
 
 SCHEMA = pa.schema(
@@ -32,7 +32,7 @@ SCHEMA = pa.schema(
         ("channel", pa.string()),
         ("traceparent", pa.string()),
         ("tracestate", pa.string()),
-        *((name, pa.string()) for name in _COLUMNS),
+        *((name, pa.string()) for name in COLUMNS),
         ("extensions", _STRINGS),
         ("extension_types", _STRINGS),
         ("data", pa.binary()),
@@ -93,7 +93,7 @@ def _lay_out(positions: pa.Array, times: pa.Array, arrivals: Sequence[Arrival]) 
         [arrival.channel for arrival in arrivals],
         [arrival.traceparent for arrival in arrivals],
         [arrival.tracestate for arrival in arrivals],
-        *([each.get(name) for each in attributes] for name in _COLUMNS),
+        *([each.get(name) for each in attributes] for name in COLUMNS),
     ]
     extensions = [[item for item in each.items() if item[0] not in _HAVE_COLUMNS] for each in attributes]
     columns = [
@@ -113,8 +113,8 @@ def _lay_out(positions: pa.Array, times: pa.Array, arrivals: Sequence[Arrival]) 
 def from_batch(batch: pa.RecordBatch) -> list[Recorded]:
     """Read back what `to_batch` wrote, slices of a batch included."""
     attributes = [
-        {name: value for name, value in zip(_COLUMNS, row, strict=True) if value is not None}
-        for row in zip(*(batch[name].to_pylist() for name in _COLUMNS), strict=True)
+        {name: value for name, value in zip(COLUMNS, row, strict=True) if value is not None}
+        for row in zip(*(batch[name].to_pylist() for name in COLUMNS), strict=True)
     ]
     types = map(dict, _map_items(batch["extension_types"]))
     for each, extensions, kinds in zip(attributes, _map_items(batch["extensions"]), types, strict=True):

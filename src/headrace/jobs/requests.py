@@ -15,7 +15,7 @@ from headrace.subscriptions.points import EARLIEST, Point, check_filter, parse_p
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.subscriptions.protocols import Faults
+    from headrace.subscriptions.faults import Faults
 
 SEEK, BACKTEST, REPLAY, CATCH_UP = "seek", "backtest", "replay", "catch-up"
 KINDS = (SEEK, BACKTEST, REPLAY, CATCH_UP)

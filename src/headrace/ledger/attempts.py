@@ -1,20 +1,27 @@
-"""The attempts that were made: when, how long, and what the sink said."""
+"""The attempts that were made: when, how long, and what the sink said. Kept for a while, and up to so many."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from base64 import b64encode
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-from sqlalchemy import insert
+from sqlalchemy import and_, delete, func, insert, or_, select
 
 from headrace.ledger.tables import ATTEMPTS
+from headrace.ledger.texts import storable
+from headrace.ledger.times import shown_time
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import ColumnElement, Connection, Row
 
 _NO_HEADERS = "[]"
+_PRUNED_AT_A_TIME = 10_000
+
+VERDICTS = ("done", "again", "never", "gone")
 
 
 class Attempt(NamedTuple):
@@ -38,15 +45,127 @@ class Attempt(NamedTuple):
     body: bytes
 
 
+class Logged(NamedTuple):
+    """An attempt in the log; `id` is its own for good."""
+
+    id: int
+    attempt: Attempt
+
+    def document(self, *, whole: bool = False) -> dict[str, Any]:
+        """Return it as the API shows it: in a list without what the sink answered, else with all that is known."""
+        attempt = self.attempt
+        members: dict[str, Any] = {
+            "id": self.id,
+            "subscription": attempt.subscription,
+            "position": attempt.position,
+            "replay": attempt.replay or None,
+            "stage": attempt.stage,
+            "attempt": attempt.number,
+            "time": shown_time(attempt.time),
+            "seconds": round(attempt.seconds, 6),
+            "verdict": attempt.verdict,
+            "status": attempt.status,
+            "reason": attempt.reason or None,
+        }
+        if whole:
+            members |= {"headers": [list(each) for each in attempt.headers], **shown_body(attempt.body)}
+        return {name: value for name, value in members.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptQuery:
+    """Which attempts; what is None makes no difference. `before` is the time and id of the last one seen."""
+
+    subscriptions: Sequence[str] | None = None
+    verdict: str | None = None
+    statuses: tuple[int, int] | None = None
+    stage: str | None = None
+    position: int | None = None
+    since: float | None = None
+    until: float | None = None
+    before: tuple[float, int] | None = None
+    limit: int = 100
+
+    def conditions(self) -> Iterator[ColumnElement[bool]]:
+        """Yield what a row has to meet."""
+        table = ATTEMPTS.c
+        if self.subscriptions is not None:
+            yield table.subscription.in_(list(self.subscriptions))
+        for column, value in (
+            (table.verdict, self.verdict), (table.stage, self.stage), (table.position, self.position),
+        ):  # fmt: skip
+            if value is not None:
+                yield column == value
+        if self.statuses is not None:
+            yield table.status.between(*self.statuses)
+        if self.since is not None:
+            yield table.time >= self.since
+        if self.until is not None:
+            yield table.time < self.until
+        if self.before is not None:
+            time, number = self.before
+            yield or_(table.time < time, and_(table.time == time, table.number < number))
+
+
 def write(connection: Connection, attempts: Sequence[Attempt]) -> None:
     """Add attempts to the log, in the transaction of the connection."""
     if attempts:
         connection.execute(insert(ATTEMPTS), [_row(each) for each in attempts])
 
 
+def find(connection: Connection, query: AttemptQuery) -> list[Logged]:
+    """Return attempts, the newest first."""
+    newest_first = (
+        select(ATTEMPTS)
+        .where(*query.conditions())
+        .order_by(ATTEMPTS.c.time.desc(), ATTEMPTS.c.number.desc())
+        .limit(query.limit)
+    )
+    return [_logged(row) for row in connection.execute(newest_first)]
+
+
+def get(connection: Connection, number: int) -> Logged | None:
+    """Return one attempt; None where there is none, or none any more."""
+    row = connection.execute(select(ATTEMPTS).where(ATTEMPTS.c.number == number)).first()
+    return None if row is None else _logged(row)
+
+
+def prune(connection: Connection, before: float, most: int) -> int:
+    """Forget attempts that are older than a time or too many, so much as one commit should; return how many."""
+    newest = connection.execute(select(func.max(ATTEMPTS.c.number))).scalar()
+    if newest is None:
+        return 0
+    gone = (
+        select(ATTEMPTS.c.number)
+        .where(or_(ATTEMPTS.c.time < before, ATTEMPTS.c.number <= newest - most))
+        .limit(_PRUNED_AT_A_TIME)
+    )
+    return connection.execute(delete(ATTEMPTS).where(ATTEMPTS.c.number.in_(gone))).rowcount
+
+
+def shown_body(body: bytes) -> dict[str, str]:
+    """Return the start of an answer as text, or as base64 where it is none."""
+    try:
+        return {"body": body.decode()}
+    except UnicodeDecodeError as error:
+        if error.start >= len(body) - 3 and error.reason == "unexpected end of data":
+            return {"body": body[: error.start].decode()}  # the cut went through a character
+        return {"bodyBase64": b64encode(body).decode()}
+
+
 def _row(attempt: Attempt) -> dict[str, object]:
     row: dict[str, object] = attempt._asdict()
     row["attempt"] = row.pop("number")
-    headers = attempt.headers
+    row["reason"] = storable(attempt.reason)
+    headers = [(storable(name), storable(value)) for name, value in attempt.headers]
     row["headers"] = msgspec.json.encode(headers).decode() if headers else _NO_HEADERS
     return row
+
+
+def _logged(row: Row[Any]) -> Logged:
+    headers = tuple((name, value) for name, value in msgspec.json.decode(row.headers))
+    attempt = Attempt(
+        row.subscription, row.position, row.replay, row.stage, row.attempt, row.time, row.seconds, row.verdict,
+        row.status, row.reason, headers, bytes(row.body),
+    )  # fmt: skip
+    return Logged(row.number, attempt)

@@ -17,6 +17,7 @@ from headrace.events.positions import Cut, lane_of, position_at
 from headrace.ledger import attempts, schedule
 from headrace.ledger.stages import SINK
 from headrace.ledger.tables import CURSOR, DEAD, METADATA, REPLAY_CURSORS, WAITING
+from headrace.ledger.texts import storable
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import repeatable
 
@@ -341,7 +342,12 @@ def _add(
 ) -> None:
     if entries:
         rows = [
-            {**entry._asdict(), **entry.key._asdict(), "share": shares.of(entry.key.subscription)}
+            {
+                **entry._asdict(),
+                **entry.key._asdict(),
+                "reason": storable(entry.reason),
+                "share": shares.of(entry.key.subscription),
+            }
             for entry in entries
         ]
         connection.execute(insert(table), [{name: row[name] for name in table.c.keys()} for row in rows])  # noqa: SIM118

@@ -9,17 +9,22 @@ from typing import TYPE_CHECKING
 import uvloop
 
 from headrace.api.app import build_app
+from headrace.api.attempts import Attempts
 from headrace.api.channels import KnownChannels
 from headrace.api.health import Health
 from headrace.api.ingress import Ingress
 from headrace.api.management import Management
 from headrace.api.pressure import Pressure
+from headrace.api.probing import Probing
 from headrace.api.travel import Travel
+from headrace.delivery.specs import default_spec
 from headrace.eventlog.opening import open_log
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
+from headrace.ledger.records import Records
 from headrace.service.layout import Layout
 from headrace.service.logs import log_place, open_log_writer
+from headrace.service.secrets import open_safe
 from headrace.service.serving import listen, serve
 from headrace.service.states import READY, announce, read_states
 from headrace.subscriptions.store import Store
@@ -79,7 +84,16 @@ def _control(
 ) -> list[Door]:
     jobs = Jobs(config.store.url, config.store.patience_seconds)
     opened.callback(jobs.close)
-    return [Management(store, channels, end_of_log, jobs), Travel(store, jobs, Replays(jobs))]
+    safe = open_safe(config.store, config.store.patience_seconds)
+    opened.callback(safe.close)
+    records = Records(config.delivery.url, config.store.patience_seconds)
+    opened.callback(records.close)
+    return [
+        Management(store, channels, end_of_log, jobs, safe, records),
+        Travel(store, jobs, Replays(jobs)),
+        Attempts(store, records, open_log(log_place(config))),
+        Probing(store, records, default_spec(config.delivery)),
+    ]
 
 
 def _beside(opened: AsyncExitStack, follow: Coroutine[None, None, None]) -> None:

@@ -8,8 +8,15 @@ from contextlib import closing
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from headrace.delivery.credentials import Credentials
 from headrace.delivery.dispatcher import Dispatcher
-from headrace.delivery.protocols.http import HttpSender
+from headrace.delivery.guard import Guard
+from headrace.delivery.probing import Probing
+from headrace.delivery.protocols.table import new_senders
+from headrace.delivery.redriving import Redriving
+from headrace.delivery.specs import default_spec
+from headrace.delivery.tls import tls_context
+from headrace.delivery.token_endpoint import TokenEndpoint
 from headrace.errors import ArchiveError, StoreUnavailable
 from headrace.eventlog.archive.lag import ArchivedForLong
 from headrace.eventlog.archive.storage import Storage
@@ -21,8 +28,10 @@ from headrace.events.positions import Cut
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.ledger.ledger import Ledger
+from headrace.ledger.records import Records
 from headrace.service.layout import Layout
 from headrace.service.logs import log_place
+from headrace.service.secrets import open_safe
 from headrace.subscriptions.store import Store
 
 if TYPE_CHECKING:
@@ -119,20 +128,41 @@ async def _drain(
     with (
         closing(Store(config.store.url, patience)) as store,
         closing(Jobs(config.store.url, patience)) as jobs,
+        closing(Records(config.delivery.url, patience)) as records,
+        closing(Guard(config.delivery.allow_networks)) as guard,
+        closing(open_safe(config.store, patience)) as safe,
     ):
-        senders = {"HTTP": HttpSender()}
+        log, senders = open_log(place), new_senders(guard, config.delivery)
+        endpoint = TokenEndpoint(guard, tls_context(config.delivery.ca_file))
+        credentials = Credentials(safe, endpoint, config.delivery.token_refresh_seconds)
         dispatcher = Dispatcher(
-            outbox, open_log(place), store, ledger, Replays(jobs), senders, config.delivery, shares
+            outbox,
+            log,
+            store,
+            ledger,
+            Replays(jobs),
+            senders,
+            config.delivery,
+            shares,
+            credentials=credentials,
+            on_gone=store.end,
+            report=records.report,
         )
+
+        probing = Probing(records, store, senders, credentials, default_spec(config.delivery))
 
         def clear_once() -> None:
             clear(dispatcher)
             cursors = ledger.cursors()
-            store.purge(reduce(Cut.meet, (cursors.get(share, Cut()) for share in range(shares.count))))
+            gone = store.purge(reduce(Cut.meet, (cursors.get(share, Cut()) for share in range(shares.count))))
+            records.clear(config.delivery.attempts_retention_seconds, config.delivery.attempts_max, gone)
 
         clearing = asyncio.create_task(_repeat(clear_once))
         try:
-            await dispatcher.run(stop)
+            async with asyncio.TaskGroup() as loops:
+                loops.create_task(Redriving(records, store, log, shares).run(stop))
+                loops.create_task(probing.run(stop))
+                loops.create_task(dispatcher.run(stop))
         finally:
             clearing.cancel()
 

@@ -1,4 +1,4 @@
-"""What authorises deliveries at a sink. Secrets never appear in a representation."""
+"""What authorises deliveries at a sink. Neither secrets nor identifiers appear in a representation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 class Plain:
     """A name and a password, passphrase or key."""
 
-    identifier: str
+    identifier: str = field(repr=False)
     secret: str = field(repr=False)
 
 
@@ -20,3 +20,15 @@ class Token:
     type: str
     value: str = field(repr=False)
     expires: float
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshable:
+    """A token, and what the next one is got with. Senders are given the token alone."""
+
+    token: Token
+    refresh_token: str = field(repr=False)
+    endpoint: str
+
+
+Credential = Plain | Token | Refreshable

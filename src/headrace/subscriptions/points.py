@@ -23,7 +23,7 @@ from headrace.filters.values.times import read_timestamp
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.subscriptions.protocols import Faults
+    from headrace.subscriptions.faults import Faults
 
 EARLIEST, LATEST = "earliest", "latest"
 _MEMBERS = ("position", "time", "eventTime", "filter")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from msgspec import Meta
@@ -12,7 +12,9 @@ _Seconds = Annotated[float, Meta(ge=0)]
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """Which database keeps channels and subscriptions."""
+    """Which database keeps channels and subscriptions, and which keys its secrets are encrypted with."""
 
     url: str
     patience_seconds: _Seconds
+    secrets_file: str
+    secrets_keys: tuple[str, ...] = field(repr=False)

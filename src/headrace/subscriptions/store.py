@@ -16,25 +16,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import bindparam, delete, insert, literal, select, update
+from sqlalchemy import bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from headrace.errors import Conflict, NotFound
 from headrace.events.positions import Cut
-from headrace.subscriptions import set_aside
-from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName
+from headrace.subscriptions import channel_rows, overruns, set_aside
+from headrace.subscriptions.channel import DEFAULT_CHANNEL
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import once, repeatable
-from headrace.subscriptions.status import FilterStatus
-from headrace.subscriptions.subscription import Subscription
-from headrace.subscriptions.tables import CHANNELS, METADATA, OVERRUNS, REVISION, SUBSCRIPTIONS
+from headrace.subscriptions.revisions import last_revision, next_revision
+from headrace.subscriptions.subscription_rows import cut_of, from_row, to_row
+from headrace.subscriptions.tables import CHANNELS, METADATA, REVISION, SECRETS, SUBSCRIPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sqlalchemy import Connection, Row
 
+    from headrace.subscriptions.channel import ChannelName
     from headrace.subscriptions.set_aside import SetAside
+    from headrace.subscriptions.status import FilterStatus
+    from headrace.subscriptions.subscription import Subscription
 
 _MAX_REASON = 500
 
@@ -63,37 +66,37 @@ class Store:
     # Channels
 
     @once
-    def create_channel(self, channel: ChannelName) -> None:
+    def create_channel(self, channel: ChannelName, delivery: Mapping[str, Any] | None = None) -> None:
         """Make a channel, or raise Conflict where it exists."""
         try:
             with self._engine.begin() as connection:
-                _next_revision(connection)
-                connection.execute(insert(CHANNELS).values(namespace=channel.namespace, name=channel.name))
+                channel_rows.add(connection, channel, delivery)
         except IntegrityError:
             raise Conflict(f"channel {channel} exists already") from None
 
     @repeatable
+    def change_channel(self, channel: ChannelName, delivery: Mapping[str, Any] | None) -> None:
+        """Give a channel another delivery object, or none; dispatchers hear of it as of any change."""
+        with self._engine.begin() as connection:
+            channel_rows.change(connection, channel, delivery)
+
+    @repeatable
     def channels(self) -> list[ChannelName]:
         """List the channels in order of their names."""
-        query = select(CHANNELS.c.namespace, CHANNELS.c.name).order_by(CHANNELS.c.namespace, CHANNELS.c.name)
         with self._engine.connect() as connection:
-            return [ChannelName(*row) for row in connection.execute(query)]
+            return channel_rows.names(connection)
+
+    @repeatable
+    def channel_deliveries(self) -> dict[ChannelName, dict[str, Any]]:
+        """Return the delivery objects of the channels that have one."""
+        with self._engine.connect() as connection:
+            return channel_rows.deliveries(connection)
 
     @once
     def delete_channel(self, channel: ChannelName) -> None:
         """Remove a channel that nobody listens to."""
         with self._engine.begin() as connection:
-            _next_revision(connection)
-            listening = select(SUBSCRIPTIONS.c.id).where(*_on_channel(channel), ~SUBSCRIPTIONS.c.deleting)
-            if connection.execute(listening.limit(1)).first():
-                raise Conflict(f"channel {channel} has subscriptions; delete them first")
-            gone = connection.execute(
-                delete(CHANNELS).where(
-                    CHANNELS.c.namespace == channel.namespace, CHANNELS.c.name == channel.name
-                )
-            )
-            if not gone.rowcount:
-                raise NotFound("channel", str(channel))
+            channel_rows.remove(connection, channel)
 
     # Subscriptions
 
@@ -106,14 +109,10 @@ class Store:
     ) -> Subscription:
         """Add it, and let it see the events accepted from now on; `also` is done in the same transaction."""
         with self._engine.begin() as connection:
-            revision = _next_revision(connection)
-            channel = subscription.channel
-            exists = select(CHANNELS.c.name).where(
-                CHANNELS.c.namespace == channel.namespace, CHANNELS.c.name == channel.name
-            )
-            if not connection.execute(exists).first():
-                raise NotFound("channel", str(channel))
-            connection.execute(insert(SUBSCRIPTIONS).values(_to_row(subscription, revision)))
+            revision = next_revision(connection)
+            if not channel_rows.exists(connection, subscription.channel):
+                raise NotFound("channel", str(subscription.channel))
+            connection.execute(insert(SUBSCRIPTIONS).values(to_row(subscription, revision)))
             also(connection)
         self._settle("created", subscription.id, end_of_log())
         return self.get(subscription.id)
@@ -125,10 +124,10 @@ class Store:
         Be careful: only while nobody routes; `create` is what settles with a pipeline that runs.
         """
         with self._engine.begin() as connection:
-            revision = _next_revision(connection)
+            revision = next_revision(connection)
             settled = {"created": created.to_json()}
             connection.execute(
-                insert(SUBSCRIPTIONS), [_to_row(each, revision) | settled for each in subscriptions]
+                insert(SUBSCRIPTIONS), [to_row(each, revision) | settled for each in subscriptions]
             )
 
     @repeatable
@@ -139,7 +138,7 @@ class Store:
             row = connection.execute(query).first()
         if row is None:
             raise NotFound("subscription", subscription_id)
-        return _from_row(row)
+        return from_row(row)
 
     @repeatable
     def subscriptions(self) -> list[Subscription]:
@@ -151,6 +150,23 @@ class Store:
             rows = connection.execute(query).all()
         return self._readable(rows)
 
+    @repeatable
+    def listens(self, subscription_id: str, channel: ChannelName | None = None) -> bool:
+        """Tell whether there is such a subscription, of the channel where one is given."""
+        its = [SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting]
+        if channel is not None:
+            its += [SUBSCRIPTIONS.c.namespace == channel.namespace, SUBSCRIPTIONS.c.channel == channel.name]
+        with self._engine.connect() as connection:
+            return connection.execute(select(SUBSCRIPTIONS.c.id).where(*its)).first() is not None
+
+    @repeatable
+    def listeners(self, channel: ChannelName, limit: int) -> list[str]:
+        """Return the ids of so many subscriptions of a channel."""
+        its = SUBSCRIPTIONS.c.namespace == channel.namespace, SUBSCRIPTIONS.c.channel == channel.name
+        query = select(SUBSCRIPTIONS.c.id).where(*its, ~SUBSCRIPTIONS.c.deleting).limit(limit)
+        with self._engine.connect() as connection:
+            return list(connection.execute(query).scalars())
+
     @once
     def go_live(self, subscription_id: str, cut: Cut, also: Callable[[Connection], object]) -> None:
         """Let it be live from a later cut on, the end of the log a moment ago; `also` is done in the same transaction.
@@ -161,7 +177,7 @@ class Store:
             moved = connection.execute(
                 update(SUBSCRIPTIONS)
                 .where(SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting)
-                .values(created=cut.to_json(), revision=_next_revision(connection))
+                .values(created=cut.to_json(), revision=next_revision(connection))
             )
             if not moved.rowcount:
                 raise NotFound("subscription", subscription_id)
@@ -175,36 +191,59 @@ class Store:
             asked = connection.execute(
                 update(SUBSCRIPTIONS)
                 .where(SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting)
-                .values(deleting=True, revision=_next_revision(connection))
+                .values(deleting=True, revision=next_revision(connection))
             )
+            connection.execute(delete(SECRETS).where(SECRETS.c.subscription == subscription_id))
         if not asked.rowcount:
             raise NotFound("subscription", subscription_id)
         self._settle("deleted", subscription_id, end_of_log())
         return subscription
 
+    # Pausing
+
+    def pause(self, subscription_id: str) -> Subscription:
+        """Let its events wait until it is resumed."""
+        return self._change(subscription_id, {"paused": True})
+
+    def resume(self, subscription_id: str) -> Subscription:
+        """Deliver again, also where its sink had said that it is gone."""
+        return self._change(subscription_id, {"paused": False, "ended": None})
+
+    def end(self, subscription_id: str, reason: str) -> Subscription:
+        """Let its deliveries end, for a reason that its sink gave. It stays, and may be resumed."""
+        # A sink may have written it; PostgreSQL's texts hold no NUL, and no database half a character.
+        fit = reason[:_MAX_REASON].replace("\0", "\ufffd").encode(errors="replace").decode()
+        return self._change(subscription_id, {"ended": fit})
+
+    @repeatable
+    def _change(self, subscription_id: str, values: Mapping[str, Any]) -> Subscription:
+        with self._engine.begin() as connection:
+            row = connection.execute(
+                update(SUBSCRIPTIONS)
+                .where(SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting)
+                .values(revision=next_revision(connection), **values)
+                .returning(SUBSCRIPTIONS)
+            ).first()
+            if row is None:
+                raise NotFound("subscription", subscription_id)
+        return from_row(row)
+
     # How they fare
 
     @once
-    def report_overruns(self, overruns: Mapping[str, FilterStatus]) -> None:
+    def report_overruns(self, reported: Mapping[str, FilterStatus]) -> None:
         """Add to what is known, by subscription; who is not there any more is left out.
 
         The revision stays: workers follow it, and nothing changes for them.
         """
         with self._engine.begin() as connection:
-            for subscription_id in sorted(
-                overruns
-            ):  # always in one order, so that two reports can't lock each other
-                _report(connection, subscription_id, overruns[subscription_id])
+            overruns.add(connection, reported)
 
     @repeatable
     def overruns(self, subscription_id: str | None = None) -> dict[str, FilterStatus]:
         """Return what was reported, by subscription: of all, or of one."""
-        query = select(OVERRUNS)
-        if subscription_id is not None:
-            query = query.where(OVERRUNS.c.subscription == subscription_id)
         with self._engine.connect() as connection:
-            rows = connection.execute(query).all()
-        return {row.subscription: FilterStatus(row.times, row.reason, row.position, row.time) for row in rows}
+            return overruns.read(connection, subscription_id)
 
     # What could not be routed
 
@@ -232,14 +271,14 @@ class Store:
     def revision(self) -> int:
         """Return a number that grows with every change."""
         with self._engine.connect() as connection:
-            return int(connection.execute(select(REVISION.c.value)).scalar_one())
+            return last_revision(connection)
 
     @repeatable
     def bounds(self) -> dict[str, tuple[Cut | None, Cut | None]]:
         """Return the cuts `created` and `deleted` of all subscriptions, ended ones included, by their ids."""
         query = select(SUBSCRIPTIONS.c.id, SUBSCRIPTIONS.c.created, SUBSCRIPTIONS.c.deleted)
         with self._engine.connect() as connection:
-            return {row.id: (_cut(row.created), _cut(row.deleted)) for row in connection.execute(query)}
+            return {row.id: (cut_of(row.created), cut_of(row.deleted)) for row in connection.execute(query)}
 
     @repeatable
     def ids(self, revision: int | None = None) -> set[str]:
@@ -265,7 +304,7 @@ class Store:
         read, unread = [], []
         for row in rows:
             try:
-                read.append(_from_row(row))
+                read.append(from_row(row))
             except (msgspec.DecodeError, KeyError, TypeError) as error:
                 reason = f"its document in the store can't be read: {error!r}"
                 unread.append(set_aside.of_subscription(row.id, row.namespace, row.channel, reason))
@@ -313,67 +352,5 @@ class Store:
             connection.execute(
                 update(SUBSCRIPTIONS)
                 .where(SUBSCRIPTIONS.c.id == subscription_id, target.is_(None))
-                .values({column: cut.to_json(), "revision": _next_revision(connection)})
+                .values({column: cut.to_json(), "revision": next_revision(connection)})
             )
-
-
-def _next_revision(connection: Connection) -> int:
-    """Take the next revision; holds the row's lock until the transaction ends."""
-    return int(
-        connection.execute(
-            update(REVISION).values(value=REVISION.c.value + 1).returning(REVISION.c.value)
-        ).scalar_one()
-    )
-
-
-def _report(connection: Connection, subscription_id: str, status: FilterStatus) -> None:
-    last = {"reason": status.reason[:_MAX_REASON], "position": status.position, "time": status.time}
-    known = connection.execute(
-        update(OVERRUNS)
-        .where(OVERRUNS.c.subscription == subscription_id)
-        .values(times=OVERRUNS.c.times + status.overruns, **last)
-    )
-    if known.rowcount:
-        return
-    values = {"times": status.overruns, **last}
-    columns = [literal(value, OVERRUNS.c[name].type) for name, value in values.items()]
-    row = select(SUBSCRIPTIONS.c.id, *columns).where(SUBSCRIPTIONS.c.id == subscription_id)
-    connection.execute(insert(OVERRUNS).from_select(["subscription", *values], row))
-
-
-def _on_channel(channel: ChannelName) -> tuple[Any, ...]:
-    return SUBSCRIPTIONS.c.namespace == channel.namespace, SUBSCRIPTIONS.c.channel == channel.name
-
-
-def _cut(text: str | None) -> Cut | None:
-    return None if text is None else Cut.from_json(text)
-
-
-def _to_row(subscription: Subscription, revision: int) -> dict[str, Any]:
-    return {
-        "id": subscription.id,
-        "namespace": subscription.channel.namespace,
-        "channel": subscription.channel.name,
-        "document": msgspec.json.encode(subscription.document()).decode(),
-        "deleting": subscription.deleting,
-        "revision": revision,
-        "first_revision": revision,
-    }
-
-
-def _from_row(row: Row[Any]) -> Subscription:
-    document = msgspec.json.decode(row.document)
-    return Subscription(
-        id=row.id,
-        channel=ChannelName(row.namespace, row.channel),
-        sink=document["sink"],
-        protocol=document["protocol"],
-        source=document.get("source"),
-        types=tuple(document.get("types", ())),
-        filters=tuple(document["filters"]),
-        config=document["config"],
-        protocolsettings=document["protocolsettings"],
-        created=_cut(row.created),
-        deleted=_cut(row.deleted),
-        deleting=row.deleting,
-    )

@@ -9,25 +9,44 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import FilterError, InvalidChannel, InvalidSubscription
 from headrace.filters import compile_filter
 from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName, parse_channel
+from headrace.subscriptions.credential import Plain
+from headrace.subscriptions.credential_form import parse_credential, show_credential, type_of
+from headrace.subscriptions.delivery_members import Refused, read_destination
+from headrace.subscriptions.delivery_spec import check_delivery
 from headrace.subscriptions.points import LATEST, Point, parse_point
-from headrace.subscriptions.protocols import HTTP_DEFAULTS, Faults, check_protocol, check_sink
+from headrace.subscriptions.protocols import (
+    check_credential_type,
+    check_protocol,
+    check_sink,
+    check_together,
+    complete,
+)
+from headrace.subscriptions.secrets import Secrets, is_masked, take_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.events.positions import Cut
+    from headrace.subscriptions.credential import Credential
+    from headrace.subscriptions.faults import Faults
 
-PROPERTIES = ("id", "source", "types", "config", "filters", "filter", "sink", "protocol", "protocolsettings")
+PROPERTIES = (
+    "id", "source", "types", "config", "filters", "filter", "sink", "sinkCredential", "protocol", "protocolsettings",
+)  # fmt: skip
+# As newer drafts of the specification write it.
+_LOWER_CASE = "sinkcredential"
+_NO_SECRETS = Secrets()
 _OURS = ("notes", "status")
-_CONFIG = ("channel", "start")
+_CONFIG = ("channel", "start", "delivery", "reply")
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
     """Sees exactly the events that lie before the cut `deleted` and not before the cut `created`.
 
-    Each of the two is None until it has been settled; `deleting` says that the end was asked for. While it is `paused`
-    its deliveries wait; `ended` says why the sink wants no more of them.
+    Each of the two is None until it has been settled; `deleting` says that the end was asked for. `sink_credential` is
+    what may be shown of it. Only a proposal has `secrets`, until they are sealed: they never come back from the store.
+    While it is `paused` its deliveries wait; `ended` says why the sink wants no more of them.
     """
 
     id: str
@@ -39,11 +58,30 @@ class Subscription:
     filters: tuple[Any, ...] = ()
     config: Mapping[str, Any] = field(default_factory=dict)
     protocolsettings: Mapping[str, Any] = field(default_factory=dict)
+    sink_credential: Mapping[str, str] | None = None
+    secrets: Secrets = field(default=_NO_SECRETS, repr=False, compare=False)
     created: Cut | None = None
     deleted: Cut | None = None
     deleting: bool = False
     paused: bool = False
     ended: str | None = None
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether the safe holds something that its deliveries need."""
+        return self.sink_credential is not None or is_masked(self.protocolsettings)
+
+    @property
+    def delivery(self) -> Mapping[str, Any] | None:
+        """The delivery object of its own, which replaces its channel's whole; `delivery_spec` reads it."""
+        delivery: Mapping[str, Any] | None = self.config.get("delivery")
+        return delivery
+
+    @property
+    def reply(self) -> str | None:
+        """The address that events go to which the sink answers with."""
+        reply: Mapping[str, str] = self.config.get("reply", {})
+        return reply.get("uri")
 
     @property
     def start(self) -> Point:
@@ -60,6 +98,8 @@ class Subscription:
         shown["config"] = {**self.config, "channel": str(self.channel)}
         shown["filters"] = list(self.filters)
         shown["sink"] = self.sink
+        if self.sink_credential is not None:
+            shown["sinkCredential"] = dict(self.sink_credential)
         shown["protocol"] = self.protocol
         shown["protocolsettings"] = dict(self.protocolsettings)
         return shown
@@ -76,17 +116,19 @@ def parse_subscription(document: object) -> Subscription:
     faults: Faults = [
         (str(key), f"unknown property; a subscription has: {', '.join(PROPERTIES)}")
         for key in document
-        if key not in (*PROPERTIES, *_OURS)
+        if key not in (*PROPERTIES, *_OURS, _LOWER_CASE)
     ]
     protocol = document.get("protocol", "HTTP")
     settings = document.get("protocolsettings", {})
-    faults += check_protocol(protocol, settings)
-    faults += check_sink(str(protocol), document.get("sink"))
+    wrong = _check_delivery(protocol, document.get("sink"), settings)
+    credential = _credential_of(document, faults, None if wrong else (protocol, settings))
+    faults += wrong
     faults += _check_scope(document)
     channel = _channel_of(document, faults)
     filters = _filters_of(document, faults)
     if faults:
         raise InvalidSubscription(faults)
+    shown, signing, headers = take_out(complete(protocol, document["sink"], settings))
     return Subscription(
         id=str(uuid.uuid4()),
         channel=channel,
@@ -96,8 +138,35 @@ def parse_subscription(document: object) -> Subscription:
         types=tuple(document.get("types", ())),
         filters=filters,
         config=document.get("config", {}),
-        protocolsettings={**HTTP_DEFAULTS, **settings},
+        protocolsettings=shown,
+        sink_credential=None if credential is None else show_credential(credential),
+        secrets=Secrets(credential, signing, headers),
     )
+
+
+def _check_delivery(protocol: Any, sink: Any, settings: Any) -> Faults:
+    faults = check_protocol(protocol, settings) + check_sink(str(protocol), sink)
+    return faults or check_together(protocol, sink, settings)
+
+
+def _credential_of(
+    document: dict[str, Any], faults: Faults, usable_by: tuple[str, dict[str, Any]] | None
+) -> Credential | None:
+    """Read the credential; where protocol and settings are good, it has to go with them."""
+    given = [name for name in ("sinkCredential", _LOWER_CASE) if name in document]
+    if len(given) > 1:
+        faults.append((_LOWER_CASE, "give either sinkCredential or sinkcredential"))
+    if not given:
+        return None
+    credential = parse_credential(document[given[0]], faults)
+    if credential is not None and usable_by is not None:
+        protocol, settings = usable_by
+        faults += check_credential_type(protocol, settings, type_of(credential))
+        if protocol == "HTTP" and isinstance(credential, Plain) and ":" in credential.identifier:
+            faults.append(
+                ("sinkCredential.identifier", "has a colon, which Basic authentication can't carry")
+            )
+    return credential
 
 
 def _check_scope(document: dict[str, Any]) -> Faults:
@@ -122,11 +191,25 @@ def _channel_of(document: dict[str, Any], faults: Faults) -> ChannelName:
     ]
     if "start" in config:
         parse_point(config["start"], "config.start", faults)
+    faults += _check_config(document, config)
     try:
         return parse_channel(config.get("channel", str(DEFAULT_CHANNEL)))
     except InvalidChannel as error:
         faults.append(("config.channel", str(error)))
         return DEFAULT_CHANNEL
+
+
+def _check_config(document: dict[str, Any], config: dict[str, Any]) -> Faults:
+    faults = check_delivery(config["delivery"], "config.delivery") if "delivery" in config else []
+    protocol = document.get("protocol", "HTTP")
+    if not faults and protocol != "HTTP" and config.get("delivery", {}).get("batch", {}).get("size", 1) > 1:
+        faults.append(("config.delivery.batch", f"HTTP has batches; {protocol} sends each event alone"))
+    if "reply" in config:
+        try:
+            read_destination(config["reply"])
+        except Refused as refused:
+            faults.append((f"config.reply{refused.inner}", refused.problem))
+    return faults
 
 
 def _filters_of(document: dict[str, Any], faults: Faults) -> tuple[Any, ...]:

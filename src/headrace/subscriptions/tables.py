@@ -6,8 +6,10 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Float,
     ForeignKey,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -25,7 +27,9 @@ CHANNELS = Table(
     METADATA,
     Column("namespace", _NAME, primary_key=True),
     Column("name", _NAME, primary_key=True),
+    Column("delivery", Text),
 )
+"""`delivery` is the channel's delivery object, as JSON."""
 
 SUBSCRIPTIONS = Table(
     "subscriptions",
@@ -37,10 +41,13 @@ SUBSCRIPTIONS = Table(
     Column("created", Text),
     Column("deleted", Text),
     Column("deleting", Boolean, nullable=False, default=False),
+    Column("paused", Boolean, nullable=False, default=False),
+    Column("ended", Text),
     Column("revision", BigInteger, nullable=False, index=True),
     Column("first_revision", BigInteger, nullable=False),
 )
-"""`created` and `deleted` are cuts of the log, as JSON. `first_revision` stays as it was at the creation."""
+"""`created` and `deleted` are cuts of the log, as JSON. `first_revision` stays as it was at the creation.
+`ended` says why deliveries ended, where they did."""
 
 OVERRUNS = Table(
     "overruns",
@@ -57,6 +64,27 @@ OVERRUNS = Table(
     Column("time", String(24), nullable=False),
 )
 """Filters that cost more than they may, one row per subscription; it goes with the subscription."""
+
+SECRETS = Table(
+    "secrets",
+    METADATA,
+    Column(
+        "subscription",
+        String(64),
+        ForeignKey(SUBSCRIPTIONS.c.id, ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("key", String(16), nullable=False, index=True),
+    Column("sealed", LargeBinary, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("claimed_until", Float, nullable=False, default=0.0),
+    Column("expires", String(24)),
+    Column("problem", Text),
+    Column("time", String(24)),
+)
+"""What subscriptions must not show, encrypted with the key of this id; `version` grows with each change. Whoever
+refreshes a token has claimed that until a time, in seconds since the epoch. `problem` and `time` tell of the failure
+that came last."""
 
 SET_ASIDE = Table(
     "set_aside",

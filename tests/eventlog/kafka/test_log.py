@@ -1,9 +1,11 @@
 """The log in Kafka, on a real broker."""
 
 import asyncio
+from itertools import pairwise
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 from tests.eventlog.arrivals import arrival, arrivals
 
 from headrace.errors import BrokerUnavailable, ConfigError, LogError, LogUnavailable
@@ -70,6 +72,39 @@ async def test_a_batch_is_seen_in_full_or_not_at_all(writer, reader):
     assert sorted(each.event.id for each in read_all(reader)) == list("abcd")
 
 
+async def test_requests_that_share_a_transaction_are_refused_one_by_one(writer, reader):
+    """While the first is under way the others wait; one of them is too large for the broker."""
+    requests = [arrivals(names) for names in ("ab", "cd", "ef", "gh")]
+    requests[2].append(arrival("large", b"x" * (2 << 20)))
+    answers = await asyncio.gather(*(writer.append(each, 10) for each in requests), return_exceptions=True)
+    found = {each.event.id: each.position for each in read_all(reader)}
+    assert isinstance(answers[2], LogUnavailable)
+    assert sorted(found) == list("abcdgh")
+    assert [answers[number] for number in (0, 1, 3)] == [found[name] for name in "acg"]
+
+
+async def test_many_requests_share_few_transactions(writer, reader):
+    await writer.append(arrivals("ab"), 10)  # connects
+    before = sum(end - start for start, end in Cut().ranges_to(reader.end()))
+    await asyncio.gather(*(writer.append(arrivals([f"{n}a", f"{n}b"]), 10) for n in range(50)))
+    taken = sum(end - start for start, end in Cut().ranges_to(reader.end())) - before
+    assert taken - 100 <= 4, "the marks of two transactions in two partitions"
+
+
+async def test_what_was_fetched_beyond_a_range_is_kept_for_the_next(writer, reader):
+    """Also where it has no data: a message of Kafka's client is false when it is empty."""
+    for name in "abcdef":
+        event = Event(ATTRIBUTES | {"id": name, "partitionkey": "k"})
+        await writer.append([Arrival(event, "default", "default")], 10)
+    ((first, last),) = Cut().ranges_to(reader.end())
+    cuts = [first, first + 1, first + 3, last]
+    found = [
+        [each.event.id for batch in reader.read(*span) for each in from_batch(batch)]
+        for span in pairwise(cuts)
+    ]
+    assert found == [["a"], ["b", "c"], ["d", "e", "f"]]
+
+
 async def test_reading_any_part(writer, reader):
     """Marks of transactions take offsets and hold no event; a reader goes on, goes back, and ends in a gap."""
     for names in ("abc", "d", "ef"):
@@ -87,6 +122,31 @@ async def test_reading_any_part(writer, reader):
         for stop in range(start, last + 1):
             found = [each.event.id for batch in reader.read(start, stop) for each in from_batch(batch)]
             assert found == [name for at, name in everything.items() if start <= at < stop]
+
+
+async def test_what_another_process_read_is_passed_over(writer, reader, settings):
+    """Also where Kafka removed it meanwhile."""
+    for name in "abcdefgh":
+        event = Event(ATTRIBUTES | {"id": name, "partitionkey": "k"})
+        await writer.append([Arrival(event, "default", "default")], 10)
+    ((first, _),) = Cut().ranges_to(reader.end())
+
+    def found(start, end):
+        return [
+            each.event.id for batch in reader.read(first + start, first + end) for each in from_batch(batch)
+        ]
+
+    assert found(0, 2) == ["a", "b"]
+    assert found(5, 6) == ["f"]
+    assert found(2, 4) == ["c", "d"]
+    reader.close()
+    assert found(0, 1) == ["a"]
+    topic, partition = Topics(settings).partition(lane_of(first))
+    place = TopicPartition(topic.name, partition, 6)
+    administrator = AdminClient({"bootstrap.servers": settings.bootstrap})
+    for removed in administrator.delete_records([place]).values():
+        removed.result()
+    assert found(7, 8) == ["h"]
 
 
 async def test_records_of_other_producers(reader, settings, broker):

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from headrace.errors import InvalidEvent, UnsupportedFormat
-from headrace.events.bindings.kafka import decode, encode
+from headrace.events.bindings.kafka import decode, encode, encode_binary, encode_structured, key_of
 from headrace.events.event import DataKind, Event
 
 REQUIRED = [("ce_specversion", b"1.0"), ("ce_id", b"1"), ("ce_source", b"/s"), ("ce_type", b"t")]
@@ -70,3 +70,28 @@ def test_what_is_no_event(headers, fault):
 def test_a_batch_is_not_one_event():
     with pytest.raises(UnsupportedFormat, match="one event per record"):
         decode([("content-type", b"application/cloudevents-batch+json")], b"[]")
+
+
+def test_for_others_nothing_is_added():
+    """No header of our own, and the media type that JSON of a structured event implied."""
+    message = encode_binary(Event(ATTRIBUTES | {"count": 3}, b'{"a": 1}', DataKind.JSON))
+    assert message.headers == [*REQUIRED, ("ce_count", b"3"), ("content-type", b"application/json")]
+    assert message.value == b'{"a": 1}'
+    assert encode_binary(Event(ATTRIBUTES)).value is None
+
+
+def test_structured_for_others():
+    message = encode_structured(Event(ATTRIBUTES | {"count": 3}, b'{"a": 1}', DataKind.JSON))
+    assert message.headers == [("content-type", b"application/cloudevents+json")]
+    assert decode(message.headers, message.value).attributes == ATTRIBUTES | {"count": 3}
+
+
+def test_data_that_is_itself_an_event_leaves_in_structured_mode():
+    event = Event(ATTRIBUTES | {"datacontenttype": "application/cloudevents+json"}, b"{}")
+    assert encode_binary(event) == encode_structured(event)
+
+
+def test_a_key_is_an_attribute_as_text():
+    event = Event(ATTRIBUTES | {"partitionkey": "grün", "count": 3})
+    assert key_of(event, "partitionkey") == "grün".encode()
+    assert (key_of(event, "count"), key_of(event, "subject")) == (b"3", None)

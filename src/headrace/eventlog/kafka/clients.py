@@ -23,6 +23,7 @@ _CONSUMER = {
     "enable.partition.eof": True,
     "fetch.wait.max.ms": 100,
     "queued.max.messages.kbytes": 16_384,
+    "fetch.queue.backoff.ms": 5,  # a reader that has so much waiting looks again soon, not after a second
 }
 _PRODUCER = {"acks": "all", "enable.idempotence": True, "compression.type": "lz4"}
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
-from pathlib import Path
+from collections import OrderedDict, deque
 from typing import TYPE_CHECKING
 
 import confluent_kafka
 from confluent_kafka import IsolationLevel, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
-from headrace.errors import BrokerUnavailable, InvalidEvent, LogExpired, UnsupportedFormat
-from headrace.eventlog.damage import Damage
+from headrace.errors import BrokerUnavailable, LogExpired
 from headrace.eventlog.kafka.clients import administrator, consumer, explained
-from headrace.eventlog.kafka.records import read_record
+from headrace.eventlog.kafka.columns import RecordColumns
 from headrace.eventlog.kafka.topics import Partitions, Topic, Topics
-from headrace.events.batch import Recorded, recorded_batch
 from headrace.events.positions import Cut, lane_of, offset_of, position_at
 
 if TYPE_CHECKING:
@@ -24,6 +21,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from headrace.eventlog.damage import Damage
     from headrace.eventlog.kafka.settings import KafkaSettings
 
 _STALE = (
@@ -33,7 +31,10 @@ _STALE = (
 )
 _PAUSE = 0.05
 _ROWS = 5000
+_BYTES = 64 << 20
 _BYTES_PER_EVENT = 1024
+# Records that are passed over rather than beginning anew behind them.
+_PASSED_OVER = 10_000
 # Consumers that stay where they are, so that reading on needs no seek; more lanes take turns.
 _MOST_CONSUMERS = 16
 
@@ -71,16 +72,15 @@ class KafkaLogReader:
         they are stored, so that leaving them out is no error by itself.
         """
         lane = lane_of(start)
-        rows: list[Recorded] = []
-        for message in self._lane(lane).read(offset_of(start), offset_of(end)):
-            recorded = self._recorded(lane, message, on_damage)
-            if recorded is not None:
-                rows.append(recorded)
-            if len(rows) == _ROWS:
-                yield recorded_batch(rows)
-                rows = []
-        if rows:
-            yield recorded_batch(rows)
+        waiting: list[confluent_kafka.Message] = []
+        weight = 0
+        for messages in self._lane(lane).read(offset_of(start), offset_of(end)):
+            waiting += messages
+            weight += sum(map(len, messages))
+            if len(waiting) >= _ROWS or weight >= _BYTES:
+                yield from self._laid_out(lane, waiting, on_damage)
+                waiting, weight = [], 0
+        yield from self._laid_out(lane, waiting, on_damage)
 
     def reach(self, start: int, end: int, most_bytes: int) -> int:
         """Return where a range ends that holds about so many bytes; Kafka doesn't tell without reading."""
@@ -129,18 +129,16 @@ class KafkaLogReader:
         self._lanes.move_to_end(lane)
         return self._lanes[lane]
 
-    def _recorded(
-        self, lane: int, message: confluent_kafka.Message, on_damage: Callable[[Damage], None]
-    ) -> Recorded | None:
-        topic, partition = self._topics.partition(lane)
-        position = position_at(lane, message.offset())
-        try:
-            arrival = read_record(topic, message.headers(), message.value())
-        except (InvalidEvent, UnsupportedFormat) as error:
-            where = Path(topic.name) / str(partition)
-            on_damage(Damage(position, position + 1, where, message.offset(), f"it is no event: {error}"))
-            return None
-        return Recorded(position, message.timestamp()[1] * 1000, arrival)
+    def _laid_out(
+        self, lane: int, messages: list[confluent_kafka.Message], on_damage: Callable[[Damage], None]
+    ) -> Iterator[pa.RecordBatch]:
+        first = position_at(lane, 0)
+        records = (
+            (first + each.offset(), each.timestamp()[1], each.headers(), each.value()) for each in messages
+        )
+        batch = self._lane(lane).columns.batch(records, on_damage)
+        if batch.num_rows:
+            yield batch
 
 
 class _Lane:
@@ -151,42 +149,73 @@ class _Lane:
         self._place = (topic.name, partition)
         self._consumer = consumer(settings)
         self._next = -1
-        self._held: confluent_kafka.Message | None = None
+        self._held: deque[confluent_kafka.Message] = deque()
+        self.columns = RecordColumns(topic, partition)
 
-    def read(self, start: int, end: int) -> Iterator[confluent_kafka.Message]:
-        """Yield the records of offsets [start, end). Offsets of aborted transactions and their marks have none."""
-        if start != self._next:
-            self._consumer.assign([TopicPartition(*self._place, start)])
-            self._next, self._held = start, None
+    def read(self, start: int, end: int) -> Iterator[list[confluent_kafka.Message]]:
+        """Yield the records of offsets [start, end). Offsets of aborted transactions and their marks have none.
+
+        Where another process read a little meanwhile, it is passed over: it has been fetched already, and beginning
+        anew waits for the fetch that is under way.
+        """
+        if self._next < 0 or not self._next <= start <= self._next + _PASSED_OVER:
+            self._begin(start)
         deadline = time.monotonic() + self._settings.timeout_seconds
-        while self._next < end:
-            message = self._held or self._consumer.poll(0.1)
-            self._held = None
-            if message is None:
-                if time.monotonic() > deadline:
-                    raise BrokerUnavailable(
-                        self._settings.bootstrap, f"no answer while reading {self._place}"
-                    )
-                continue
-            error = message.error()
-            if error is not None:
-                self._next = max(self._next, self._after(self._next, error, message))
-            elif message.offset() >= end:
-                self._held, self._next = message, end
-            else:
-                self._next = message.offset() + 1
+        while (reached := self._next) < end:
+            if not self._held:
+                self._held.extend(self._fetched(end - reached))
+            messages = self._take(start, end)
+            if messages:
+                yield messages
+            if self._next > reached:
                 deadline = time.monotonic() + self._settings.timeout_seconds
-                yield message
+            elif time.monotonic() > deadline:
+                raise BrokerUnavailable(self._settings.bootstrap, f"no answer while reading {self._place}")
 
-    def _after(self, start: int, error: confluent_kafka.KafkaError, message: confluent_kafka.Message) -> int:
-        """Return where reading goes on: at the end of a partition behind what has no record."""
+    def _begin(self, start: int) -> None:
+        self._consumer.assign([TopicPartition(*self._place, start)])
+        self._next = start
+        self._held.clear()
+
+    def _fetched(self, most: int) -> list[confluent_kafka.Message]:
+        """Return what is here already, or wait for the next one: `consume` by itself waits until it has all."""
+        messages: list[confluent_kafka.Message] = self._consumer.consume(min(most, _ROWS), 0)
+        if messages:
+            return messages
+        message = self._consumer.poll(0.1)
+        return [] if message is None else [message]
+
+    def _take(self, start: int, end: int) -> list[confluent_kafka.Message]:
+        """Take from what was fetched, from the start to the end; the rest is for the next reading."""
+        taken: list[confluent_kafka.Message] = []
+        while self._held and self._next < end:
+            message = self._held[0]
+            error = message.error()
+            if error is None and message.offset() >= end:
+                self._next = end
+                break
+            self._held.popleft()
+            if error is not None:
+                self._pass(error, message, start)
+                continue
+            self._next = message.offset() + 1
+            if self._next > start:
+                taken.append(message)
+        return taken
+
+    def _pass(self, error: confluent_kafka.KafkaError, message: confluent_kafka.Message, start: int) -> None:
+        """Go on behind the end of a partition, where nothing has a record; raise what else there is."""
         if error.code() == error._PARTITION_EOF:  # noqa: SLF001
-            return int(message.offset())
-        self._next = -1
-        if error.code() in (error._AUTO_OFFSET_RESET, error.OFFSET_OUT_OF_RANGE):  # noqa: SLF001
+            self._next = max(self._next, message.offset())
+            return
+        reached, self._next = self._next, -1
+        self._held.clear()
+        if error.code() not in (error._AUTO_OFFSET_RESET, error.OFFSET_OUT_OF_RANGE):  # noqa: SLF001
+            raise BrokerUnavailable(self._settings.bootstrap, error.str())
+        if reached >= start:
             topic, partition = self._place
-            raise LogExpired(f"offset {start} of partition {partition} of topic {topic!r}", error.str())
-        raise BrokerUnavailable(self._settings.bootstrap, error.str())
+            raise LogExpired(f"offset {reached} of partition {partition} of topic {topic!r}", error.str())
+        self._begin(start)  # what was to be passed over is gone
 
     def close(self) -> None:
         self._consumer.close()

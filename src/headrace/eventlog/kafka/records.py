@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     from headrace.eventlog.kafka.topics import Topic
 
-_NAMESPACE, _CHANNEL = "headrace-namespace", "headrace-channel"
-_TRACEPARENT, _TRACESTATE = "traceparent", "tracestate"
-_DEFAULT = "default"
+NAMESPACE, CHANNEL = "headrace-namespace", "headrace-channel"
+TRACEPARENT, TRACESTATE = "traceparent", "tracestate"
+DEFAULT = "default"
 
 
 def key_of(arrival: Arrival) -> bytes:
@@ -34,10 +34,10 @@ def write_record(arrival: Arrival) -> kafka.Message:
     """Write an arrival."""
     message = kafka.encode(arrival.event)
     own = (
-        (_NAMESPACE, arrival.namespace),
-        (_CHANNEL, arrival.channel),
-        (_TRACEPARENT, arrival.traceparent),
-        (_TRACESTATE, arrival.tracestate),
+        (NAMESPACE, arrival.namespace),
+        (CHANNEL, arrival.channel),
+        (TRACEPARENT, arrival.traceparent),
+        (TRACESTATE, arrival.tracestate),
     )
     message.headers.extend((name, text.encode()) for name, text in own if text is not None)
     return message
@@ -53,6 +53,6 @@ def read_record(
     headers = headers or ()
     event = kafka.decode(headers, value)
     own = {name.lower(): (content or b"").decode(errors="replace") for name, content in headers}
-    namespace = topic.namespace or own.get(_NAMESPACE, _DEFAULT)
-    channel = own.get(_CHANNEL, _DEFAULT)
-    return Arrival(event, namespace, channel, own.get(_TRACEPARENT), own.get(_TRACESTATE))
+    namespace = topic.namespace or own.get(NAMESPACE, DEFAULT)
+    channel = own.get(CHANNEL, DEFAULT)
+    return Arrival(event, namespace, channel, own.get(TRACEPARENT), own.get(TRACESTATE))

@@ -72,6 +72,9 @@ class Transactions:
             self._is_fenced = True
             return self._fenced()
         is_aborted = self._abort(client)
+        if error.code() != error.MSG_SIZE_TOO_LARGE or not is_aborted:
+            # What was lost on the way leaves a gap in this client's sequence numbers: a new one begins anew.
+            self._producer = None
         return LogUnavailable(f"Kafka refused the transaction: {error.str()}", is_certain=is_aborted)
 
     def _fenced(self) -> LogLocked:

@@ -1,8 +1,9 @@
 """Appending to the log in Kafka: returned means acknowledged by every replica in sync.
 
-A single event is a record of its own. The events of a batched request are one transaction, so that readers see all
-of them or none; transactions go one after the other. A broker says that a transaction is committed before readers
-see it: returned means seen as well, since a subscription that is made afterwards must not get these events.
+A single event is a record of its own. The events of a batched request are in one transaction, so that readers see all
+of them or none; transactions go one after the other, and requests that wait meanwhile share the next. A broker says
+that a transaction is committed before readers see it: returned means seen as well, since a subscription that is made
+afterwards must not get these events.
 """
 
 from __future__ import annotations
@@ -12,15 +13,17 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.errors import BrokerUnavailable, LogUnavailable
 from headrace.eventlog.kafka.clients import producer
+from headrace.eventlog.kafka.grouping import GroupedTransactions
 from headrace.eventlog.kafka.reader import KafkaLogReader
 from headrace.eventlog.kafka.records import key_of, write_record
 from headrace.eventlog.kafka.topics import Topics
 from headrace.eventlog.kafka.transactions import Transactions
-from headrace.events.positions import position_at
+from headrace.events.positions import lane_of, position_at
 from headrace.telemetry.metrics import LOG_BYTES
 
 if TYPE_CHECKING:
@@ -52,6 +55,7 @@ class KafkaLogWriter:
         self._transactions = Transactions(settings, f"headrace-ingress-{name}", **_PARTITIONER)
         self._reader = KafkaLogReader(settings)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="log-transactions")
+        self._grouped = GroupedTransactions(self._append_all, self._thread)
         self._loop = asyncio.get_running_loop()
         self._max_pending_bytes = max_pending_bytes
         self._pending_bytes = 0
@@ -69,13 +73,14 @@ class KafkaLogWriter:
         try:
             if len(arrivals) == 1:
                 return await self._append_one(arrivals[0])
-            return await self._loop.run_in_executor(self._thread, self._append_all, arrivals)
+            return await self._grouped.append(arrivals, size)
         finally:
             self._pending_bytes -= size
 
     async def close(self) -> None:
         """Finish what was accepted, then refuse more."""
         self._closing.set()
+        await self._grouped.finish()
         await self._loop.run_in_executor(self._thread, self._producer.flush, self._settings.timeout_seconds)
         await self._loop.run_in_executor(None, self._poller.join)
         self._thread.shutdown()
@@ -89,18 +94,25 @@ class KafkaLogWriter:
         self._produce(self._producer, arrival, report)
         return await done
 
-    def _append_all(self, arrivals: Sequence[Arrival]) -> int:
-        positions: list[int] = []
+    def _append_all(self, requests: Sequence[Sequence[Arrival]]) -> list[int]:
+        firsts: dict[int, int] = {}
+        last: dict[int, int] = {}
 
-        def report(error: confluent_kafka.KafkaError | None, message: confluent_kafka.Message) -> None:
+        def report(
+            request: int, error: confluent_kafka.KafkaError | None, message: confluent_kafka.Message
+        ) -> None:
             if error is None:
-                positions.append(self._position(message))
+                position = self._position(message)
+                last[lane_of(position)] = max(position, last.get(lane_of(position), 0))
+                if request >= 0:
+                    firsts[request] = position
 
         with self._transactions.transaction() as transaction:
-            for arrival in arrivals:
-                self._produce(transaction, arrival, report)
-        self._wait_until_seen(positions)
-        return positions[0]
+            for number, arrivals in enumerate(requests):
+                for place, arrival in enumerate(arrivals):
+                    self._produce(transaction, arrival, partial(report, -1 if place else number))
+        self._wait_until_seen(list(last.values()))
+        return [firsts[number] for number in range(len(requests))]
 
     def _wait_until_seen(self, positions: list[int]) -> None:
         """Wait for the readers' end to pass these; they are durable, so that giving up the wait loses nothing."""

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote_to_bytes
 
 from headrace.errors import InvalidEvent, UnsupportedFormat
-from headrace.events import json_data, json_format
+from headrace.events import json_format
 from headrace.events.attributes import faults, shown
-from headrace.events.canonical import canonical_string
-from headrace.events.event import DataKind, Event
+from headrace.events.bindings.parts import take_apart
+from headrace.events.event import Event
 from headrace.events.media_types import charset, essence
 
 if TYPE_CHECKING:
@@ -87,29 +87,14 @@ def decode(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> list[Event]:
 
 
 def encode_binary(event: Event) -> Message:
-    """Write attributes as headers and data as the body.
-
-    JSON data of a structured event without a media type leaves as application/json, the type it implied.
-    Base64 text of a 0.3 event leaves as the bytes it stands for, without `datacontentencoding`: the attribute
-    says how a document spells the data, and here nothing is spelled.
-    An event whose data is itself a CloudEvents document would be taken for that document; it leaves in
-    structured mode.
-    """
-    content_type = event.datacontenttype
-    if content_type is None and event.data_kind is DataKind.JSON and event.data is not None:
-        content_type = "application/json"
-    if content_type is not None and essence(content_type).startswith(_FAMILY):
+    """Write attributes as headers and data as the body; what only structured mode can carry leaves in it."""
+    parts = take_apart(event)
+    if parts is None:
         return encode_structured(event)
-    plain = json_data.bytes_meant(event)
-    omitted = ("datacontenttype",) if plain is None else ("datacontenttype", "datacontentencoding")
-    headers = [
-        ("ce-" + name, _header_value(canonical_string(value)))
-        for name, value in event.attributes.items()
-        if name not in omitted
-    ]
-    if content_type is not None:
-        headers.append(("content-type", content_type))
-    return Message(headers, (event.data if plain is None else plain) or b"")
+    headers = [("ce-" + name, header_value(value)) for name, value in parts.attributes]
+    if parts.content_type is not None:
+        headers.append(("content-type", parts.content_type))
+    return Message(headers, parts.data or b"")
 
 
 def encode_structured(event: Event) -> Message:
@@ -130,9 +115,9 @@ def _decode_binary(headers: list[tuple[bytes, bytes]], content_type: str | None,
         if name in attributes:
             found.append(f"header {shown('ce-' + name)} stands more than once")
         try:
-            attributes[name] = _attribute_value(value)
+            attributes[name] = attribute_value(value)
         except UnicodeDecodeError:
-            attributes[name] = _attribute_value(value, errors="replace")
+            attributes[name] = attribute_value(value, errors="replace")
             found.append(f"header {shown('ce-' + name)} is not UTF-8: {shown(value)}")
     if "datacontenttype" in attributes:
         found.append("header 'ce-datacontenttype' is not allowed: the media type belongs in Content-Type")
@@ -144,7 +129,7 @@ def _decode_binary(headers: list[tuple[bytes, bytes]], content_type: str | None,
     return Event(attributes, body if body or content_type is not None else None)
 
 
-def _attribute_value(value: bytes, errors: str = "strict") -> str:
+def attribute_value(value: bytes, errors: str = "strict") -> str:
     """Undo quoting, then percent-encoding, once. Bare UTF-8, which HTTP discourages, is understood."""
     text = value.strip(b" \t").decode(errors=errors)
     if text.startswith('"') and (quoted := _QUOTED.fullmatch(text)):
@@ -152,5 +137,6 @@ def _attribute_value(value: bytes, errors: str = "strict") -> str:
     return unquote_to_bytes(text).decode(errors=errors) if "%" in text else text
 
 
-def _header_value(text: str) -> str:
+def header_value(text: str) -> str:
+    """Percent-encode what a header can't hold as it is."""
     return quote(text, safe=_SAFE) if _UNSAFE.search(text) else text

@@ -1,7 +1,8 @@
 """Events in Kafka records: binary and structured mode. Pure functions, no client.
 
-`encode` and `decode` are exact inverses. Headers can't tell a number from a text, and a value not how the data came:
-what an event has of that stands in a header of its own, which other programs may leave unread.
+`encode` and `decode` are exact inverses, for our own topics. Headers can't tell a number from a text, and a value not
+how the data came: what an event has of that stands in a header of its own, which other programs may leave unread.
+`encode_binary` and `encode_structured` are for the topics of others: what the binding says, and nothing more.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from headrace.errors import InvalidEvent, UnsupportedFormat
 from headrace.events import json_format
 from headrace.events.attributes import faults, shown
 from headrace.events.bindings.http import Mode, mode_of
+from headrace.events.bindings.parts import take_apart
 from headrace.events.canonical import canonical_string, type_name, typed
 from headrace.events.event import DataKind, Event
 from headrace.events.media_types import essence
@@ -24,10 +26,10 @@ if TYPE_CHECKING:
 
     Headers = Iterable[tuple[str, bytes | None]]
 
-_PREFIX = "ce_"
-_CONTENT_TYPE = "content-type"
+PREFIX = "ce_"
+CONTENT_TYPE = "content-type"
 _FAMILY = "application/cloudevents"
-_FORM = "headrace-form"
+FORM = "headrace-form"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Message:
     value: bytes | None
 
 
-class _Form(msgspec.Struct, omit_defaults=True):
+class Form(msgspec.Struct, omit_defaults=True):
     """What the headers of the binding don't say: the data's kind, and extensions that are no strings."""
 
     kind: DataKind = DataKind.BYTES
@@ -48,17 +50,39 @@ class _Form(msgspec.Struct, omit_defaults=True):
 def encode(event: Event) -> Message:
     """Write an event in binary mode, so that `decode` gives it back as it is."""
     headers = [
-        (_PREFIX + name, canonical_string(value).encode())
+        (PREFIX + name, canonical_string(value).encode())
         for name, value in event.attributes.items()
         if name != "datacontenttype"
     ]
     content_type = event.datacontenttype
     if content_type is not None:
-        headers.append((_CONTENT_TYPE, content_type.encode()))
+        headers.append((CONTENT_TYPE, content_type.encode()))
     types = {name: type_name(value) for name, value in event.attributes.items() if not isinstance(value, str)}
-    if types or event.data_kind or (content_type is not None and not _is_plain(content_type)):
-        headers.append((_FORM, msgspec.json.encode(_Form(event.data_kind, types))))
+    if types or event.data_kind or (content_type is not None and not is_plain(content_type)):
+        headers.append((FORM, msgspec.json.encode(Form(event.data_kind, types))))
     return Message(headers, event.data)
+
+
+def encode_binary(event: Event) -> Message:
+    """Write an event for others; what only structured mode can carry leaves in it."""
+    parts = take_apart(event)
+    if parts is None:
+        return encode_structured(event)
+    headers = [(PREFIX + name, value.encode()) for name, value in parts.attributes]
+    if parts.content_type is not None:
+        headers.append((CONTENT_TYPE, parts.content_type.encode()))
+    return Message(headers, parts.data)
+
+
+def encode_structured(event: Event) -> Message:
+    """Write the event as a JSON document, `json_format.encode`."""
+    return Message([(CONTENT_TYPE, json_format.MEDIA_TYPE.encode())], json_format.encode(event))
+
+
+def key_of(event: Event, attribute: str) -> bytes | None:
+    """Return a record's key: the value of this attribute, or none where the event doesn't have it."""
+    value = event.attributes.get(attribute)
+    return None if value is None else canonical_string(value).encode()
 
 
 def decode(headers: Headers, value: bytes | None) -> Event:
@@ -68,12 +92,12 @@ def decode(headers: Headers, value: bytes | None) -> Event:
     form = None
     for name, content in headers:
         lowered = name.lower()
-        if lowered.startswith(_PREFIX):
-            attributes.append((lowered.removeprefix(_PREFIX), content or b""))
-        elif lowered == _CONTENT_TYPE:
+        if lowered.startswith(PREFIX):
+            attributes.append((lowered.removeprefix(PREFIX), content or b""))
+        elif lowered == CONTENT_TYPE:
             content_types.append((content or b"").decode(errors="replace"))
-        elif lowered == _FORM:
-            form = _read_form(content or b"")
+        elif lowered == FORM:
+            form = read_form(content or b"")
     if len(content_types) > 1:
         raise InvalidEvent([f"header 'content-type' stands {len(content_types)} times"])
     content_type = content_types[0] if content_types else None
@@ -82,34 +106,35 @@ def decode(headers: Headers, value: bytes | None) -> Event:
         return json_format.decode(value or b"")
     if mode is Mode.BATCHED:
         raise UnsupportedFormat(json_format.BATCH_MEDIA_TYPE, ["one event per record"])
-    return _decode_binary(attributes, content_type, value, form or _Form())
+    return _decode_binary(attributes, content_type, value, form or Form())
 
 
-def _is_plain(content_type: str) -> bool:
+def is_plain(content_type: str) -> bool:
     """Tell whether nobody takes the media type of the data for the mode of the record."""
     return not essence(content_type).startswith(_FAMILY)
 
 
-def _read_form(content: bytes) -> _Form:
+def read_form(content: bytes) -> Form:
+    """Read the header of ours. Raise `InvalidEvent` where nobody of us wrote it."""
     try:
-        return msgspec.json.decode(content, type=_Form)
+        return msgspec.json.decode(content, type=Form)
     except msgspec.DecodeError as error:
-        raise InvalidEvent([f"header {_FORM!r} can't be read: {error}"]) from None
+        raise InvalidEvent([f"header {FORM!r} can't be read: {error}"]) from None
 
 
 def _decode_binary(
-    headers: list[tuple[str, bytes]], content_type: str | None, value: bytes | None, form: _Form
+    headers: list[tuple[str, bytes]], content_type: str | None, value: bytes | None, form: Form
 ) -> Event:
     attributes: dict[str, Any] = {}
     found: list[str] = []
     for name, content in headers:
         if name in attributes:
-            found.append(f"header {shown(_PREFIX + name)} stands more than once")
+            found.append(f"header {shown(PREFIX + name)} stands more than once")
         try:
             attributes[name] = typed(content.decode(), form.types.get(name))
         except (UnicodeDecodeError, msgspec.DecodeError):
             attributes[name] = content.decode(errors="replace")
-            found.append(f"header {shown(_PREFIX + name)} can't be read: {shown(content)}")
+            found.append(f"header {shown(PREFIX + name)} can't be read: {shown(content)}")
     if "datacontenttype" in attributes:
         found.append("header 'ce_datacontenttype' is not allowed: the media type belongs in content-type")
     if content_type is not None:

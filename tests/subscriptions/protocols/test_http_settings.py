@@ -72,14 +72,17 @@ def test_no_user_info_in_sinks(sink):
     ((path, problem),) = check_sink("HTTP", sink)
     assert path == "sink"
     assert "user name or password" in problem
+    assert "use sinkCredential" in problem
     assert "secret" not in problem
 
 
-@pytest.mark.parametrize("protocol", ["http", "Http", "HTTPS", "", "KAFKA", None, 7, ["HTTP"], {}], ids=repr)
+@pytest.mark.parametrize(
+    "protocol", ["http", "Http", "HTTPS", "", "kafka", "MQTT", None, 7, ["HTTP"], {}], ids=repr
+)
 def test_other_protocols(protocol):
     ((path, problem),) = check_protocol(protocol, {})
     assert path == "protocol"
-    assert "this service delivers over: HTTP" in problem
+    assert "this service delivers over: HTTP, KAFKA, MQTT3, MQTT5, AMQP, NATS" in problem
 
 
 GOOD_SETTINGS = [
@@ -87,6 +90,12 @@ GOOD_SETTINGS = [
     {"method": "POST"},
     {"method": "PUT", "mode": "structured"},
     {"mode": "binary", "headers": {}},
+    {"mode": "batched"},
+    {"webhook": True},
+    {"webhook": False},
+    {"webhook": {}},
+    {"webhook": {"origin": "events.example.com", "rate": 120}},
+    {"signing": "generate"},
     {"headers": {"X-Token": "a b\tc", "!#$%&'*+.^_`|~-09az": "", "y": "wörld"}},
 ]
 
@@ -106,7 +115,18 @@ BAD_SETTINGS: list[tuple[object, list[str]]] = [
     ({"method": "GET"}, ["protocolsettings.method"]),
     ({"method": None}, ["protocolsettings.method"]),
     ({"method": ["POST"]}, ["protocolsettings.method"]),
-    ({"mode": "batched"}, ["protocolsettings.mode"]),
+    ({"mode": "Batched"}, ["protocolsettings.mode"]),
+    ({"headers": {"Webhook-Signature": "v1,x"}}, ["protocolsettings.headers.Webhook-Signature"]),
+    ({"headers": {"x-A": "1", "X-a": "2"}}, ["protocolsettings.headers"]),
+    ({"webhook": "yes"}, ["protocolsettings.webhook"]),
+    ({"webhook": {"callback": "x"}}, ["protocolsettings.webhook.callback"]),
+    (
+        {"webhook": {"origin": "a b", "rate": 0}},
+        ["protocolsettings.webhook.origin", "protocolsettings.webhook.rate"],
+    ),
+    ({"signing": "make one"}, ["protocolsettings.signing"]),
+    ({"signing": []}, ["protocolsettings.signing"]),
+    ({"signing": [7]}, ["protocolsettings.signing[0]"]),
     ({"headers": []}, ["protocolsettings.headers"]),
     ({"headers": None}, ["protocolsettings.headers"]),
     ({"headers": {"": "x"}}, ["protocolsettings.headers."]),

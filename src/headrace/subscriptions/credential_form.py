@@ -1,0 +1,173 @@
+"""`sinkCredential` of the Subscriptions API: read, written whole for the safe, and shown without what is secret.
+
+Newer drafts write the same names in lower case; both are read. No fault repeats what was given.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from headrace.filters.values.faults import Fault
+from headrace.filters.values.times import read_timestamp
+from headrace.subscriptions.credential import Plain, Refreshable, Token
+from headrace.subscriptions.masks import MASK
+from headrace.subscriptions.protocols import check_sink
+from headrace.subscriptions.protocols.protocol import CredentialType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headrace.subscriptions.credential import Credential
+    from headrace.subscriptions.faults import Faults
+
+_PATH = "sinkCredential"
+_TYPE = "credentialType"
+_EXPIRES = "accessTokenExpiresUtc"
+_ENDPOINT = "refreshTokenEndpoint"
+_TOKEN = ("accessToken", _EXPIRES, "accessTokenType")
+_MEMBERS = {
+    CredentialType.PLAIN: ("identifier", "secret"),
+    CredentialType.ACCESSTOKEN: _TOKEN,
+    CredentialType.REFRESHTOKEN: (*_TOKEN, "refreshToken", _ENDPOINT),
+}
+_SHOWN = (_TYPE, _EXPIRES, "accessTokenType", _ENDPOINT)
+_SPELLINGS: dict[str, str] = {
+    name.lower(): name for name in (_TYPE, *(each for names in _MEMBERS.values() for each in names))
+}
+# A line break would let a credential say more than it is.
+_FORMS = {
+    "identifier": (re.compile(r"[^\x00-\x1f\x7f]+"), "a text without control characters"),
+    "secret": (re.compile(r"[^\x00-\x1f\x7f]+"), "a text without control characters"),
+    "accessToken": (re.compile(r"[\x21-\x7e]+"), "a token: visible characters of ASCII"),
+    "accessTokenType": (re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"), "a type of token, such as Bearer"),
+    "refreshToken": (re.compile(r"[\x20-\x7e]+"), "a token: visible characters of ASCII"),
+}
+_LONGEST = 16_384
+
+
+def parse_credential(value: object, faults: Faults) -> Credential | None:
+    """Read a proposed credential; what is wrong is added to the faults, and then there is none."""
+    before = len(faults)
+    members = _members(value, faults)
+    if len(faults) > before:
+        return None
+    credential = read_credential(members)
+    if isinstance(credential, Token) and credential.expires <= time.time():
+        faults.append((f"{_PATH}.{_EXPIRES}", "is in the past: nothing could be delivered with this token"))
+    return credential
+
+
+def read_credential(members: Mapping[str, str]) -> Credential:
+    """Read members that were found good once."""
+    if members[_TYPE] == CredentialType.PLAIN:
+        return Plain(members["identifier"], members["secret"])
+    token = Token(members["accessTokenType"], members["accessToken"], _seconds(members[_EXPIRES]))
+    if members[_TYPE] == CredentialType.ACCESSTOKEN:
+        return token
+    return Refreshable(token, members["refreshToken"], members[_ENDPOINT])
+
+
+def write_credential(credential: Credential) -> dict[str, str]:
+    """Return all members, secrets too: for the safe only."""
+    match credential:
+        case Plain(identifier, secret):
+            return {_TYPE: CredentialType.PLAIN, "identifier": identifier, "secret": secret}
+        case Token():
+            return {_TYPE: CredentialType.ACCESSTOKEN, **_token(credential)}
+        case Refreshable(token, refresh_token, endpoint):
+            more = {"refreshToken": refresh_token, _ENDPOINT: endpoint}
+            return {_TYPE: CredentialType.REFRESHTOKEN, **_token(token), **more}
+
+
+def show_credential(credential: Credential) -> dict[str, str]:
+    """Return the members as they may be shown: a mask tells that a secret is there. Identifiers count as secrets."""
+    return {
+        name: str(value) if name in _SHOWN else MASK for name, value in write_credential(credential).items()
+    }
+
+
+def type_of(credential: Credential) -> CredentialType:
+    """Return the type by which the API knows it."""
+    return CredentialType(write_credential(credential)[_TYPE])
+
+
+def expiry_of(credential: Credential | None) -> str | None:
+    """Return when the access token expires, where there is one."""
+    token = credential.token if isinstance(credential, Refreshable) else credential
+    return write_time(token.expires) if isinstance(token, Token) else None
+
+
+def write_time(seconds: float) -> str:
+    """Return a time as RFC 3339 in UTC, to the millisecond, rounded down so that no token lives longer by it."""
+    moment = datetime.fromtimestamp(int(seconds * 1000) / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _token(token: Token) -> dict[str, str]:
+    return {
+        "accessToken": token.value,
+        _EXPIRES: write_time(token.expires),
+        "accessTokenType": token.type,
+    }
+
+
+def _members(value: object, faults: Faults) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        faults.append((_PATH, "has to be an object"))
+        return {}
+    members = {_SPELLINGS.get(str(name).lower(), str(name)): each for name, each in value.items()}
+    if len(members) < len(value):
+        faults.append((_PATH, "has a member twice, in two spellings"))
+    type_ = members.get(_TYPE)
+    if not isinstance(type_, str) or type_ not in list(CredentialType):
+        known = ", ".join(CredentialType)
+        faults.append((f"{_PATH}.{_TYPE}", f"is required, and has to be one of {known}"))
+        return {}
+    wanted = _MEMBERS[CredentialType(type_)]
+    faults += [
+        (f"{_PATH}.{name}", f"unknown member; {type_} has: {', '.join(wanted)}")
+        for name in members
+        if name not in (*wanted, _TYPE)
+    ]
+    for name in wanted:
+        if name not in members:
+            faults.append((f"{_PATH}.{name}", f"is required for {type_}"))
+        else:
+            faults += _check_member(name, members[name])
+    return members
+
+
+def _check_member(name: str, value: object) -> Faults:
+    path = f"{_PATH}.{name}"
+    if name == _EXPIRES:
+        is_time = isinstance(value, str) and _is_time(value)
+        return [] if is_time else [(path, "has to be a time such as 2026-01-31T12:00:00Z")]
+    if name == _ENDPOINT:
+        return (
+            [(path, "has to be an http or https address without user info")]
+            if check_sink("HTTP", value)
+            else []
+        )
+    form, wanted = _FORMS[name]
+    if not isinstance(value, str) or not form.fullmatch(value):
+        return [(path, f"has to be {wanted}")]
+    if value == MASK:
+        return [(path, "is the mask that stands for a secret when it is shown; give the secret itself")]
+    if len(value.encode(errors="replace")) > _LONGEST:
+        return [(path, f"is longer than the limit of {_LONGEST} bytes")]
+    return []
+
+
+def _is_time(text: str) -> bool:
+    try:
+        read_timestamp(text)
+    except Fault:
+        return False
+    return True
+
+
+def _seconds(text: str) -> float:
+    return read_timestamp(text).nanoseconds / 1e9

@@ -1,0 +1,15 @@
+"""Where secrets hide, and what is shown in their place."""
+
+from __future__ import annotations
+
+import re
+
+MASK = "***"
+"""What stands for a secret that is there."""
+
+_SENSITIVE = re.compile(r"authorization|cookie|token|secret|key|password", re.IGNORECASE)
+
+
+def is_sensitive(header: str) -> bool:
+    """Tell by its name whether a header is likely to carry a secret."""
+    return _SENSITIVE.search(header) is not None

@@ -1,0 +1,47 @@
+"""Filters that cost more than they may, by subscription."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import insert, literal, select, update
+
+from headrace.subscriptions.status import FilterStatus
+from headrace.subscriptions.tables import OVERRUNS, SUBSCRIPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy import Connection
+
+_MAX_REASON = 500
+
+
+def add(connection: Connection, overruns: Mapping[str, FilterStatus]) -> None:
+    """Add to what is known; who is not there any more is left out."""
+    for subscription_id in sorted(overruns):  # always in one order, so that two reports can't lock each other
+        _add_one(connection, subscription_id, overruns[subscription_id])
+
+
+def _add_one(connection: Connection, subscription_id: str, status: FilterStatus) -> None:
+    last = {"reason": status.reason[:_MAX_REASON], "position": status.position, "time": status.time}
+    known = connection.execute(
+        update(OVERRUNS)
+        .where(OVERRUNS.c.subscription == subscription_id)
+        .values(times=OVERRUNS.c.times + status.overruns, **last)
+    )
+    if known.rowcount:
+        return
+    values = {"times": status.overruns, **last}
+    columns = [literal(value, OVERRUNS.c[name].type) for name, value in values.items()]
+    row = select(SUBSCRIPTIONS.c.id, *columns).where(SUBSCRIPTIONS.c.id == subscription_id)
+    connection.execute(insert(OVERRUNS).from_select(["subscription", *values], row))
+
+
+def read(connection: Connection, subscription_id: str | None) -> dict[str, FilterStatus]:
+    """Return what was reported: of all, or of one."""
+    query = select(OVERRUNS)
+    if subscription_id is not None:
+        query = query.where(OVERRUNS.c.subscription == subscription_id)
+    rows = connection.execute(query).all()
+    return {row.subscription: FilterStatus(row.times, row.reason, row.position, row.time) for row in rows}

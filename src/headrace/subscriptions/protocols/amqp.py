@@ -1,0 +1,51 @@
+"""AMQP 1.0: the node is in the settings or in the address, `amqp://host/address`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headrace.subscriptions.protocols.kinds import one_of, text
+from headrace.subscriptions.protocols.protocol import Protocol, Setting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headrace.subscriptions.faults import Faults
+    from headrace.subscriptions.protocols.addresses import Address
+    from headrace.subscriptions.protocols.protocol import Problems
+
+_check_symbol = text(255, r"[\x20-\x7e]+", "a name in ASCII")
+
+
+def _check_link_properties(value: Any) -> Problems:
+    if not isinstance(value, dict):
+        yield "", "has to be a map of names to strings, numbers, true or false"
+        return
+    for name, each in value.items():
+        yield from ((f".{name}", problem) for _, problem in _check_symbol(name))
+        if not isinstance(each, str | int | float | bool):
+            yield f".{name}", "has to be a string, a number, true or false"
+
+
+def _check_address(address: Address, settings: Mapping[str, Any]) -> Faults:
+    if "address" in settings and address.path:
+        return [
+            ("protocolsettings.address", "the sink has a path, which is the address; give one of the two")
+        ]
+    if "address" not in settings and not address.path:
+        return [("protocolsettings.address", "is required, unless the sink ends with /address")]
+    return []
+
+
+AMQP = Protocol(
+    schemes=("amqp", "amqps"),
+    example="amqp://host:port/address, or amqps:// for TLS",
+    settings={
+        "address": Setting(text(2048)),
+        "linkname": Setting(text(255)),
+        "sendersettlementmode": Setting(one_of("settled", "unsettled"), "unsettled"),
+        "linkproperties": Setting(_check_link_properties),
+        "mode": Setting(one_of("binary", "structured"), "binary"),
+    },
+    check_address=_check_address,
+)

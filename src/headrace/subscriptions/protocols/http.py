@@ -1,0 +1,92 @@
+"""HTTP: what a request may be told to look like, and what is Headrace's own."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from headrace.subscriptions.masks import MASK, is_sensitive
+from headrace.subscriptions.protocols.kinds import flag, one_of, shown, text, whole
+from headrace.subscriptions.protocols.protocol import Protocol, Setting
+from headrace.subscriptions.signing import check_signing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headrace.subscriptions.faults import Faults
+    from headrace.subscriptions.protocols.protocol import CredentialType, Problems
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_FIELD_VALUE = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
+_RESERVED_HEADERS = {
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "prefer",
+    "te",
+    "traceparent",
+    "tracestate",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "webhook-id",
+    "webhook-signature",
+    "webhook-timestamp",
+}
+_MOST_PER_MINUTE = 1_000_000_000
+_check_origin = text(253, r"[!-~]+", "a host name such as events.example.com")
+_check_rate = whole(1, _MOST_PER_MINUTE)
+
+
+def _check_headers(headers: Any) -> Problems:
+    if not isinstance(headers, dict):
+        yield "", "has to be a map of header names to strings"
+        return
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name):
+            yield f".{name}", "is not a header name"
+        elif name.lower() in _RESERVED_HEADERS or name.lower().startswith("ce-"):
+            yield f".{name}", "is set by Headrace itself"
+        if not isinstance(value, str) or not _FIELD_VALUE.fullmatch(value):
+            yield f".{name}", "has to be a string without line breaks or control characters"
+        elif value == MASK and is_sensitive(name):
+            yield f".{name}", "is the mask that stands for a secret when it is shown; give the secret itself"
+    if len({name.lower() for name in headers}) < len(headers):
+        yield "", "has a name twice; the case of letters makes no difference"
+
+
+def _check_webhook(value: Any) -> Problems:
+    if not isinstance(value, dict):
+        if list(flag(value)):
+            yield "", f"{shown(value)} is not true, false or an object with origin and rate"
+        return
+    members = {"origin": _check_origin, "rate": _check_rate}
+    for name, member in value.items():
+        if name not in members:
+            yield f".{name}", f"unknown member; webhook has: {', '.join(members)}"
+        else:
+            yield from ((f".{name}{path}", problem) for path, problem in members[name](member))
+
+
+def _check_credential(settings: Mapping[str, Any], _: CredentialType) -> Faults:
+    return [
+        (f"protocolsettings.headers.{name}", "sinkCredential sets this header; give one of the two")
+        for name in settings.get("headers", {})
+        if name.lower() == "authorization"
+    ]
+
+
+HTTP = Protocol(
+    schemes=("http", "https"),
+    example="http://host/… or https://host/…",
+    has_query=True,
+    settings={
+        "method": Setting(one_of("POST", "PUT", "PATCH"), "POST"),
+        "mode": Setting(one_of("binary", "structured", "batched"), "binary"),
+        "headers": Setting(_check_headers),
+        "webhook": Setting(_check_webhook),
+        "signing": Setting(check_signing),
+    },
+    check_credential=_check_credential,
+)

@@ -1,0 +1,65 @@
+"""Kafka: the topic is in the settings or in the address, `kafka://one:9092,two:9092/topic`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headrace.subscriptions.protocols.kinds import one_of, shown, text
+from headrace.subscriptions.protocols.protocol import CredentialType, Protocol, Setting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headrace.subscriptions.faults import Faults
+    from headrace.subscriptions.protocols.addresses import Address
+    from headrace.subscriptions.protocols.protocol import Problems
+
+_ACKS = {"all": "all", "-1": "all", "1": "1", "0": "0"}
+_OAUTHBEARER = "OAUTHBEARER"
+_check_topic = text(
+    249, r"(?!\.{1,2}$)[a-zA-Z0-9._-]+", "a name of a topic (letters, digits, dot, dash and underscore)"
+)
+
+
+def _check_acks(value: Any) -> Problems:
+    if isinstance(value, bool) or not isinstance(value, str | int) or str(value) not in _ACKS:
+        yield "", f'{shown(value)} is not one of "all", "1", "0"'
+
+
+def _check_address(address: Address, settings: Mapping[str, Any]) -> Faults:
+    if "topicname" not in settings:
+        if not address.path:
+            return [("protocolsettings.topicname", "is required, unless the sink ends with /topic")]
+        return [("sink", problem) for _, problem in _check_topic(address.path)]
+    if address.path not in ("", settings["topicname"]):
+        return [("sink", f"names the topic {shown(address.path)}, and protocolsettings.topicname another")]
+    return []
+
+
+def _check_credential(settings: Mapping[str, Any], type_: CredentialType) -> Faults:
+    mechanism = settings.get("saslmechanism")
+    if mechanism is None or (mechanism == _OAUTHBEARER) == (type_ is not CredentialType.PLAIN):
+        return []
+    return [
+        ("protocolsettings.saslmechanism", f"{mechanism} can't be used with a sinkCredential of type {type_}")
+    ]
+
+
+KAFKA = Protocol(
+    schemes=("kafka", "kafkas"),
+    example="kafka://host:port,host:port/topic, or kafkas:// for TLS",
+    several_hosts=True,
+    settings={
+        "topicname": Setting(_check_topic),
+        "partitionkeyextractor": Setting(
+            text(255, r"[a-z0-9]+", "the name of an attribute, such as subject")
+        ),
+        "clientid": Setting(text(255)),
+        "acks": Setting(_check_acks, "all", lambda value: _ACKS[str(value)]),
+        "saslmechanism": Setting(one_of("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", _OAUTHBEARER)),
+        "mode": Setting(one_of("binary", "structured"), "binary"),
+    },
+    check_address=_check_address,
+    check_credential=_check_credential,
+    complete=lambda address, settings: {"topicname": address.path, **settings},
+)

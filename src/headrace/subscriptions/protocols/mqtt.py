@@ -1,0 +1,69 @@
+"""MQTT: version 3.1.1 has no properties, so an event goes there in structured mode only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headrace.subscriptions.protocols.kinds import flag, one_of, text, whole
+from headrace.subscriptions.protocols.protocol import Protocol, Setting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headrace.subscriptions.faults import Faults
+    from headrace.subscriptions.protocols.addresses import Address
+    from headrace.subscriptions.protocols.protocol import Problems
+
+_LONGEST = 65_535  # of any text in a packet
+_SECONDS = 2**32 - 1
+_EXAMPLE = "mqtt://host:port, or mqtts:// for TLS"
+# In binary mode these are user properties of the same packet.
+_ATTRIBUTES = {"specversion", "id", "source", "type", "subject", "time", "dataschema", "datacontenttype"}
+_check_text = text(_LONGEST, ".*")
+
+
+def _check_user_properties(value: Any) -> Problems:
+    if not isinstance(value, dict):
+        yield "", "has to be a map of names to strings"
+        return
+    for name, each in value.items():
+        if not name or any(_check_text(name)):
+            yield f".{name}", "is not a name"
+        elif name in _ATTRIBUTES:
+            yield f".{name}", "is an attribute of the event, which Headrace sets itself"
+        yield from ((f".{name}", problem) for _, problem in _check_text(each))
+
+
+def _check_address(address: Address, settings: Mapping[str, Any]) -> Faults:
+    faults: Faults = []
+    if address.path:
+        faults.append(("sink", "has a path; name the topic in protocolsettings.topicname"))
+    if "topicname" not in settings:
+        faults.append(("protocolsettings.topicname", "is required"))
+    return faults
+
+
+_COMMON = {
+    "topicname": Setting(text(_LONGEST, r"[^+#]+", "a name of a topic (without the wildcards + and #)")),
+    "qos": Setting(whole(0, 2), 1),
+    "retain": Setting(flag, default=False),
+}
+
+MQTT3 = Protocol(
+    schemes=("mqtt", "mqtts"),
+    example=_EXAMPLE,
+    settings={**_COMMON, "mode": Setting(one_of("structured"), "structured")},
+    check_address=_check_address,
+)
+
+MQTT5 = Protocol(
+    schemes=("mqtt", "mqtts"),
+    example=_EXAMPLE,
+    settings={
+        **_COMMON,
+        "expiry": Setting(whole(1, _SECONDS)),
+        "userproperties": Setting(_check_user_properties),
+        "mode": Setting(one_of("binary", "structured"), "binary"),
+    },
+    check_address=_check_address,
+)

@@ -1,0 +1,68 @@
+"""What there is to know of a protocol before anything is sent: its addresses, its settings, its credentials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from headrace.subscriptions.faults import Faults
+    from headrace.subscriptions.protocols.addresses import Address
+
+    Problems = Iterator[tuple[str, str]]
+    Check = Callable[[Any], Problems]
+
+
+class CredentialType(StrEnum):
+    """The types that the Subscriptions API predefines."""
+
+    PLAIN = "PLAIN"
+    ACCESSTOKEN = "ACCESSTOKEN"
+    REFRESHTOKEN = "REFRESHTOKEN"
+
+
+ALL_TYPES = tuple(CredentialType)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """`check` yields what is wrong with a value, with the path below the setting. A `default` of None is none.
+
+    `normal` turns a value that was found good into the one form in which it is kept.
+    """
+
+    check: Check
+    default: Any = None
+    normal: Callable[[Any], Any] = lambda value: value
+
+
+def no_more(_: Address, __: Mapping[str, Any]) -> Faults:
+    """Find nothing: settings and address can't contradict each other."""
+    return []
+
+
+def no_conflict(_: Mapping[str, Any], __: CredentialType) -> Faults:
+    """Find nothing: settings and credential can't contradict each other."""
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """`example` is an address as users should write it.
+
+    `check_address` looks at the address and the settings that were found good, together; `check_credential` at these
+    settings and the type of the credential. `complete` adds to the settings what the address says.
+    """
+
+    schemes: tuple[str, ...]
+    example: str
+    settings: Mapping[str, Setting]
+    several_hosts: bool = False
+    has_query: bool = False
+    credentials: tuple[CredentialType, ...] = ALL_TYPES
+    check_address: Callable[[Address, Mapping[str, Any]], Faults] = no_more
+    check_credential: Callable[[Mapping[str, Any], CredentialType], Faults] = no_conflict
+    complete: Callable[[Address, Mapping[str, Any]], Mapping[str, Any]] = lambda _, settings: settings

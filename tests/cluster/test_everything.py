@@ -1,0 +1,119 @@
+"""Every part of its own and real: Spark standalone, Kafka, PostgreSQL, and Headrace's roles as processes.
+
+Under load a Spark worker, the broker and a dispatcher are killed. Whatever got a 202 is delivered, the outbox has every
+pair once, and what a sink got twice is counted: delivery is at least once.
+"""
+
+import asyncio
+import re
+from contextlib import ExitStack
+
+import pytest
+from confluent_kafka import Producer
+from tests.cluster.judge import Judge
+from tests.cluster.load import Load, event_of
+from tests.cluster.parts import Part
+from tests.cluster.spark import SparkCluster
+
+from headrace.client import Client, Sink
+from headrace.events.event import Event
+from headrace.service.process import free_port
+
+_PARTITIONS = 4
+_EVERYTHING = [f"all-{number}" for number in range(6)]  # some for each dispatcher
+_TOPIC, _OUTBOX = "cluster", "cluster-outbox"
+
+
+@pytest.fixture
+def deployment(tmp_path, broker, postgres):
+    """All parts, started at once: the order doesn't matter to them."""
+    folder, ports = tmp_path, {"ingress": free_port(), "api": free_port()}
+    (folder / "spark").mkdir()
+    spark = SparkCluster(folder / "spark")
+    with ExitStack() as stack:
+        url = stack.enter_context(postgres.new_url())
+        stack.callback(spark.stop)
+        spark.start("one", "other")
+        settings = {
+            "LOG_KIND": "kafka",
+            "KAFKA_BOOTSTRAP": broker.bootstrap,
+            "KAFKA_TOPICS": f'["{_TOPIC}"]',
+            "KAFKA_OUTBOX": _OUTBOX,
+            "KAFKA_PARTITIONS": str(_PARTITIONS),
+            "STORE_URL": url,
+            "DELIVERY_URL": url,
+            "DELIVERY_BACKOFF_SECONDS": "0.1",
+            "PIPELINE_DRIVER_HOST": "127.0.0.1",
+            "PIPELINE_EXECUTOR_MEMORY": "512m",
+            "PIPELINE_EXECUTOR_CORES": "1",
+            "PIPELINE_NODE_CACHE": str(folder / "node"),
+            "PIPELINE_ROSTERS": str(folder / "rosters"),
+            "PIPELINE_RESTART_SECONDS": "0.1",
+            "PIPELINE_MIN_EVENTS_PER_TASK": "10",
+            "ARCHIVE_ENABLED": "false",
+        }
+        parts = [Part(folder, "pipeline", "pipeline", "--master", spark.master)]
+        parts += [
+            Part(folder, name, "up", "--role", name, "--port", str(port)) for name, port in ports.items()
+        ]
+        parts += [
+            Part(folder, name, "up", "--role", "dispatcher") for name in ("dispatcher-one", "dispatcher-two")
+        ]
+        for part in parts:
+            stack.callback(part.kill)
+            part.start(settings)
+        for part in parts:
+            part.wait_until_ready()
+        addresses = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
+        yield spark, {part.name: part for part in parts}, addresses
+
+
+def shares_of(dispatcher: Part) -> set[int]:
+    """What it said last about the shares that it has."""
+    said = re.findall(r"this dispatcher has shares \[([0-9, ]*)\]", dispatcher.said())
+    return {int(each) for each in said[-1].split(",") if each.strip()} if said else set()
+
+
+def write_by_hand(bootstrap: str, event: Event) -> None:
+    """A program that knows Kafka and CloudEvents, and nothing of Headrace; and one that knows less."""
+    producer = Producer({"bootstrap.servers": bootstrap})
+    headers = [("ce_" + name, str(value)) for name, value in event.attributes.items()]
+    producer.produce(_TOPIC, b"from elsewhere", headers=headers)
+    producer.produce(_TOPIC, b"no event at all")
+    producer.flush()
+
+
+@pytest.mark.timeout(600)
+async def test_a_worker_the_broker_and_a_dispatcher_are_killed_under_load(deployment, broker, capsys):
+    spark, parts, addresses = deployment
+    (application,) = spark.state()["activeapps"]
+    assert application["cores"] == 2, "one executor on each worker"
+    dispatchers = [parts["dispatcher-one"], parts["dispatcher-two"]]
+    for each in dispatchers:
+        each.wait(lambda each=each: len(shares_of(each)) == _PARTITIONS // 2)
+    load = Load(addresses["ingress"], _EVERYTHING)
+    with Judge(broker.bootstrap, _OUTBOX, _PARTITIONS) as judge:
+        async with Sink(load.received) as sink:
+            async with Client(addresses["api"]) as client:
+                await load.subscribe(client, sink.url)
+            load.start()
+            await load.goes_on(100)
+            spark.kill("one")
+            await load.goes_on(100)
+            broker.kill()
+            await asyncio.sleep(1)
+            await asyncio.to_thread(broker.start)
+            await load.goes_on(100)
+            dispatchers[0].kill()
+            await asyncio.to_thread(
+                dispatchers[1].wait, lambda: len(shares_of(dispatchers[1])) == _PARTITIONS
+            )
+            await asyncio.to_thread(write_by_hand, broker.bootstrap, event_of(9, 1))
+            load.accepted.add("9-1")
+            await load.goes_on(50)
+            await load.finish()
+    with capsys.disabled():
+        print(  # noqa: T201  the figures are part of what this test shows
+            f"\nworker, broker and dispatcher killed: {load.figures()}, {judge.figures()}"
+        )
+    judge.check(load)

@@ -1,0 +1,6 @@
+"""A guard as the embedded default has it."""
+
+from headrace.delivery.guard import Guard
+from headrace.delivery.networks import Network
+
+LOOPBACK = Guard([Network("127.0.0.0/8"), Network("::1/128")])

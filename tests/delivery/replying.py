@@ -1,0 +1,19 @@
+"""A sender that takes every 2xx of a sink at /asks for an answer with an event."""
+
+from dataclasses import replace
+
+from tests.delivery.office import sample
+
+from headrace.delivery.outcome import Verdict
+from headrace.delivery.protocols.http import HttpSender
+
+
+class ReplyingSender(HttpSender):
+    """The reply has the id of the event, behind 900."""
+
+    async def send(self, target, parcels):
+        outcome = await super().send(target, parcels)
+        if outcome.verdict is Verdict.DONE and target.uri.endswith("/asks"):
+            number = int(parcels[0].recorded.event.id)
+            return replace(outcome, reply=sample(900 + number, subject="the answer"))
+        return outcome
