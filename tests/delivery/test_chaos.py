@@ -80,7 +80,7 @@ async def test_kills_and_bad_sinks_lose_nothing(tmp_path, capsys):
         "DELIVERY_BREAKER_SECONDS": "0.2",
         "DELIVERY_BREAKER_MAX_SECONDS": "1.0",
         "DELIVERY_BACKOFF_MAX_SECONDS": "0.5",
-        "DELIVERY_ATTEMPTS_SUCCESSES": "false",
+        "DELIVERY_RECORD_SUCCESSES": "false",
     }
     events = bench_events(EVENTS)
     with moody_sinks(tmp_path, seed) as sinks, DispatcherAlone(tmp_path, settings) as office:
@@ -124,7 +124,7 @@ async def test_kills_and_bad_sinks_lose_nothing(tmp_path, capsys):
 def _ordered_in_order(accepted, events):
     """Whether each ordered subscription saw the events first in the order of the log; repetitions may come later."""
     place = {event.id: number for number, event in enumerate(events)}
-    first_seen = defaultdict(dict)
+    first_seen: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for subscription, id_ in accepted:
         first_seen[subscription].setdefault(id_, None)
     return all(

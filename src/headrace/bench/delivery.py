@@ -29,12 +29,12 @@ _AT_A_TIME = 1_000
 _TICK_SECONDS = 0.01
 # Hanging neighbours wait as long as this for an answer that doesn't come.
 _NEIGHBOURS_TIMEOUT = "PT10S"
-_DEFAULTS: dict[str, dict[str, Any]] = {
+PROTOCOLS: dict[str, dict[str, Any]] = {
     "HTTP": {},
     "KAFKA": {"topicname": "headrace-bench"},
     "MQTT3": {"topicname": "headrace/bench"},
     "MQTT5": {"topicname": "headrace/bench"},
-    "AMQP": {"address": "headrace-bench"},
+    "AMQP": {"address": "/queue/headrace-bench"},
     "NATS": {"subject": "headrace.bench"},
 }
 
@@ -72,14 +72,12 @@ def run(plan: DeliveryPlan, say: Callable[[str], None]) -> dict[str, Any]:
     return {"protocols": rows, "isolation": isolation}
 
 
-def _protocol(
-    plan: DeliveryPlan, protocol: str, address: str, say: Callable[[str], None]
-) -> dict[str, Any]:
+def _protocol(plan: DeliveryPlan, protocol: str, address: str, say: Callable[[str], None]) -> dict[str, Any]:
     wish = {
         "protocol": protocol,
         "sink": address,
-        "protocolsettings": _DEFAULTS[protocol],
-        "config": {},
+        "protocolsettings": PROTOCOLS[protocol],
+        "config": {"delivery": {"concurrency": plan.concurrency}},
     }
     say(f"{protocol}: the library alone")
     bare = run_bare(protocol, wish, plan.deliveries, plan.concurrency * plan.subscriptions)
@@ -128,9 +126,7 @@ async def _backlog(plan: DeliveryPlan, wish: Mapping[str, Any], folder: Path) ->
     }
 
 
-async def _steady(
-    plan: DeliveryPlan, wishes: Sequence[Mapping[str, Any]], folder: Path
-) -> dict[str, float]:
+async def _steady(plan: DeliveryPlan, wishes: Sequence[Mapping[str, Any]], folder: Path) -> dict[str, float]:
     """Plan deliveries at a rate; return how long the first subscription's took from the outbox to their end.
 
     It gets every event, and the others get as many together.
@@ -153,7 +149,7 @@ async def _steady(
         office.service.stop()
         made = _attempts(office.data, [first])
     latencies = {each.position: each.time + each.seconds - planned[each.position] for each in made}
-    missing = {each: _GIVE_UP_SECONDS for each in planned.keys() - latencies.keys()}
+    missing = dict.fromkeys(planned.keys() - latencies.keys(), _GIVE_UP_SECONDS)
     return quantiles([*latencies.values(), *missing.values()])
 
 
@@ -172,7 +168,7 @@ def _isolated(
     hanging = {
         "protocol": "HTTP",
         "sink": silent,
-        "config": {},
+        "config": {"delivery": {"timeout": _NEIGHBOURS_TIMEOUT}},
     }
     with tempfile.TemporaryDirectory(prefix="headrace-bench-") as folder:
         took = uvloop.run(_steady(plan, [live, *[hanging] * neighbours], Path(folder)))
