@@ -46,6 +46,10 @@ class MoodySink:
         self._process.kill()
         self._process.wait()
 
+    def arrivals(self) -> int:
+        """How many lines there are, without counting them: all are about as long."""
+        return self.record.stat().st_size // 12
+
     def accepted(self) -> list[tuple[str, str]]:
         """The subscription's number and the event's id, in the order of their arrival."""
         lines = self.record.read_text().splitlines()
@@ -88,21 +92,16 @@ async def test_kills_and_bad_sinks_lose_nothing(tmp_path, capsys):
             office.subscribe(wish(number, sinks[number % SINKS])) for number in range(SUBSCRIPTIONS)
         ]
         await office.start()
-        kills = 0
-        for start in range(0, EVENTS, 20):
-            office.send(events[start : start + 20], lambda _: subscriptions)
-            await asyncio.sleep(0.2)
-            if chance.random() < KILLS / (EVENTS / 20):
-                kills += 1
-                if chance.random() < 0.5:
-                    sink = chance.choice(sinks)
-                    sink.kill()
-                    await asyncio.sleep(chance.uniform(0, 1.0))
-                    sink.start()
-                else:
-                    for process in role_processes(office.service.pid, "dispatcher"):
-                        os.kill(process, signal.SIGKILL)
+        for start in range(0, EVENTS, 50):
+            office.send(events[start : start + 50], lambda _: subscriptions)
         wanted = {(str(number), event.id) for number in range(SUBSCRIPTIONS) for event in events}
+        for victim in chance.sample(["dispatcher", "sink"] * (KILLS // 2), KILLS):
+            await _more_arrived(sinks, chance.randrange(2_000, 8_000))
+            if victim == "sink":
+                await _restart(chance.choice(sinks), chance.uniform(0, 1.0))
+            else:
+                for process in role_processes(office.service.pid, "dispatcher"):
+                    os.kill(process, signal.SIGKILL)
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline:
             arrived = Counter(pair for sink in sinks for pair in sink.accepted())
@@ -113,12 +112,26 @@ async def test_kills_and_bad_sinks_lose_nothing(tmp_path, capsys):
     lost = wanted - arrived.keys()
     with capsys.disabled():
         print(  # noqa: T201  the figures are part of what this test shows
-            f"\nseed {seed}, {kills} kills: {len(wanted)} deliveries to {SUBSCRIPTIONS} subscriptions, "
+            f"\nseed {seed}, {KILLS} kills: {len(wanted)} deliveries to {SUBSCRIPTIONS} subscriptions, "
             f"{len(lost)} lost, {arrived.total() - len(arrived)} repeated"
         )
     assert not lost
     assert arrived.keys() <= wanted
     assert in_order
+
+
+async def _more_arrived(sinks: list[MoodySink], count: int) -> None:
+    """Wait until deliveries go on again, so that the next kill hits somebody at work."""
+    before = sum(sink.arrivals() for sink in sinks)
+    deadline = time.monotonic() + SECONDS
+    while sum(sink.arrivals() for sink in sinks) < before + count and time.monotonic() < deadline:
+        await asyncio.sleep(0.02)
+
+
+async def _restart(sink: MoodySink, seconds: float) -> None:
+    sink.kill()
+    await asyncio.sleep(seconds)
+    sink.start()
 
 
 def _ordered_in_order(accepted, events):
