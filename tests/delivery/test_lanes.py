@@ -236,3 +236,33 @@ async def test_a_sender_that_forgets_the_time_loses_its_place_and_not_the_delive
         await dispatcher._lanes.sweep()
         await eventually(office.settled)
     assert [row.verdict for row in office.attempts()] == ["again", "done"]
+
+
+async def test_a_breaker_that_opens_while_the_ledger_is_read_does_not_strand_what_was_read(
+    office, monkeypatch
+):
+    """What is put into a lane before an obstacle would take the only place that the asking again has."""
+    is_up = False
+    async with RawSink(lambda _: answer(200) if is_up else answer(503)) as sink:
+        subscription = office.subscribe(sink.url)
+        async with office.delivering(
+            breaker_failures=1, breaker_seconds=0.05, breaker_max_seconds=0.05, retries=10_000
+        ) as dispatcher:
+            parcels = dispatcher._library.parcels
+
+            async def slow(waits):
+                """Let the breaker open again between the look into the ledger and what is put."""
+                found = await parcels(waits)
+                for lane in dispatcher._lanes.existing(subscription):
+                    if waits and not is_up and not lane.breaker.is_open:
+                        lane.breaker.failed()
+                return found
+
+            monkeypatch.setattr(dispatcher._library, "parcels", slow)
+            office.send([sample(number) for number in range(5)], subscription)
+            await eventually(lambda: len(sink.requests) > 0)
+            await asyncio.sleep(0.3)
+            is_up = True
+            await eventually(office.settled)
+        assert {request["ce-id"] for request in sink.requests} == {str(number) for number in range(5)}
+    assert office.ledger.count() == (0, 0)

@@ -98,6 +98,7 @@ class Waiting:
         elif (room := self._room(lane)) <= 0:
             self._settling.part(lane)
             lane.backlog = True
+            lane.wake()  # what it holds may have come while there was an obstacle
             self._agenda.add(place, time.time() + _LATER_SECONDS)
         elif lane.is_ordered:
             await self._take_up_in_order(lane, room)
@@ -120,8 +121,10 @@ class Waiting:
         parcels = await self._library.parcels(new)
         if not self._is_current(lane):
             return
-        self._put(lane, new, parcels)
-        lane.backlog = is_more
+        # While we read, the lane may have been filled, or an obstacle has come: what is put before one stays there.
+        room = max(0, self._room(lane))
+        self._put(lane, new[:room], parcels)
+        lane.backlog = is_more or len(new) > room
         if lane.backlog:
             self._agenda.add(lane.place, time.time() + _LATER_SECONDS)
         elif (due := await self._in_thread(self._ledger.next_due, *lane.place, now)) is not None:
