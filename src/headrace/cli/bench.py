@@ -9,7 +9,7 @@ import click
 import msgspec
 from rich.console import Console
 
-from headrace.bench import filters, ingress, pipeline, worst_filters
+from headrace.bench import delivery, filters, ingress, pipeline, worst_filters
 from headrace.bench.figures import show, show_one
 from headrace.bench.match import plot
 from headrace.bench.match.bloom import BloomPlan, measure_bloom, print_bloom
@@ -254,6 +254,70 @@ def bench_pipeline(
     ]
     for each in shown:
         show_one(f"Pipeline: {each['subscriptions']:,} subscriptions", each)
+
+
+def _servers(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    servers = dict(each.partition("=")[::2] for each in given)
+    for protocol, address in servers.items():
+        if protocol not in delivery.PROTOCOLS or not address:
+            raise click.BadParameter(
+                f"'{protocol}={address}': give PROTOCOL=ADDRESS, of {', '.join(delivery.PROTOCOLS)}"
+            )
+    return servers
+
+
+@bench.command("delivery")
+@click.option("--deliveries", type=click.IntRange(100), default=40_000, show_default=True, help="How many.")
+@click.option(
+    "--subscriptions", type=click.IntRange(1), default=4, show_default=True, help="For so many sinks."
+)
+@click.option(
+    "--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Attempts of each."
+)
+@click.option("--rate", default=300.0, show_default=True, help="Events per second of the steady measurement.")
+@click.option("--seconds", default=10.0, show_default=True, help="How long that takes.")
+@click.option(
+    "--neighbours", default=100, show_default=True, help="Hanging sinks beside a live one; 0: none."
+)
+@click.option(
+    "--server",
+    "servers",
+    multiple=True,
+    callback=_servers,
+    metavar="PROTOCOL=URI",
+    help="Measure this protocol as well, with the topic, subject or queue headrace-bench of that server.",
+)
+@options.as_json
+def bench_delivery(
+    deliveries: int,
+    subscriptions: int,
+    concurrency: int,
+    rate: float,
+    seconds: float,
+    neighbours: int,
+    servers: dict[str, str],
+    as_json: bool,
+) -> None:
+    """The dispatcher alone: deliveries per second from a backlog, latency at a rate, next to the library's own loop.
+
+    HTTP has a sink of its own, in another process. All figures come from the log of attempts. Then whether sinks that
+    hang slow a live one: they get as many events together as it does.
+
+    \b
+    Examples:
+      headrace bench delivery --deliveries 2000 --seconds 2 --neighbours 10
+      headrace bench delivery --server KAFKA=kafka://127.0.0.1:9092 --server NATS=nats://127.0.0.1:4222
+    """
+    plan = delivery.DeliveryPlan(servers, deliveries, subscriptions, concurrency, rate, seconds, neighbours)
+    with Console(stderr=True).status("starting") as status:
+        figures = delivery.run(plan, status.update)
+    if as_json:
+        click.echo(msgspec.json.encode(figures))
+        return
+    for row in figures["protocols"]:
+        show_one(f"Delivery: {row['protocol']}", row)
+    if figures["isolation"]:
+        show("A live sink beside sinks that hang", figures["isolation"])
 
 
 @bench.command("seek")
