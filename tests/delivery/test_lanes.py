@@ -72,7 +72,7 @@ async def test_batches_are_full_or_old(office):
 async def test_events_are_sent_alone_where_the_mode_is_another(office):
     sender = BatchSender()
     async with office.delivering(sender):
-        office.send(events(range(5)), office.subscribe("http://127.0.0.1:1/", {"batch_size": 8}))
+        office.send(events(range(5)), office.subscribe("http://127.0.0.1:1/"))
         await eventually(office.settled)
     assert [len(each) for each in sender.batches] == [1] * 5
 

@@ -110,6 +110,7 @@ class Session:
             process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
+            process.wait()
         else:
             self._archive.keep()
 

@@ -121,6 +121,9 @@ class ProtocolContract:
         sender = peer.new_sender(guard)
         yield sender
         await sender.close()
+        await asyncio.sleep(
+            0.05
+        )  # transports that were cut off end a moment later, in the loop that they belong to
 
     @pytest.mark.parametrize("name", SAMPLES)
     async def test_an_event_arrives_unaltered_in_every_mode(self, peer, sender, name):

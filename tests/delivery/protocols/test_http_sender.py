@@ -23,6 +23,7 @@ from headrace.events import DataKind, Event, json_format
 from headrace.events.batch import Arrival, Recorded
 from headrace.events.bindings.http import encode_binary, encode_structured
 from headrace.subscriptions.credential import Plain, Token
+from headrace.subscriptions.secrets import put_back
 from headrace.subscriptions.subscription import parse_subscription
 
 REQUIRED = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
@@ -44,7 +45,8 @@ def parcels(event, traceparent=None, tracestate=None):
 
 def target(url, timeout=5.0, **settings):
     made = parse_subscription({"sink": url, "protocol": "HTTP", "protocolsettings": settings})
-    return Target(made.id, made.protocol, made.sink, made.protocolsettings, timeout)
+    settings = put_back(made.protocolsettings, made.secrets)
+    return Target(made.id, made.protocol, made.sink, settings, timeout)
 
 
 def of_the_event(request):

@@ -199,7 +199,8 @@ async def test_headers_are_those_of_the_binding_and_the_trace(secured_broker, se
 async def test_acknowledgements(secured_broker, sender, topic, acks):
     outcome = await send(sender, secured_broker.port, topic, acks=acks, clientid="me")
     assert outcome.verdict is Verdict.DONE
-    assert len(read_records(secured_broker, topic, 1)) == 1
+    if acks != "0":  # nobody knows what became of it: that is what it asks for
+        assert len(read_records(secured_broker, topic, 1)) == 1
 
 
 async def test_the_topic_of_the_address(secured_broker, sender, topic):
