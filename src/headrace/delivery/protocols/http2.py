@@ -37,9 +37,14 @@ class _Line:
     """The connections to one server."""
 
     pool: httpcore.AsyncConnectionPool
+    network: _GuardedBackend
     users: int = 0
     used_at: float = 0.0
     retired: bool = False
+
+    async def close(self) -> None:
+        await self.pool.aclose()
+        await self.network.close()
 
 
 class Http2:
@@ -84,7 +89,7 @@ class Http2:
         await self._questions.close()
         lines, self._lines = list(self._lines.values()), {}
         for line in lines:
-            await line.pool.aclose()
+            await line.close()
 
     async def _ask(self, place: _Place, deadline: float) -> bool:
         loop = asyncio.get_running_loop()
@@ -103,32 +108,38 @@ class Http2:
     async def _line(self, place: _Place) -> _Line:
         line = self._lines.get(place)
         if line is None or line.retired:
-            line = self._lines[place] = _Line(self._new_pool())
+            line = self._lines[place] = self._new_line()
             await self._close_idle()
         return line
 
-    def _new_pool(self) -> httpcore.AsyncConnectionPool:
-        return httpcore.AsyncConnectionPool(
+    def _new_line(self) -> _Line:
+        network = _GuardedBackend(self._guard)
+        pool = httpcore.AsyncConnectionPool(
             ssl_context=self._tls,
             max_connections=None,
             http1=True,  # should the server have changed its mind
             http2=True,
-            network_backend=_GuardedBackend(self._guard),
+            network_backend=network,
         )
+        return _Line(pool, network)
 
     async def _close_idle(self) -> None:
         old = time.monotonic() - _IDLE_SECONDS
         idle = [place for place, line in self._lines.items() if not line.users and 0 < line.used_at < old]
         for place in idle:
-            await self._lines.pop(place).pool.aclose()
+            await self._lines.pop(place).close()
 
 
 class _GuardedBackend(AsyncNetworkBackend):
-    """Connects to addresses that were checked, never to names; TLS still verifies the name."""
+    """Connects to addresses that were checked, never to names; TLS still verifies the name.
+
+    It remembers what it opened: httpcore forgets a connection that breaks in the middle of its handshake.
+    """
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
         self._network = AnyIOBackend()
+        self._opened: list[httpcore.AsyncNetworkStream] = []
 
     async def connect_tcp(
         self,
@@ -142,10 +153,19 @@ class _GuardedBackend(AsyncNetworkBackend):
         options = (port, timeout, local_address, socket_options)
         for address in others:
             try:
-                return await self._network.connect_tcp(address.host, *options)
+                return self._note(await self._network.connect_tcp(address.host, *options))
             except httpcore.ConnectError:
                 continue
-        return await self._network.connect_tcp(last.host, *options)
+        return self._note(await self._network.connect_tcp(last.host, *options))
+
+    async def close(self) -> None:
+        opened, self._opened = self._opened, []
+        for stream in opened:
+            await stream.aclose()
+
+    def _note(self, stream: httpcore.AsyncNetworkStream) -> httpcore.AsyncNetworkStream:
+        self._opened.append(stream)
+        return stream
 
     async def sleep(self, seconds: float) -> None:
         await self._network.sleep(seconds)
@@ -166,7 +186,7 @@ async def _converse_on(line: _Line, request: Request, limit: int, deadline: floa
         line.used_at = time.monotonic()
         line.retired = line.retired or not whole
         if line.retired and not line.users:
-            await line.pool.aclose()
+            await line.close()
 
 
 async def _converse(
