@@ -120,7 +120,7 @@ def parse_subscription(document: object) -> Subscription:
     ]
     protocol = document.get("protocol", "HTTP")
     settings = document.get("protocolsettings", {})
-    wrong = _check_delivery(protocol, document.get("sink"), settings)
+    wrong = _check_destination(protocol, document.get("sink"), settings)
     credential = _credential_of(document, faults, None if wrong else (protocol, settings))
     faults += wrong
     faults += _check_scope(document)
@@ -144,7 +144,7 @@ def parse_subscription(document: object) -> Subscription:
     )
 
 
-def _check_delivery(protocol: Any, sink: Any, settings: Any) -> Faults:
+def _check_destination(protocol: Any, sink: Any, settings: Any) -> Faults:
     faults = check_protocol(protocol, settings) + check_sink(str(protocol), sink)
     return faults or check_together(protocol, sink, settings)
 
