@@ -394,3 +394,39 @@ class TestTls:
         outcome = await sender.send(target(nats_server, ALICE, "tls"), parcels())
         assert outcome.verdict is Verdict.AGAIN
         assert "offers no TLS" in outcome.reason
+
+
+async def test_a_ping_never_overtakes_the_message_it_stands_for(sender):
+    """A server that reads slowly, so that the client holds messages back. No real one can be told to."""
+    resume, had_it = asyncio.Event(), []
+
+    async def slowly(reader, writer):
+        writer.write(b'INFO {"max_payload": 100000000, "headers": true}\r\n')
+        while await reader.readline() != b"PING\r\n":
+            pass
+        writer.write(b"PONG\r\n")
+        await resume.wait()
+        received = b""
+        while chunk := await reader.read(1 << 20):
+            received += chunk
+            while b"\r\nPING\r\n" in received:
+                before, _, received = received.partition(b"\r\nPING\r\n")
+                had_it.append(b"ce-id: small" in before)
+                received = b"\r\n" + received
+                writer.write(b"PONG\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(slowly, "127.0.0.1", 0)
+    there = replace(
+        Target("o", "NATS", "", {"mode": "binary", "subject": "x"}, 20.0),
+        uri=f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}",
+    )
+    sends = []
+    for event in (Event(REQUIRED, b"x" * 30_000_000), Event(REQUIRED | {"id": "small"}, b"1")):
+        sends.append(asyncio.create_task(sender.send(there, parcels(event))))
+        await asyncio.sleep(0.3)
+    resume.set()
+    assert {outcome.verdict for outcome in await asyncio.gather(*sends)} == {Verdict.DONE}
+    assert had_it == [False, True]
+    await sender.close()
+    server.close()
