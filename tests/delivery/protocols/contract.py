@@ -236,7 +236,10 @@ class ProtocolContract:
             assert len(done) < 40
             await peer.start()
             await asyncio.gather(*under_way)
-        assert ids(await peer.received(40)) == ids(events)
+            while ids(await peer.received(40)) != ids(
+                events
+            ):  # there may be duplicates among the first forty
+                await asyncio.sleep(0.05)
 
     async def test_what_was_forgotten_is_connected_anew(self, peer, guard):
         before = connections_to(peer.port)

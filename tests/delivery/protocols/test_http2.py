@@ -27,9 +27,6 @@ from headrace.delivery.outcome import Verdict
 from headrace.delivery.protocols.http import HttpSender
 
 _SERVER = Path(__file__).with_name("http2_server.py")
-# httpcore leaves the transport of a connection that breaks while it is made to the collector, which may come only in the
-# next test and outside of the loop that it belonged to.
-pytestmark = pytest.mark.filterwarnings("default::pytest.PytestUnraisableExceptionWarning")
 
 
 @pytest.fixture(scope="module")
