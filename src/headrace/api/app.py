@@ -8,6 +8,8 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from headrace.api.management import on_error, on_status
+from headrace.api.openapi.document import CHANNEL_ADDRESS
+from headrace.api.openapi.door import Description
 from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ _HANDLERS: dict[Any, Any] = {
     405: on_status(405, "method-not-allowed", "{path} does not take {method}"),
     500: on_status(500, "internal", "the service failed on this request; its log says why"),
 }
-_SIGNPOSTS = ("/subscriptions", "/api/channels", "/healthz")
+_SIGNPOSTS = ("/subscriptions", "/api/channels", "/healthz", "/openapi.json")
 
 
 class Door(Protocol):
@@ -36,8 +38,10 @@ class Door(Protocol):
 
 
 def build_app(ingress: Ingress | None, *doors: Door) -> Callable[..., Awaitable[None]]:
-    """Put the doors together; without an ingress no channel takes events here."""
+    """Put the doors together, with one that describes them; without an ingress no channel takes events here."""
     served = {path: handlers for door in doors for path, handlers in door.served().items()}
+    addresses = {CHANNEL_ADDRESS: ["POST"]} if ingress else {}
+    served |= Description(addresses | {path: list(handlers) for path, handlers in served.items()}).served()
     routes = [Route(path, _by_method(handlers), methods=list(handlers)) for path, handlers in served.items()]
     control = Starlette(
         routes=routes,

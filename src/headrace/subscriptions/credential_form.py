@@ -24,28 +24,28 @@ if TYPE_CHECKING:
     from headrace.subscriptions.faults import Faults
 
 _PATH = "sinkCredential"
-_TYPE = "credentialType"
-_EXPIRES = "accessTokenExpiresUtc"
-_ENDPOINT = "refreshTokenEndpoint"
-_TOKEN = ("accessToken", _EXPIRES, "accessTokenType")
-_MEMBERS = {
+TYPE = "credentialType"
+EXPIRES = "accessTokenExpiresUtc"
+ENDPOINT = "refreshTokenEndpoint"
+_TOKEN = ("accessToken", EXPIRES, "accessTokenType")
+MEMBERS = {
     CredentialType.PLAIN: ("identifier", "secret"),
     CredentialType.ACCESSTOKEN: _TOKEN,
-    CredentialType.REFRESHTOKEN: (*_TOKEN, "refreshToken", _ENDPOINT),
+    CredentialType.REFRESHTOKEN: (*_TOKEN, "refreshToken", ENDPOINT),
 }
-_SHOWN = (_TYPE, _EXPIRES, "accessTokenType", _ENDPOINT)
+_SHOWN = (TYPE, EXPIRES, "accessTokenType", ENDPOINT)
 _SPELLINGS: dict[str, str] = {
-    name.lower(): name for name in (_TYPE, *(each for names in _MEMBERS.values() for each in names))
+    name.lower(): name for name in (TYPE, *(each for names in MEMBERS.values() for each in names))
 }
 # A line break would let a credential say more than it is.
-_FORMS = {
+FORMS = {
     "identifier": (re.compile(r"[^\x00-\x1f\x7f]+"), "a text without control characters"),
     "secret": (re.compile(r"[^\x00-\x1f\x7f]+"), "a text without control characters"),
     "accessToken": (re.compile(r"[\x21-\x7e]+"), "a token: visible characters of ASCII"),
     "accessTokenType": (re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"), "a type of token, such as Bearer"),
     "refreshToken": (re.compile(r"[\x20-\x7e]+"), "a token: visible characters of ASCII"),
 }
-_LONGEST = 16_384
+LONGEST = 16_384
 
 
 def parse_credential(value: object, faults: Faults) -> Credential | None:
@@ -56,30 +56,30 @@ def parse_credential(value: object, faults: Faults) -> Credential | None:
         return None
     credential = read_credential(members)
     if isinstance(credential, Token) and credential.expires <= time.time():
-        faults.append((f"{_PATH}.{_EXPIRES}", "is in the past: nothing could be delivered with this token"))
+        faults.append((f"{_PATH}.{EXPIRES}", "is in the past: nothing could be delivered with this token"))
     return credential
 
 
 def read_credential(members: Mapping[str, str]) -> Credential:
     """Read members that were found good once."""
-    if members[_TYPE] == CredentialType.PLAIN:
+    if members[TYPE] == CredentialType.PLAIN:
         return Plain(members["identifier"], members["secret"])
-    token = Token(members["accessTokenType"], members["accessToken"], _seconds(members[_EXPIRES]))
-    if members[_TYPE] == CredentialType.ACCESSTOKEN:
+    token = Token(members["accessTokenType"], members["accessToken"], _seconds(members[EXPIRES]))
+    if members[TYPE] == CredentialType.ACCESSTOKEN:
         return token
-    return Refreshable(token, members["refreshToken"], members[_ENDPOINT])
+    return Refreshable(token, members["refreshToken"], members[ENDPOINT])
 
 
 def write_credential(credential: Credential) -> dict[str, str]:
     """Return all members, secrets too: for the safe only."""
     match credential:
         case Plain(identifier, secret):
-            return {_TYPE: CredentialType.PLAIN, "identifier": identifier, "secret": secret}
+            return {TYPE: CredentialType.PLAIN, "identifier": identifier, "secret": secret}
         case Token():
-            return {_TYPE: CredentialType.ACCESSTOKEN, **_token(credential)}
+            return {TYPE: CredentialType.ACCESSTOKEN, **_token(credential)}
         case Refreshable(token, refresh_token, endpoint):
-            more = {"refreshToken": refresh_token, _ENDPOINT: endpoint}
-            return {_TYPE: CredentialType.REFRESHTOKEN, **_token(token), **more}
+            more = {"refreshToken": refresh_token, ENDPOINT: endpoint}
+            return {TYPE: CredentialType.REFRESHTOKEN, **_token(token), **more}
 
 
 def show_credential(credential: Credential) -> dict[str, str]:
@@ -91,7 +91,7 @@ def show_credential(credential: Credential) -> dict[str, str]:
 
 def type_of(credential: Credential) -> CredentialType:
     """Return the type by which the API knows it."""
-    return CredentialType(write_credential(credential)[_TYPE])
+    return CredentialType(write_credential(credential)[TYPE])
 
 
 def expiry_of(credential: Credential | None) -> str | None:
@@ -109,7 +109,7 @@ def write_time(seconds: float) -> str:
 def _token(token: Token) -> dict[str, str]:
     return {
         "accessToken": token.value,
-        _EXPIRES: write_time(token.expires),
+        EXPIRES: write_time(token.expires),
         "accessTokenType": token.type,
     }
 
@@ -121,16 +121,16 @@ def _members(value: object, faults: Faults) -> dict[str, Any]:
     members = {_SPELLINGS.get(str(name).lower(), str(name)): each for name, each in value.items()}
     if len(members) < len(value):
         faults.append((_PATH, "has a member twice, in two spellings"))
-    type_ = members.get(_TYPE)
+    type_ = members.get(TYPE)
     if not isinstance(type_, str) or type_ not in list(CredentialType):
         known = ", ".join(CredentialType)
-        faults.append((f"{_PATH}.{_TYPE}", f"is required, and has to be one of {known}"))
+        faults.append((f"{_PATH}.{TYPE}", f"is required, and has to be one of {known}"))
         return {}
-    wanted = _MEMBERS[CredentialType(type_)]
+    wanted = MEMBERS[CredentialType(type_)]
     faults += [
         (f"{_PATH}.{name}", f"unknown member; {type_} has: {', '.join(wanted)}")
         for name in members
-        if name not in (*wanted, _TYPE)
+        if name not in (*wanted, TYPE)
     ]
     for name in wanted:
         if name not in members:
@@ -142,22 +142,22 @@ def _members(value: object, faults: Faults) -> dict[str, Any]:
 
 def _check_member(name: str, value: object) -> Faults:
     path = f"{_PATH}.{name}"
-    if name == _EXPIRES:
+    if name == EXPIRES:
         is_time = isinstance(value, str) and _is_time(value)
         return [] if is_time else [(path, "has to be a time such as 2026-01-31T12:00:00Z")]
-    if name == _ENDPOINT:
+    if name == ENDPOINT:
         return (
             [(path, "has to be an http or https address without user info")]
             if check_sink("HTTP", value)
             else []
         )
-    form, wanted = _FORMS[name]
+    form, wanted = FORMS[name]
     if not isinstance(value, str) or not form.fullmatch(value):
         return [(path, f"has to be {wanted}")]
     if value == MASK:
         return [(path, "is the mask that stands for a secret when it is shown; give the secret itself")]
-    if len(value.encode(errors="replace")) > _LONGEST:
-        return [(path, f"is longer than the limit of {_LONGEST} bytes")]
+    if len(value.encode(errors="replace")) > LONGEST:
+        return [(path, f"is longer than the limit of {LONGEST} bytes")]
     return []
 
 

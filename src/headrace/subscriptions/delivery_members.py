@@ -1,4 +1,4 @@
-"""The members of a delivery object: one reader each, which returns the fields of the spec that the member sets.
+"""The members of a delivery object: each reads a value into the fields of the spec that it sets.
 
 The bounds are what a tenant can't pass. They keep one subscription from holding a dispatcher's memory or sockets for
 long; what is sensible below them is the tenant's to say.
@@ -6,15 +6,14 @@ long; what is sensible below them is the tenant's to say.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headrace.subscriptions.durations import read_duration, write_duration
-from headrace.subscriptions.protocols import check_sink
+from headrace.subscriptions.durations import DURATION, read_duration, write_duration
+from headrace.subscriptions.protocols import PROTOCOLS, address_schema, check_sink
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    Reader = Callable[[Any], dict[str, Any]]
+    from collections.abc import Callable, Iterable, Mapping
 
 _DAY, _HOUR, _MINUTE = 86400.0, 3600.0, 60.0
 _MOST_RETRIES = 1000
@@ -32,16 +31,28 @@ class Refused(Exception):
         self.inner = inner
 
 
-def _whole(field: str, least: int, most: int) -> Reader:
+@dataclass(frozen=True, slots=True)
+class Member:
+    """`read` raises Refused; `schema` is the same as JSON Schema, and never refuses what is read."""
+
+    schema: Mapping[str, Any]
+    read: Callable[[Any], dict[str, Any]]
+
+    def __call__(self, value: Any) -> dict[str, Any]:
+        """Return the fields that the value sets."""
+        return self.read(value)
+
+
+def _whole(field: str, least: int, most: int) -> Member:
     def read(value: Any) -> dict[str, Any]:
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             raise Refused(f"{value!r} is no whole number from {least} to {most}")
         return {field: value}
 
-    return read
+    return Member({"type": "integer", "minimum": least, "maximum": most}, read)
 
 
-def _one_of(field: str, allowed: Iterable[str]) -> Reader:
+def _one_of(field: str, allowed: Iterable[str]) -> Member:
     names = tuple(allowed)
 
     def read(value: Any) -> dict[str, Any]:
@@ -49,10 +60,10 @@ def _one_of(field: str, allowed: Iterable[str]) -> Reader:
             raise Refused(f"{value!r} is not one of {', '.join(names)}")
         return {field: value}
 
-    return read
+    return Member({"enum": list(names)}, read)
 
 
-def _duration(field: str, most: float, *, may_be_zero: bool = True) -> Reader:
+def _duration(field: str, most: float, *, may_be_zero: bool = True) -> Member:
     def read(value: Any) -> dict[str, Any]:
         seconds = read_duration(value)
         if seconds is None:
@@ -64,7 +75,8 @@ def _duration(field: str, most: float, *, may_be_zero: bool = True) -> Reader:
             raise Refused(f"{value!r} can't be used; it may be from {least} to {write_duration(most)}")
         return {field: seconds}
 
-    return read
+    limits = f"{'from PT0S' if may_be_zero else 'above PT0S'} to {write_duration(most)}"
+    return Member({**DURATION, "description": limits}, read)
 
 
 def _rate(value: Any) -> dict[str, Any]:
@@ -72,6 +84,18 @@ def _rate(value: Any) -> dict[str, Any]:
     if not is_number or not 0 < value <= _HIGHEST_RATE:
         raise Refused(f"{value!r} is no number of events a second above 0 and up to {_HIGHEST_RATE}")
     return {"rate": float(value)}
+
+
+_RATE = Member({"type": "number", "exclusiveMinimum": 0, "maximum": _HIGHEST_RATE}, _rate)
+
+
+DESTINATION = {
+    "type": "object",
+    "required": ["uri"],
+    "properties": {"uri": address_schema(PROTOCOLS["HTTP"])},
+    "additionalProperties": False,
+}
+"""What `read_destination` takes, as JSON Schema."""
 
 
 def read_destination(value: Any) -> str:
@@ -92,35 +116,39 @@ def _dead_letter_sink(value: Any) -> dict[str, Any]:
     return {"dead_letter_sink": read_destination(value)}
 
 
-_read_size = _whole("batch_size", 1, _MOST_IN_A_BATCH)
-_read_age = _duration("batch_age", _MINUTE)
+_BATCH = {"size": _whole("batch_size", 1, _MOST_IN_A_BATCH), "age": _duration("batch_age", _MINUTE)}
+_BATCH_SCHEMA = {
+    "type": "object",
+    "required": ["size"],
+    "properties": {name: member.schema for name, member in _BATCH.items()},
+    "additionalProperties": False,
+}
 
 
 def _batch(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict) or "size" not in value:
         raise Refused('has to be an object of the form {"size": 100, "age": "PT0.2S"}; size is required')
-    readers = {"size": _read_size, "age": _read_age}
     given: dict[str, Any] = {}
     for name, member in value.items():
-        if name not in readers:
-            raise Refused(f"unknown member; batch has: {', '.join(readers)}", f".{name}")
+        if name not in _BATCH:
+            raise Refused(f"unknown member; batch has: {', '.join(_BATCH)}", f".{name}")
         try:
-            given |= readers[name](member)
+            given |= _BATCH[name](member)
         except Refused as refused:
             raise Refused(refused.problem, f".{name}") from None
     return given
 
 
-MEMBERS: dict[str, Reader] = {
+MEMBERS: dict[str, Member] = {
     "retry": _whole("retry", 0, _MOST_RETRIES),
     "backoffPolicy": _one_of("backoff_policy", ("linear", "exponential")),
     "backoffDelay": _duration("backoff_delay", _DAY),
     "timeout": _duration("timeout", _HOUR, may_be_zero=False),
     "retryAfterMax": _duration("retry_after_max", _DAY),
-    "deadLetterSink": _dead_letter_sink,
+    "deadLetterSink": Member(DESTINATION, _dead_letter_sink),
     "format": _one_of("format", ("binary", "json")),
     "ordering": _one_of("ordering", ("unordered", "ordered", "partitionkey")),
     "concurrency": _whole("concurrency", 1, _MOST_AT_A_TIME),
-    "rate": _rate,
-    "batch": _batch,
+    "rate": _RATE,
+    "batch": Member(_BATCH_SCHEMA, _batch),
 }

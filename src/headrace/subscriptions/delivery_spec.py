@@ -19,6 +19,23 @@ if TYPE_CHECKING:
     from headrace.subscriptions.protocols import Faults
 
 BATCHED = "batched"
+DELIVERY: Mapping[str, Any] = {
+    "type": "object",
+    "description": "How events are delivered; what is left open has the service's defaults.",
+    "properties": {name: member.schema for name, member in MEMBERS.items()},
+    "additionalProperties": False,
+    "allOf": [
+        {
+            "if": {"properties": {"ordering": {"const": "ordered"}}, "required": ["ordering"]},
+            "then": {"properties": {"concurrency": {"maximum": 1}}},
+        },
+        {
+            "if": {"properties": {"format": {"const": "binary"}}, "required": ["format"]},
+            "then": {"properties": {"batch": {"properties": {"size": {"maximum": 1}}}}},
+        },
+    ],
+}
+"""What `check_delivery` takes, as JSON Schema."""
 _STRUCTURED = "json"
 # Events in a batch where the content mode asks for batches and nobody says how large.
 _BATCH = 100

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import re
 
-_NUMBER = r"(\d+(?:[.,]\d+)?)"
+_NUMBER = r"([0-9]+(?:[.,][0-9]+)?)"
 _FORM = re.compile(
-    rf"P(?:{_NUMBER}W)?(?:{_NUMBER}D)?(?:T(?=[\d])(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?", re.ASCII
+    rf"P(?:{_NUMBER}W)?(?:{_NUMBER}D)?(?:T(?=[0-9])(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?"
 )
 _SECONDS = (7 * 86400.0, 86400.0, 3600.0, 60.0, 1.0)
 _LONGEST_TEXT = 40
+DURATION = {
+    "type": "string",
+    "format": "iso8601-duration",
+    "pattern": f"^(?!P$){_FORM.pattern}$",
+    "maxLength": _LONGEST_TEXT,
+    "examples": ["PT0.5S", "P1D"],
+}
+"""The same as JSON Schema."""
 
 
 def read_duration(text: object) -> float | None:

@@ -22,6 +22,24 @@ GENERATE, GENERATE_ED25519 = "generate", "generate-ed25519"
 _PUBLIC = "whpk_"
 _MOST_KEYS = 10
 _SEED = 32
+_QUAD = "[A-Za-z0-9+/]{4}"
+_ENDS = "[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}=="
+SIGNING: dict[str, Any] = {
+    "anyOf": [
+        {"enum": [GENERATE, GENERATE_ED25519]},
+        {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": _MOST_KEYS,
+            "items": {
+                "type": "string",
+                "pattern": f"^(?:{HMAC}(?:(?:{_QUAD}){{8,20}}(?:{_ENDS})?|(?:{_QUAD}){{21}}(?:[A-Za-z0-9+/]{{2}}==)?)"
+                f"|{ED25519}(?:(?:{_QUAD}){{10}}[A-Za-z0-9+/]{{3}}=|(?:{_QUAD}){{21}}[A-Za-z0-9+/]{{2}}==))$",
+            },
+        },
+    ]
+}
+"""The same as JSON Schema, which can't tell whether a public key belongs to its private key."""
 _NO_KEY = (
     f"is neither {HMAC} and the base64 of 24 to 64 bytes, nor {ED25519} and the base64 of an Ed25519 private key "
     "(32 bytes, or 64 with its public key)"

@@ -19,7 +19,7 @@ def test_bad_topics(protocol, topic):
 
 def test_a_topic_is_required_and_no_path_stands_for_it():
     assert faults_of("MQTT5", "mqtt://host/orders") == [
-        ("sink", "has a path; name the topic in protocolsettings.topicname"),
+        ("sink", "has a path; protocolsettings.topicname is the place for it"),
         ("protocolsettings.topicname", "is required"),
     ]
 

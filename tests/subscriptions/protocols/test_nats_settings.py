@@ -22,7 +22,7 @@ def test_bad_subjects(subject):
 
 def test_a_subject_is_required_and_no_path_stands_for_it():
     assert faults_of("NATS", "nats://host/orders") == [
-        ("sink", "has a path; name the subject in protocolsettings.subject"),
+        ("sink", "has a path; protocolsettings.subject is the place for it"),
         ("protocolsettings.subject", "is required"),
     ]
 

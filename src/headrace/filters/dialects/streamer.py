@@ -43,9 +43,9 @@ def parse_streamer(body: object, place: Place) -> Expression:
 def _condition(body: object, place: Place) -> Expression:
     if not isinstance(body, Mapping) or set(body) != _MEMBERS:
         raise place.fault("must be an object with field, op and value", body)
-    read = _OPERATORS.get(body["op"]) if isinstance(body["op"], str) else None
+    read = OPERATORS.get(body["op"]) if isinstance(body["op"], str) else None
     if read is None:
-        raise place.member("op").fault(f"is one of {', '.join(_OPERATORS)}", body["op"])
+        raise place.member("op").fault(f"is one of {', '.join(OPERATORS)}", body["op"])
     return read(_field(body["field"], place.member("field")), body["value"], place.member("value"))
 
 
@@ -91,7 +91,7 @@ def _contains(path: Path, value: object, place: Place) -> Expression:
     return Operation("?:", (is_list, Includes(path, literal), text))
 
 
-_OPERATORS: Mapping[str, Callable[[Path, object, Place], Expression]] = {
+OPERATORS: Mapping[str, Callable[[Path, object, Place], Expression]] = {
     **{operator.value: _comparing(operator) for operator in Operator},
     "in": _in,
     "contains": _contains,

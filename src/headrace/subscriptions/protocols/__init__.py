@@ -4,6 +4,7 @@ The protocols themselves are in `delivery`; what can be refused at creation is r
 """
 
 from headrace.subscriptions.faults import Faults
+from headrace.subscriptions.protocols.addresses import address_schema
 from headrace.subscriptions.protocols.checks import (
     check_credential_type,
     check_protocol,
@@ -16,6 +17,7 @@ from headrace.subscriptions.protocols.table import PROTOCOLS
 __all__ = [
     "PROTOCOLS",
     "Faults",
+    "address_schema",
     "check_credential_type",
     "check_protocol",
     "check_sink",

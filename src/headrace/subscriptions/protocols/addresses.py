@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
+
+from headrace.subscriptions.protocols.kinds import any_case
 
 if TYPE_CHECKING:
     from headrace.subscriptions.protocols.protocol import Protocol
 
-_NOT_IN_A_URI = re.compile(r"[\s\x00-\x1f\x7f]")
+_BLANKS = r"\s\x00-\x1f\x7f\ufeff"
+_NOT_IN_A_URI = re.compile(f"[{_BLANKS}]")
+_PORT = "0*(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+_HOST = rf"(?:\[[0-9A-Fa-fvV:.]+\]|[^/?#@,:\[\]{_BLANKS}]+)(?::(?:{_PORT})?)?"
 _USER = "a URI with a user name or password would be shown to everyone who lists subscriptions; use sinkCredential"
 
 
@@ -37,9 +42,25 @@ def read_address(name: str, protocol: Protocol, uri: str) -> Address:
     if "@" in parts.netloc:
         raise BadAddress(_USER)
     misfit = _misfit(protocol, uri, parts.scheme, hosts)
-    if misfit or ((parts.query or parts.fragment) and not protocol.has_query):
+    if misfit or (not protocol.has_query and re.search("[?#]", uri)):
         raise BadAddress(f"{uri!r} does not fit protocol {name}: it takes {protocol.example}")
     return Address(parts.scheme, hosts, unquote(parts.path.removeprefix("/")))
+
+
+def address_schema(protocol: Protocol, *, names_target: bool = False) -> dict[str, Any]:
+    """Describe in JSON Schema what `read_address` takes, as far as that can be said of hosts.
+
+    With `names_target`, only addresses with a path that names the place at the broker.
+    """
+    schemes = "|".join(map(any_case, protocol.schemes))
+    hosts = f"{_HOST}(?:,{_HOST})*" if protocol.several_hosts else _HOST
+    if protocol.has_query:
+        rest = f"(?:[/?#][^{_BLANKS}]*)?"
+    elif protocol.target_in_path:
+        rest = f"/[^?#{_BLANKS}]+" if names_target else f"(?:/[^?#{_BLANKS}]*)?"
+    else:
+        rest = "/?"
+    return {"type": "string", "pattern": f"^(?:{schemes})://{hosts}{rest}$"}
 
 
 def _misfit(protocol: Protocol, uri: str, scheme: str, hosts: tuple[tuple[str, int | None], ...]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.subscriptions.protocols.kinds import one_of, text
+from headrace.subscriptions.protocols.kinds import Kind, one_of, text
 from headrace.subscriptions.protocols.protocol import Protocol, Setting
 
 if TYPE_CHECKING:
@@ -12,9 +12,14 @@ if TYPE_CHECKING:
 
     from headrace.subscriptions.faults import Faults
     from headrace.subscriptions.protocols.addresses import Address
-    from headrace.subscriptions.protocols.protocol import Problems
+    from headrace.subscriptions.protocols.kinds import Problems
 
 _check_symbol = text(255, r"[\x20-\x7e]+", "a name in ASCII")
+_LINK_PROPERTIES = {
+    "type": "object",
+    "propertyNames": _check_symbol.schema,
+    "additionalProperties": {"type": ["string", "number", "boolean"]},
+}
 
 
 def _check_link_properties(value: Any) -> Problems:
@@ -40,11 +45,13 @@ def _check_address(address: Address, settings: Mapping[str, Any]) -> Faults:
 AMQP = Protocol(
     schemes=("amqp", "amqps"),
     example="amqp://host:port/address, or amqps:// for TLS",
+    target="address",
+    target_in_path=True,
     settings={
         "address": Setting(text(2048)),
         "linkname": Setting(text(255)),
         "sendersettlementmode": Setting(one_of("settled", "unsettled"), "unsettled"),
-        "linkproperties": Setting(_check_link_properties),
+        "linkproperties": Setting(Kind(_LINK_PROPERTIES, _check_link_properties)),
         "mode": Setting(one_of("binary", "structured"), "binary"),
     },
     check_address=_check_address,

@@ -54,7 +54,14 @@ def check_sink(protocol: str, sink: object, path: str = "sink") -> Faults:
 def check_together(protocol: str, sink: str, settings: Mapping[str, Any]) -> Faults:
     """Tell whether an address and settings, each of them good, go together."""
     known = PROTOCOLS[protocol]
-    return known.check_address(read_address(protocol, known, sink), settings)
+    address = read_address(protocol, known, sink)
+    faults: Faults = []
+    if known.target is not None and not known.target_in_path:
+        if address.path:
+            faults.append(("sink", f"has a path; {_SETTINGS}.{known.target} is the place for it"))
+        if known.target not in settings:
+            faults.append((f"{_SETTINGS}.{known.target}", "is required"))
+    return faults + known.check_address(address, settings)
 
 
 def check_credential_type(protocol: str, settings: Mapping[str, Any], type_: CredentialType) -> Faults:

@@ -6,18 +6,19 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from headrace.subscriptions.masks import MASK, is_sensitive
-from headrace.subscriptions.protocols.kinds import flag, one_of, shown, text, whole
+from headrace.subscriptions.protocols.kinds import Kind, any_case, flag, one_of, shown, text, whole
 from headrace.subscriptions.protocols.protocol import Protocol, Setting
-from headrace.subscriptions.signing import check_signing
+from headrace.subscriptions.signing import SIGNING, check_signing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.subscriptions.faults import Faults
-    from headrace.subscriptions.protocols.protocol import CredentialType, Problems
+    from headrace.subscriptions.protocols.kinds import Problems
+    from headrace.subscriptions.protocols.protocol import CredentialType
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_FIELD_VALUE = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
+_FIELD_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 _RESERVED_HEADERS = {
     "connection",
     "content-length",
@@ -37,6 +38,25 @@ _RESERVED_HEADERS = {
 _MOST_PER_MINUTE = 1_000_000_000
 _check_origin = text(253, r"[!-~]+", "a host name such as events.example.com")
 _check_rate = whole(1, _MOST_PER_MINUTE)
+_WEBHOOK_MEMBERS = {"origin": _check_origin, "rate": _check_rate}
+_HEADERS = {
+    "type": "object",
+    "propertyNames": {
+        "pattern": f"^{_TOKEN.pattern}$",
+        "not": {"pattern": f"^(?:{'|'.join(map(any_case, ['ce-.*', *sorted(_RESERVED_HEADERS)]))})$"},
+    },
+    "additionalProperties": {"type": "string", "pattern": f"^{_FIELD_VALUE.pattern}$"},
+}
+_WEBHOOK = {
+    "anyOf": [
+        flag.schema,
+        {
+            "type": "object",
+            "properties": {name: kind.schema for name, kind in _WEBHOOK_MEMBERS.items()},
+            "additionalProperties": False,
+        },
+    ]
+}
 
 
 def _check_headers(headers: Any) -> Problems:
@@ -61,12 +81,11 @@ def _check_webhook(value: Any) -> Problems:
         if list(flag(value)):
             yield "", f"{shown(value)} is not true, false or an object with origin and rate"
         return
-    members = {"origin": _check_origin, "rate": _check_rate}
     for name, member in value.items():
-        if name not in members:
-            yield f".{name}", f"unknown member; webhook has: {', '.join(members)}"
+        if name not in _WEBHOOK_MEMBERS:
+            yield f".{name}", f"unknown member; webhook has: {', '.join(_WEBHOOK_MEMBERS)}"
         else:
-            yield from ((f".{name}{path}", problem) for path, problem in members[name](member))
+            yield from ((f".{name}{path}", problem) for path, problem in _WEBHOOK_MEMBERS[name](member))
 
 
 def _check_credential(settings: Mapping[str, Any], _: CredentialType) -> Faults:
@@ -84,9 +103,9 @@ HTTP = Protocol(
     settings={
         "method": Setting(one_of("POST", "PUT", "PATCH"), "POST"),
         "mode": Setting(one_of("binary", "structured", "batched"), "binary"),
-        "headers": Setting(_check_headers),
-        "webhook": Setting(_check_webhook),
-        "signing": Setting(check_signing),
+        "headers": Setting(Kind(_HEADERS, _check_headers)),
+        "webhook": Setting(Kind(_WEBHOOK, _check_webhook)),
+        "signing": Setting(Kind(SIGNING, check_signing)),
     },
     check_credential=_check_credential,
 )

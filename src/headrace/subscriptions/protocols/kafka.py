@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.subscriptions.protocols.kinds import one_of, shown, text
+from headrace.subscriptions.protocols.kinds import Kind, one_of, shown, text
 from headrace.subscriptions.protocols.protocol import CredentialType, Protocol, Setting
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from headrace.subscriptions.faults import Faults
     from headrace.subscriptions.protocols.addresses import Address
-    from headrace.subscriptions.protocols.protocol import Problems
+    from headrace.subscriptions.protocols.kinds import Problems
 
 _ACKS = {"all": "all", "-1": "all", "1": "1", "0": "0"}
 _OAUTHBEARER = "OAUTHBEARER"
@@ -49,13 +49,17 @@ KAFKA = Protocol(
     schemes=("kafka", "kafkas"),
     example="kafka://host:port,host:port/topic, or kafkas:// for TLS",
     several_hosts=True,
+    target="topicname",
+    target_in_path=True,
     settings={
         "topicname": Setting(_check_topic),
         "partitionkeyextractor": Setting(
             text(255, r"[a-z0-9]+", "the name of an attribute, such as subject")
         ),
         "clientid": Setting(text(255)),
-        "acks": Setting(_check_acks, "all", lambda value: _ACKS[str(value)]),
+        "acks": Setting(
+            Kind({"enum": [*_ACKS, -1, 0, 1]}, _check_acks), "all", lambda value: _ACKS[str(value)]
+        ),
         "saslmechanism": Setting(one_of("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", _OAUTHBEARER)),
         "mode": Setting(one_of("binary", "structured"), "binary"),
     },

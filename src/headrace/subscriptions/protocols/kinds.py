@@ -1,4 +1,4 @@
-"""Kinds of values that settings take. A check yields what is wrong, with the path below the setting.
+"""Kinds of values that settings take: a check, and the same as JSON Schema for those who ask before they send.
 
 Be careful: a value may be a secret, or next to one. A problem repeats a value only where the kind says so.
 """
@@ -6,13 +6,33 @@ Be careful: a value may be a secret, or next to one. A problem repeats a value o
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headrace.subscriptions.protocols.protocol import Check, Problems
+    from collections.abc import Callable, Iterator, Mapping
+
+    Problems = Iterator[tuple[str, str]]
+    Check = Callable[[Any], Problems]
 
 _SHOWN = 60
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+NO_CONTROLS = r"[^\x00-\x1f\x7f]"
+"""A character that is no control character."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`check` yields what is wrong with a value, with the path below the setting.
+
+    `schema` never refuses what the check takes; what JSON Schema can't say, it takes.
+    """
+
+    schema: Mapping[str, Any]
+    check: Check
+
+    def __call__(self, value: Any) -> Problems:
+        """Yield what is wrong with a value."""
+        return self.check(value)
 
 
 def shown(value: object) -> str:
@@ -21,40 +41,51 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
-def one_of(*allowed: str) -> Check:
+def any_case(pattern: str) -> str:
+    """Return a pattern, in which a letter stands for itself alone, with each letter in either case."""
+    return "".join(f"[{each.lower()}{each.upper()}]" if each.isalpha() else each for each in pattern)
+
+
+def one_of(*allowed: str) -> Kind:
     """One of these texts."""
 
     def check(value: Any) -> Problems:
         if not isinstance(value, str) or value not in allowed:
             yield "", f"{shown(value)} is not one of {', '.join(allowed)}"
 
-    return check
+    return Kind({"enum": list(allowed)}, check)
 
 
-def whole(low: int, high: int) -> Check:
+def whole(low: int, high: int) -> Kind:
     """A whole number within these bounds."""
 
     def check(value: Any) -> Problems:
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
             yield "", f"{shown(value)} is not a whole number from {low} to {high}"
 
-    return check
+    return Kind({"type": "integer", "minimum": low, "maximum": high}, check)
 
 
-def text(longest: int, pattern: str = ".+", wanted: str = "a text") -> Check:
-    """A text without control characters that a pattern describes as a whole, of so many bytes of UTF-8 at most."""
-    form = re.compile(pattern, re.DOTALL)
+def text(longest: int, pattern: str = f"{NO_CONTROLS}+", wanted: str = "a text") -> Kind:
+    """A text that a pattern describes as a whole, of so many bytes of UTF-8 at most.
+
+    The pattern has to mean the same in JavaScript, whose regular expressions are JSON Schema's.
+    """
+    form = re.compile(pattern)
 
     def check(value: Any) -> Problems:
-        if not isinstance(value, str) or not form.fullmatch(value) or _CONTROL.search(value):
+        if not isinstance(value, str) or not form.fullmatch(value):
             yield "", f"{shown(value)} is not {wanted}"
         elif len(value.encode(errors="replace")) > longest:
             yield "", f"has {len(value.encode(errors='replace'))} bytes and the limit is {longest}"
 
-    return check
+    return Kind({"type": "string", "pattern": f"^(?:{pattern})$", "maxLength": longest}, check)
 
 
-def flag(value: Any) -> Problems:
-    """True or false."""
+def _check_flag(value: Any) -> Problems:
     if not isinstance(value, bool):
         yield "", f"{shown(value)} is not true or false"
+
+
+flag = Kind({"type": "boolean"}, _check_flag)
+"""True or false."""

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.subscriptions.protocols.kinds import flag, one_of, text, whole
+from headrace.subscriptions.protocols.kinds import NO_CONTROLS, Kind, flag, one_of, text, whole
 from headrace.subscriptions.protocols.protocol import Protocol, Setting
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from headrace.subscriptions.faults import Faults
-    from headrace.subscriptions.protocols.addresses import Address
-    from headrace.subscriptions.protocols.protocol import Problems
+    from headrace.subscriptions.protocols.kinds import Problems
 
 _LONGEST = 65_535  # of any text in a packet
 _SECONDS = 2**32 - 1
 _EXAMPLE = "mqtt://host:port, or mqtts:// for TLS"
 # In binary mode these are user properties of the same packet.
 _ATTRIBUTES = {"specversion", "id", "source", "type", "subject", "time", "dataschema", "datacontenttype"}
-_check_text = text(_LONGEST, ".*")
+_check_text = text(_LONGEST, f"{NO_CONTROLS}*")
+_USER_PROPERTIES = {
+    "type": "object",
+    "propertyNames": {**_check_text.schema, "minLength": 1, "not": {"enum": sorted(_ATTRIBUTES)}},
+    "additionalProperties": _check_text.schema,
+}
 
 
 def _check_user_properties(value: Any) -> Problems:
@@ -34,17 +35,10 @@ def _check_user_properties(value: Any) -> Problems:
         yield from ((f".{name}", problem) for _, problem in _check_text(each))
 
 
-def _check_address(address: Address, settings: Mapping[str, Any]) -> Faults:
-    faults: Faults = []
-    if address.path:
-        faults.append(("sink", "has a path; name the topic in protocolsettings.topicname"))
-    if "topicname" not in settings:
-        faults.append(("protocolsettings.topicname", "is required"))
-    return faults
-
-
 _COMMON = {
-    "topicname": Setting(text(_LONGEST, r"[^+#]+", "a name of a topic (without the wildcards + and #)")),
+    "topicname": Setting(
+        text(_LONGEST, r"[^+#\x00-\x1f\x7f]+", "a name of a topic (without the wildcards + and #)")
+    ),
     "qos": Setting(whole(0, 2), 1),
     "retain": Setting(flag, default=False),
 }
@@ -52,18 +46,18 @@ _COMMON = {
 MQTT3 = Protocol(
     schemes=("mqtt", "mqtts"),
     example=_EXAMPLE,
+    target="topicname",
     settings={**_COMMON, "mode": Setting(one_of("structured"), "structured")},
-    check_address=_check_address,
 )
 
 MQTT5 = Protocol(
     schemes=("mqtt", "mqtts"),
     example=_EXAMPLE,
+    target="topicname",
     settings={
         **_COMMON,
         "expiry": Setting(whole(1, _SECONDS)),
-        "userproperties": Setting(_check_user_properties),
+        "userproperties": Setting(Kind(_USER_PROPERTIES, _check_user_properties)),
         "mode": Setting(one_of("binary", "structured"), "binary"),
     },
-    check_address=_check_address,
 )

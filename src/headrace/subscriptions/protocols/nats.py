@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from headrace.subscriptions.protocols.kinds import flag, one_of, text
 from headrace.subscriptions.protocols.protocol import Protocol, Setting
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from headrace.subscriptions.faults import Faults
-    from headrace.subscriptions.protocols.addresses import Address
-
-_SUBJECT = r"[^\s.*>]+(\.[^\s.*>]+)*"
-
-
-def _check_address(address: Address, settings: Mapping[str, Any]) -> Faults:
-    faults: Faults = []
-    if address.path:
-        faults.append(("sink", "has a path; name the subject in protocolsettings.subject"))
-    if "subject" not in settings:
-        faults.append(("protocolsettings.subject", "is required"))
-    return faults
+_NAME = r"[^\s.*>\x00-\x1f\x7f\ufeff]+"
+_SUBJECT = rf"{_NAME}(\.{_NAME})*"
 
 
 NATS = Protocol(
     schemes=("nats", "tls"),
     example="nats://host:port,host:port, or tls:// for TLS",
     several_hosts=True,
+    target="subject",
     settings={
         "subject": Setting(
             text(1024, _SUBJECT, "a subject (names joined by dots; no spaces, no wildcards * and >)")
@@ -36,5 +21,4 @@ NATS = Protocol(
         "jetstream": Setting(flag, default=False),
         "mode": Setting(one_of("binary", "structured"), "binary"),
     },
-    check_address=_check_address,
 )

@@ -7,13 +7,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from headrace.subscriptions.faults import Faults
     from headrace.subscriptions.protocols.addresses import Address
-
-    Problems = Iterator[tuple[str, str]]
-    Check = Callable[[Any], Problems]
+    from headrace.subscriptions.protocols.kinds import Kind
 
 
 class CredentialType(StrEnum):
@@ -29,12 +27,12 @@ ALL_TYPES = tuple(CredentialType)
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """`check` yields what is wrong with a value, with the path below the setting. A `default` of None is none.
+    """`check` is the kind of its value. A `default` of None is none.
 
     `normal` turns a value that was found good into the one form in which it is kept.
     """
 
-    check: Check
+    check: Kind
     default: Any = None
     normal: Callable[[Any], Any] = lambda value: value
 
@@ -53,6 +51,9 @@ def no_conflict(_: Mapping[str, Any], __: CredentialType) -> Faults:
 class Protocol:
     """`example` is an address as users should write it.
 
+    `target` is the setting that names a place at the broker, where a protocol has such a thing; with `target_in_path`
+    the path of the address may name it instead, else an address has no path.
+
     `check_address` looks at the address and the settings that were found good, together; `check_credential` at these
     settings and the type of the credential. `complete` adds to the settings what the address says.
     """
@@ -62,6 +63,8 @@ class Protocol:
     settings: Mapping[str, Setting]
     several_hosts: bool = False
     has_query: bool = False
+    target: str | None = None
+    target_in_path: bool = False
     credentials: tuple[CredentialType, ...] = ALL_TYPES
     check_address: Callable[[Address, Mapping[str, Any]], Faults] = no_more
     check_credential: Callable[[Mapping[str, Any], CredentialType], Faults] = no_conflict

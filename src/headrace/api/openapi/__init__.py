@@ -1,0 +1,5 @@
+"""The OpenAPI document of everything served: a file per door in `doors/`, shared parts in `components/`.
+
+What code decides (protocols' settings, filters, delivery objects) is not written down a second time: `derived.py`
+makes those schemas from the tables that the checks use.
+"""

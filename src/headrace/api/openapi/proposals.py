@@ -1,0 +1,140 @@
+"""A proposed subscription as JSON Schema: one variant per protocol, from the table of protocols."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headrace.subscriptions.protocols import PROTOCOLS, address_schema
+from headrace.subscriptions.secret_changes import ROTATE
+from headrace.subscriptions.signing import SIGNING
+
+if TYPE_CHECKING:
+    from headrace.subscriptions.protocols.protocol import Protocol
+
+Schema = dict[str, Any]
+
+_SCHEMAS = "#/components/schemas/"
+_DEFAULT = "HTTP"
+
+
+def proposal_schemas() -> dict[str, Schema]:
+    """Return the schemas of what creates a subscription or changes its secrets."""
+    variants = {f"Proposal{name}": _proposal(name, protocol) for name, protocol in PROTOCOLS.items()}
+    settings = {f"Settings{name}": settings_schema(protocol) for name, protocol in PROTOCOLS.items()}
+    return {
+        "SubscriptionProposal": {
+            "description": "A subscription as it is proposed. An `id` is ignored; the service gives one.",
+            "anyOf": [_ref(name) for name in variants],
+            "examples": [
+                {
+                    "protocol": _DEFAULT,
+                    "sink": "https://example.com/events",
+                    "filters": [{"prefix": {"type": "com.example."}}],
+                }
+            ],
+        },
+        **variants,
+        **settings,
+        "SubscriptionConfig": _config(),
+        "SecretsChange": _secrets_change(),
+    }
+
+
+def settings_schema(protocol: Protocol) -> Schema:
+    """Return the schema of `protocolsettings`."""
+    properties = {}
+    for name, setting in protocol.settings.items():
+        default = {} if setting.default is None else {"default": setting.default}
+        properties[name] = dict(setting.check.schema) | default
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _proposal(name: str, protocol: Protocol) -> Schema:
+    required = ["sink"] if name == _DEFAULT else ["sink", "protocol"]
+    schema: Schema = {
+        "type": "object",
+        "required": required,
+        "properties": {
+            "id": {"description": "Ignored."},
+            "source": {
+                "type": "string",
+                "minLength": 1,
+                "description": "Only events of this source.",
+                "examples": ["/sensors/tn-1234567/alerts"],
+            },
+            "types": {
+                "type": "array",
+                "items": {"type": "string", "minLength": 1},
+                "description": "Only events of one of these types.",
+            },
+            "config": _ref("SubscriptionConfig"),
+            "filters": {
+                "anyOf": [_ref("Filters"), _ref("Filter")],
+                "description": "Filters that must all hold.",
+            },
+            "filter": {"anyOf": [_ref("Filters"), _ref("Filter")], "description": "The same as `filters`."},
+            "sink": address_schema(protocol) | {"description": f"Where events go: {protocol.example}"},
+            "sinkCredential": _ref("Credential"),
+            "sinkcredential": _ref("Credential"),
+            "protocol": {"const": name},
+            "protocolsettings": _ref(f"Settings{name}"),
+            "notes": {"description": "Ignored: the service's own."},
+            "status": {"description": "Ignored: the service's own."},
+        },
+        "additionalProperties": False,
+        "allOf": [
+            {"not": {"required": ["filters", "filter"]}},
+            {"not": {"required": ["sinkCredential", "sinkcredential"]}},
+        ],
+    }
+    if protocol.target is not None:
+        schema["allOf"].append(_names_target(protocol, protocol.target))
+    return schema
+
+
+def _names_target(protocol: Protocol, target: str) -> Schema:
+    """The place at the broker is named in the settings or, where the protocol has it so, in the address."""
+    in_settings = {
+        "required": ["protocolsettings"],
+        "properties": {"protocolsettings": {"required": [target]}},
+    }
+    if not protocol.target_in_path:
+        return in_settings
+    in_path = {"properties": {"sink": address_schema(protocol, names_target=True)}}
+    return {"anyOf": [in_settings, in_path]}
+
+
+def _config() -> Schema:
+    return {
+        "type": "object",
+        "description": "What concerns the generation of events.",
+        "properties": {
+            "channel": _ref("ChannelName") | {"default": "default/default"},
+            "start": _ref("Point") | {"description": "From where it is delivered; `latest` unless given."},
+            "delivery": _ref("Delivery"),
+            "reply": _ref("Destination"),
+        },
+        "additionalProperties": False,
+    }
+
+
+def _secrets_change() -> Schema:
+    signing = {"anyOf": [SIGNING, {"enum": [ROTATE, None]}]}
+    credential = {"anyOf": [_ref("Credential"), {"type": "null"}]}
+    headers = PROTOCOLS[_DEFAULT].settings["headers"].check.schema
+    return {
+        "type": "object",
+        "description": "What isn't named stays; null leaves none.",
+        "minProperties": 1,
+        "properties": {
+            "sinkCredential": credential,
+            "sinkcredential": credential,
+            "signing": signing,
+            "headers": headers,
+        },
+        "additionalProperties": False,
+    }
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": _SCHEMAS + name}

@@ -1,0 +1,92 @@
+"""The document that a real process serves, and how it is put together."""
+
+import urllib.request
+
+import jsonschema  # type: ignore[import-untyped]
+import msgspec
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from tests.api.role import HttpRole
+
+from headrace.api.openapi.document import CHANNEL_ADDRESS, assemble
+from headrace.api.openapi.files import read_components, read_paths
+
+METHODS = ("get", "put", "post", "delete", "options", "patch")
+
+
+def operations(paths):
+    return {(path, method.upper()) for path, item in paths.items() for method in item if method in METHODS}
+
+
+def fetch(role):
+    with urllib.request.urlopen(f"{role.url}/openapi.json", timeout=20) as answer:
+        assert answer.headers["content-type"] == "application/json"
+        return msgspec.json.decode(answer.read())
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory):
+    with HttpRole(tmp_path_factory.mktemp("http") / "data") as role:
+        return fetch(role)
+
+
+def test_every_route_that_is_served_is_described_and_nothing_else(document):
+    assert document.get("x-undescribed", []) == [], "describe these in api/openapi/doors/"
+    unserved = operations(read_paths()) - operations(document["paths"])
+    assert unserved == set(), "these are described and not served"
+
+
+def test_a_route_that_nobody_described_is_named():
+    lacking = assemble({"/healthz": ["GET", "POST"], "/nowhere": ["PUT"]})
+    assert lacking["x-undescribed"] == ["POST /healthz", "PUT /nowhere"]
+
+
+def test_it_is_an_openapi_document(document):
+    assert document["openapi"].startswith("3.1.")
+    assert [error.message for error in OpenAPIV31SpecValidator(document).iter_errors()] == []
+
+
+def test_operations_have_ids_summaries_and_tags_of_the_list(document):
+    known, seen = {tag["name"] for tag in document["tags"]}, set()
+    for path, method in operations(document["paths"]):
+        operation = document["paths"][path][method.lower()]
+        assert operation["operationId"] not in seen
+        seen.add(operation["operationId"])
+        assert operation["summary"].endswith("."), operation["operationId"]
+        assert operation["tags"]
+        assert set(operation["tags"]) <= known
+
+
+def test_no_shorthand_is_left(document):
+    waiting = [document]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            assert not {"problems", "responses"} <= set(value)
+            assert str(value.get("$ref", "#")).startswith("#")
+        waiting += value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+
+
+def test_examples_of_schemas_are_valid(document):
+    shown = 0
+    for name, schema in document["components"]["schemas"].items():
+        whole = {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
+        for example in schema.get("examples", []):
+            jsonschema.Draft202012Validator(whole).validate(example)
+            shown += 1
+    assert shown > 10
+
+
+def test_a_process_describes_what_it_serves_itself(tmp_path):
+    with HttpRole(tmp_path / "data", "ingress", api__metrics=False) as ingress:
+        alone = fetch(ingress)
+    assert set(alone["paths"]) == {CHANNEL_ADDRESS, "/healthz", "/readyz", "/openapi.json"}
+    assert "Subscription" not in alone["components"]["schemas"]
+    assert "CloudEvent" in alone["components"]["schemas"]
+
+
+def test_a_component_that_nobody_uses_is_not_kept():
+    used = assemble({path: [method.upper() for method in item] for path, item in read_paths().items()})
+    for kind, components in read_components().items():
+        wanted = {name for name in components if not name.startswith("Problem4")}
+        assert wanted <= set(used["components"][kind]), kind
