@@ -13,6 +13,7 @@
     ├── NotFound                  no such subscription, channel or job
     ├── Conflict                  the request contradicts what exists
     ├── StoreUnavailable          the database can't be reached or used now
+    ├── SchemaRefused             the tables are of a version that this Headrace doesn't know
     ├── SecretsLocked             secrets can't be sealed or opened: their key is missing or another one
     ├── CredentialUnusable        a token that has expired, and no new one can be got
     ├── RefreshFailed             a token endpoint gave no new token
@@ -211,6 +212,17 @@ class StoreUnavailable(HeadraceError):
         super().__init__(f"the database can't be used ({reason}); {outcome}, try again in {retry_after} s")
         self.unknown = unknown
         self.retry_after = retry_after
+
+
+class SchemaRefused(HeadraceError):
+    """Tables that can't be worked with. Nothing was changed in them: an operator decides."""
+
+    code = "schema-refused"
+
+    def __init__(self, family: str, database: str, problem: str, remedy: str) -> None:
+        super().__init__(f"the tables of {family!r} in {database} {problem}. {remedy}.")
+        self.family = family
+        self.database = database
 
 
 class SecretsLocked(HeadraceError):

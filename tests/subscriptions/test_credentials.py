@@ -14,7 +14,7 @@ from headrace.subscriptions.secrets import Secrets, put_back
 from headrace.subscriptions.subscription import parse_subscription
 
 SINK = "https://example.com/in"
-LATER = write_time(time.time() + 3600)
+LATER = write_time(int(time.time()) + 3600)
 PLAIN = {"credentialType": "PLAIN", "identifier": "somebody", "secret": "hunter2"}
 ACCESS = {
     "credentialType": "ACCESSTOKEN",

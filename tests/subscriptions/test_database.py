@@ -3,29 +3,26 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
-from sqlalchemy import Column, Integer, MetaData, Table, insert, select
+from sqlalchemy import insert, select
+from tests.subscriptions.library import LIBRARY, SHELVES
 
 from headrace.subscriptions.database import open_database
-
-METADATA = MetaData()
-NUMBERS = Table("numbers", METADATA, Column("number", Integer, primary_key=True))
-MORE = Table("more", METADATA, Column("number", Integer, primary_key=True))
 
 
 def test_the_folder_and_the_tables_are_made(tmp_path):
     url = f"sqlite:///{tmp_path}/deep/down/store.db"
-    engine = open_database(url, METADATA)
+    engine = open_database(url, LIBRARY)
     with engine.begin() as connection:
-        connection.execute(insert(NUMBERS).values(number=7))
+        connection.execute(insert(SHELVES).values(number=7, room="hall"))
     engine.dispose()
-    again = open_database(url, METADATA)
+    again = open_database(url, LIBRARY)
     with again.connect() as connection:
-        assert connection.execute(select(NUMBERS.c.number)).scalars().all() == [7]
+        assert connection.execute(select(SHELVES.c.number)).scalars().all() == [7]
     again.dispose()
 
 
 def test_commits_last_and_readers_do_not_wait(tmp_path):
-    engine = open_database(f"sqlite:///{tmp_path}/store.db", METADATA)
+    engine = open_database(f"sqlite:///{tmp_path}/store.db", LIBRARY)
     with engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
@@ -40,7 +37,7 @@ def test_all_may_open_a_new_database_at_once(tmp_path, round_):
 
     def open_it(_):
         barrier.wait()
-        engine = open_database(f"sqlite:///{tmp_path}/store.db", METADATA)
+        engine = open_database(f"sqlite:///{tmp_path}/store.db", LIBRARY)
         engine.dispose()
 
     with ThreadPoolExecutor(6) as threads:
@@ -48,4 +45,4 @@ def test_all_may_open_a_new_database_at_once(tmp_path, round_):
     connection = sqlite3.connect(tmp_path / "store.db")
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     connection.close()
-    assert tables == {"numbers", "more"}
+    assert tables == {"shelves", "books", "library_version"}

@@ -9,6 +9,7 @@ from tests.subscriptions.stores import proposal
 from headrace.events.positions import Cut
 from headrace.subscriptions.status import FilterStatus, timestamp
 from headrace.subscriptions.store import Store
+from headrace.subscriptions.tables import FAMILY
 
 
 @pytest.fixture
@@ -73,11 +74,12 @@ def test_a_reason_has_room_for_so_much(store):
         assert store.overruns()[dear].reason == "ü" * 500
 
 
-def test_a_store_of_an_earlier_version_gets_the_table(database_url):
+def test_a_store_from_before_versions_gets_the_table(database_url):
     with closing(Store(database_url)) as old:
         dear = old.create(proposal(), Cut).id
         with old._engine.begin() as connection:
-            connection.exec_driver_sql("DROP TABLE overruns")
+            for table in ("overruns", FAMILY.version_table):
+                connection.exec_driver_sql(f"DROP TABLE {table}")
     with closing(Store(database_url)) as new:
         new.report_overruns({dear: status()})
         assert new.overruns() == {dear: status()}

@@ -17,9 +17,10 @@ import msgspec
 
 from headrace.cli import options
 from headrace.config import Config, load_config
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, SchemaRefused
 from headrace.pipeline.cluster import check_master
 from headrace.pipeline.java import find_java
+from headrace.service.databases import standings
 from headrace.service.layout import Layout
 from headrace.subscriptions.examination import examine
 from headrace.subscriptions.keys import KeyFile, keys_from
@@ -155,9 +156,23 @@ def _store(config: Config) -> _Finding:
     """Every role but the pipeline's executors talks to it; SQLite's file was looked at with the disk."""
     addresses = dict.fromkeys((config.store.url, config.delivery.url))
     servers = [url for url in addresses if not url.startswith("sqlite")]
-    if not servers:
-        return _Finding(True, "SQLite in the data folder")
-    return next((finding for finding in map(_server, servers) if not finding.good), _server(servers[0]))
+    findings = [_server(url) for url in servers] or [_Finding(True, "SQLite in the data folder")]
+    bad = [finding for finding in findings if not finding.good]
+    return bad[0] if bad else _versions(config, findings[0].what)
+
+
+def _versions(config: Config, what: str) -> _Finding:
+    """A database that is newer than this Headrace would stop it at its start."""
+    try:
+        older = [each for each in standings(config) if not each.is_new]
+    except SchemaRefused as error:
+        return _Finding(False, f"the tables in {error.database} are too new", str(error))
+    if not older:
+        return _Finding(True, f"{what}, its tables are up to date")
+    if not any(each.version for each in older):
+        return _Finding(True, f"{what}, its tables are made at the start")
+    names = ", ".join(each.family for each in older if each.version)
+    return _Finding(True, f"{what}, a start migrates {names}: make a copy before (headrace migrate)")
 
 
 def _log(config: Config) -> _Finding:

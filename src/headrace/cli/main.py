@@ -17,6 +17,7 @@ from headrace.cli.doctor import doctor
 from headrace.cli.filter import filter_
 from headrace.cli.get import get
 from headrace.cli.listen import listen
+from headrace.cli.migrate import migrate
 from headrace.cli.operator import operator
 from headrace.cli.pause import pause, resume
 from headrace.cli.pipeline import pipeline
@@ -83,6 +84,7 @@ for _command in (
     archive,
     operator,
     secrets,
+    migrate,
     config,
     doctor,
     bench,

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from headrace.controlplane.conditions import Condition
 from headrace.controlplane.kinds import KINDS, Kind
 from headrace.controlplane.objects import Key, Object
-from headrace.controlplane.tables import BINDINGS, METADATA, OBJECTS, REFERENCES
+from headrace.controlplane.tables import BINDINGS, FAMILY, OBJECTS, REFERENCES
 from headrace.errors import Conflict
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import once, repeatable
@@ -31,7 +31,7 @@ class Registry:
     def __init__(self, url: str, patience: float = 0.0) -> None:
         """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
         self.patience = patience
-        self._engine = open_database(url, METADATA, patience)
+        self._engine = open_database(url, FAMILY, patience)
 
     def close(self) -> None:
         """Close the connections."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -15,7 +17,10 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from headrace.subscriptions.families import Family
+
 METADATA = MetaData()
+FAMILY = Family("objects", METADATA, Path(__file__).with_name("migrations"))
 _NAME = String(63).with_variant(String(63, collation="C"), "postgresql")
 
 OBJECTS = Table(

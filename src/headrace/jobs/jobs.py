@@ -17,7 +17,7 @@ from sqlalchemy import delete, insert, select, update
 
 from headrace.errors import Conflict, JobLost, NotFound
 from headrace.jobs.job import Job, State
-from headrace.jobs.tables import JOBS, METADATA
+from headrace.jobs.tables import FAMILY, JOBS
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import once, repeatable
 from headrace.subscriptions.status import timestamp
@@ -37,7 +37,7 @@ class Jobs:
     def __init__(self, url: str, patience: float = 0.0) -> None:
         """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
         self.patience = patience
-        self.engine = open_database(url, METADATA, patience)
+        self.engine = open_database(url, FAMILY, patience)
 
     def close(self) -> None:
         """Close the connections."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -17,7 +19,10 @@ from sqlalchemy import (
     Text,
 )
 
+from headrace.subscriptions.families import Family
+
 METADATA = MetaData()
+FAMILY = Family("jobs", METADATA, Path(__file__).with_name("migrations"))
 
 JOBS = Table(
     "jobs",

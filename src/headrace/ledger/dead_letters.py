@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Index, and_, or_, select
+from sqlalchemy import and_, or_, select
 
 from headrace.ledger.tables import DEAD
 from headrace.ledger.times import shown_time
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sqlalchemy import ColumnElement, Connection
-
-Index("dead_time", DEAD.c.time)
 
 
 class DeadLetter(NamedTuple):

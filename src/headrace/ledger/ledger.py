@@ -16,7 +16,7 @@ from headrace.eventlog.shares import UNSHARED, Shares
 from headrace.events.positions import Cut, lane_of, position_at
 from headrace.ledger import attempts, schedule
 from headrace.ledger.stages import SINK
-from headrace.ledger.tables import CURSOR, DEAD, METADATA, REPLAY_CURSORS, WAITING
+from headrace.ledger.tables import CURSOR, DEAD, FAMILY, REPLAY_CURSORS, WAITING
 from headrace.ledger.texts import storable
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import repeatable
@@ -85,7 +85,7 @@ class Ledger:
     def __init__(self, url: str, patience: float = 0.0, shares: Shares = UNSHARED) -> None:
         """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
         self.patience = patience
-        self._engine = open_database(url, METADATA, patience)
+        self._engine = open_database(url, FAMILY, patience)
         self._shares = shares
 
     def close(self) -> None:

@@ -12,26 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import Column, Float, LargeBinary, String, Table, Text, delete, insert, select, update
+from sqlalchemy import delete, insert, select, update
 
 from headrace.ledger.attempts import shown_body
-from headrace.ledger.tables import METADATA
+from headrace.ledger.tables import PROBES
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
-
-PROBES = Table(
-    "probes",
-    METADATA,
-    Column("id", String(64), primary_key=True),
-    Column("subscription", String(64)),
-    Column("proposal", Text),
-    Column("event", LargeBinary, nullable=False),
-    Column("deadline", Float, nullable=False),
-    Column("claim", String(36)),
-    Column("outcome", Text),
-)
-"""Either the id of a `subscription`, or a `proposal` as the store's rows have it. `event` is structured JSON."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from headrace.errors import NotFound
 from headrace.ledger import attempts, dead_letters, moving, probes, redrives, status
-from headrace.ledger.tables import METADATA
+from headrace.ledger.tables import FAMILY
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import once, repeatable
 
@@ -36,7 +36,7 @@ class Records:
     def __init__(self, url: str, patience: float = 0.0) -> None:
         """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
         self.patience = patience
-        self._engine = open_database(url, METADATA, patience)
+        self._engine = open_database(url, FAMILY, patience)
 
     def close(self) -> None:
         """Close the connections."""

@@ -10,14 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from sqlalchemy import (
-    Boolean,
-    Column,
-    Float,
-    ForeignKey,
-    Integer,
-    String,
-    Table,
-    Text,
     case,
     delete,
     func,
@@ -28,38 +20,12 @@ from sqlalchemy import (
 
 from headrace.errors import Conflict, NotFound
 from headrace.ledger.redrive import Delivered, Redrive, State, parse_redrive
-from headrace.ledger.tables import METADATA
+from headrace.ledger.tables import REDRIVE_SHARES, REDRIVES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlalchemy import Connection, Row
-
-REDRIVES = Table(
-    "redrives",
-    METADATA,
-    Column("id", String(64), primary_key=True),
-    Column("request", Text, nullable=False),
-    Column("only", Text),
-    Column("state", String(9), nullable=False, index=True),
-    Column("found", Integer, nullable=False),
-    Column("moved", Integer, nullable=False),
-    Column("slot", Float, nullable=False),
-    Column("asked", Float, nullable=False),
-    Column("ended", Float),
-    Column("error", Text),
-)
-"""`slot` is when the next delivery may be due, so that all dispatchers together keep to the rate."""
-
-REDRIVE_SHARES = Table(
-    "redrive_shares",
-    METADATA,
-    Column("redrive", String(64), ForeignKey(REDRIVES.c.id, ondelete="CASCADE"), primary_key=True),
-    Column("share", Integer, primary_key=True, autoincrement=False),
-    Column("place", Text),
-    Column("done", Boolean, nullable=False),
-)
-"""How far each share is: the key of the last delivery that was looked at."""
 
 
 def add(connection: Connection, redrive: Redrive) -> None:

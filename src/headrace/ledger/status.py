@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import (
-    Column,
     Float,
     Integer,
-    String,
     Table,
     Text,
     bindparam,
@@ -19,7 +17,7 @@ from sqlalchemy import (
     update,
 )
 
-from headrace.ledger.tables import DEAD, METADATA, WAITING
+from headrace.ledger.tables import DEAD, DELIVERY_STATUS, WAITING
 from headrace.ledger.texts import storable
 from headrace.ledger.times import shown_time
 
@@ -30,19 +28,6 @@ if TYPE_CHECKING:
 
 _MAX_REASON = 500
 _AT_A_TIME = 1000  # a statement takes so many parameters, and not many more
-
-DELIVERY_STATUS = Table(
-    "delivery_status",
-    METADATA,
-    Column("subscription", String(64), primary_key=True),
-    Column("succeeded", Float),
-    Column("failed", Float),
-    Column("reason", Text, nullable=False),
-    Column("status", Integer),
-    Column("breaker", String(16), nullable=False),
-    Column("until", Float),
-)
-"""One row for each subscription that anything was sent to. Times are seconds since the epoch."""
 
 CLOSED, OPEN, HALF_OPEN = "closed", "open", "half-open"
 

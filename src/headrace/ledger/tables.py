@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     Float,
+    ForeignKey,
     Index,
     Integer,
     LargeBinary,
@@ -15,7 +19,10 @@ from sqlalchemy import (
     Text,
 )
 
+from headrace.subscriptions.families import Family
+
 METADATA = MetaData()
+FAMILY = Family("ledger", METADATA, Path(__file__).with_name("migrations"))
 
 CURSOR = Table(
     "cursor",
@@ -68,6 +75,7 @@ DEAD = Table(
     Column("reason", Text, nullable=False),
     Column("event", LargeBinary, nullable=False),
     Index("dead_position", "replay", "position"),
+    Index("dead_time", "time"),
 )
 """Given up at the stage `sink` or `reply`, with the whole event as structured JSON: it outlives the log's retention."""
 
@@ -91,3 +99,55 @@ ATTEMPTS = Table(
     Index("attempts_subscription", "subscription", "time"),
 )
 """What came of each attempt. `number` counts them all, `attempt` those of one delivery at one stage."""
+
+DELIVERY_STATUS = Table(
+    "delivery_status",
+    METADATA,
+    Column("subscription", String(64), primary_key=True),
+    Column("succeeded", Float),
+    Column("failed", Float),
+    Column("reason", Text, nullable=False),
+    Column("status", Integer),
+    Column("breaker", String(16), nullable=False),
+    Column("until", Float),
+)
+"""One row for each subscription that anything was sent to. Times are seconds since the epoch."""
+
+REDRIVES = Table(
+    "redrives",
+    METADATA,
+    Column("id", String(64), primary_key=True),
+    Column("request", Text, nullable=False),
+    Column("only", Text),
+    Column("state", String(9), nullable=False, index=True),
+    Column("found", Integer, nullable=False),
+    Column("moved", Integer, nullable=False),
+    Column("slot", Float, nullable=False),
+    Column("asked", Float, nullable=False),
+    Column("ended", Float),
+    Column("error", Text),
+)
+"""`slot` is when the next delivery may be due, so that all dispatchers together keep to the rate."""
+
+REDRIVE_SHARES = Table(
+    "redrive_shares",
+    METADATA,
+    Column("redrive", String(64), ForeignKey(REDRIVES.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("share", Integer, primary_key=True, autoincrement=False),
+    Column("place", Text),
+    Column("done", Boolean, nullable=False),
+)
+"""How far each share is: the key of the last delivery that was looked at."""
+
+PROBES = Table(
+    "probes",
+    METADATA,
+    Column("id", String(64), primary_key=True),
+    Column("subscription", String(64)),
+    Column("proposal", Text),
+    Column("event", LargeBinary, nullable=False),
+    Column("deadline", Float, nullable=False),
+    Column("claim", String(36)),
+    Column("outcome", Text),
+)
+"""Either the id of a `subscription`, or a `proposal` as the store's rows have it. `event` is structured JSON."""

@@ -12,14 +12,15 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from headrace.errors import ConfigError
 from headrace.subscriptions.patience import patiently, watch_commits
+from headrace.subscriptions.versions import bring_up
 
 if TYPE_CHECKING:
-    from sqlalchemy import URL, Engine, MetaData
+    from sqlalchemy import URL, Engine
+
+    from headrace.subscriptions.families import Family
 
 _TIMEOUT = 30.0  # seconds to wait for another process's transaction
 _DRIVER = "postgresql+psycopg"
-# A number of our own: of processes that start at once, one makes the tables.
-_MAKING_TABLES = 0x68656164
 # A server that is gone without a word, with its machine or its network, is given up after about half a minute.
 _LOST_AFTER = {
     "connect_timeout": 5,
@@ -30,22 +31,16 @@ _LOST_AFTER = {
 }
 
 
-def open_database(url: str, metadata: MetaData, patience: float = 0.0) -> Engine:
-    """Return an engine whose tables exist, trying for so many seconds to get there."""
+def open_database(url: str, family: Family, patience: float = 0.0) -> Engine:
+    """Return an engine with the family's tables in their newest version, trying for so many seconds to get there."""
     engine = connect_to(url)
     watch_commits(engine)
-    patiently(lambda: _make_tables(engine, metadata), patience)
+    try:
+        patiently(lambda: bring_up(engine, family), patience)
+    except BaseException:
+        engine.dispose()
+        raise
     return engine
-
-
-def _make_tables(engine: Engine, metadata: MetaData) -> None:
-    lock = "BEGIN IMMEDIATE"
-    if engine.dialect.name == "postgresql":
-        lock = f"SELECT pg_advisory_xact_lock({_MAKING_TABLES})"
-    with engine.connect() as connection:
-        connection.exec_driver_sql(lock)
-        metadata.create_all(connection)
-        connection.commit()
 
 
 def connect_to(url: str) -> Engine:

@@ -21,7 +21,7 @@ from headrace.subscriptions.sealing import seal, unseal
 from headrace.subscriptions.secrets import Secrets
 from headrace.subscriptions.status import timestamp
 from headrace.subscriptions.subscription_rows import from_row
-from headrace.subscriptions.tables import METADATA, REVISION, SECRETS, SUBSCRIPTIONS
+from headrace.subscriptions.tables import FAMILY, REVISION, SECRETS, SUBSCRIPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +65,7 @@ class Safe:
     def __init__(self, url: str, keys: Keys, patience: float = 0.0) -> None:
         self.patience = patience
         self.keys = keys
-        self._engine = open_database(url, METADATA, patience)
+        self._engine = open_database(url, FAMILY, patience)
 
     def close(self) -> None:
         """Close the connections."""

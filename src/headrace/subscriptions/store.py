@@ -28,7 +28,7 @@ from headrace.subscriptions.patience import once, repeatable
 from headrace.subscriptions.replacing import replaced
 from headrace.subscriptions.revisions import last_revision, next_revision
 from headrace.subscriptions.subscription_rows import cut_of, from_row, to_row
-from headrace.subscriptions.tables import CHANNELS, METADATA, REVISION, SECRETS, SUBSCRIPTIONS
+from headrace.subscriptions.tables import CHANNELS, FAMILY, REVISION, SECRETS, SUBSCRIPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,7 +48,7 @@ class Store:
     def __init__(self, url: str, patience: float = 0.0) -> None:
         """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
         self.patience = patience
-        self._engine = open_database(url, METADATA, patience)
+        self._engine = open_database(url, FAMILY, patience)
         for table, row in (
             (REVISION, {"only": 1, "value": 0}),
             (CHANNELS, {"namespace": DEFAULT_CHANNEL.namespace, "name": DEFAULT_CHANNEL.name}),

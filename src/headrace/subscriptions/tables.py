@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -17,7 +19,10 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from headrace.subscriptions.families import Family
+
 METADATA = MetaData()
+FAMILY = Family("subscriptions", METADATA, Path(__file__).with_name("migrations"))
 
 # Ordered by bytes whatever language the server speaks.
 _NAME = String(63).with_variant(String(63, collation="C"), "postgresql")

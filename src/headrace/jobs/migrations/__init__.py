@@ -1,0 +1,1 @@
+"""The versions of the tables of `jobs/`, one script each; CONTRIBUTING tells how to add one."""

@@ -1,0 +1,74 @@
+"""Every family of tables, the database it is in, and how they stand to what this Headrace knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqlalchemy import make_url
+
+from headrace.controlplane import tables as controlplane
+from headrace.jobs import tables as jobs
+from headrace.ledger import tables as ledger
+from headrace.subscriptions import tables as subscriptions
+from headrace.subscriptions.database import address_of, connect_to, open_database
+from headrace.subscriptions.patience import patiently
+from headrace.subscriptions.versions import version_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headrace.config import Config
+    from headrace.subscriptions.families import Family
+
+IN_STORE = (subscriptions.FAMILY, jobs.FAMILY, controlplane.FAMILY)
+IN_LEDGER = (ledger.FAMILY,)
+FAMILIES = {family.name: family for family in (*IN_STORE, *IN_LEDGER)}
+
+
+class Standing(NamedTuple):
+    """The version that a family's tables have, None where there is none yet, and the one they get."""
+
+    family: str
+    database: str
+    version: str | None
+    newest: str
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there is nothing to do."""
+        return self.version == self.newest
+
+
+def standings(config: Config) -> list[Standing]:
+    """Look, and change nothing. SchemaRefused where a database is newer than this Headrace."""
+    return [_standing(family, url) for family, url in _places(config)]
+
+
+def migrate(config: Config) -> list[Standing]:
+    """Bring every table to the newest version."""
+    for family, url in _places(config):
+        open_database(url, family, config.store.patience_seconds).dispose()
+    return standings(config)
+
+
+def _places(config: Config) -> Iterator[tuple[Family, str]]:
+    for family in IN_STORE:
+        yield family, config.store.url
+    for family in IN_LEDGER:
+        yield family, config.delivery.url
+
+
+def _standing(family: Family, url: str) -> Standing:
+    return Standing(family.name, address_of(url), _version(family, url), family.newest)
+
+
+def _version(family: Family, url: str) -> str | None:
+    file = make_url(url).database if url.startswith("sqlite") else None
+    if file is not None and not Path(file).exists():
+        return None
+    engine = connect_to(url)
+    try:
+        return patiently(lambda: version_of(engine, family), 0.0)
+    finally:
+        engine.dispose()
