@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from headrace.api.settings import ApiSettings
+from headrace.auth.settings import AuthSettings
 from headrace.delivery.settings import DeliverySettings
 from headrace.errors import ConfigError
 from headrace.eventlog.archive.settings import ArchiveSettings
@@ -20,6 +21,7 @@ from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.settings import PipelineSettings
 from headrace.subscriptions.database import address_of
 from headrace.subscriptions.masks import MASK
+from headrace.subscriptions.quotas import Quotas
 from headrace.subscriptions.settings import StoreSettings
 
 if TYPE_CHECKING:
@@ -29,8 +31,8 @@ DEFAULTS = Path(__file__).with_name("defaults.toml")
 PREFIX = "HEADRACE_"
 FILE_VARIABLE = "HEADRACE_CONFIG"
 # Variables of this prefix that are no settings.
-_NOT_SETTINGS = {FILE_VARIABLE, "HEADRACE_URL"}
-_SECRET = {"store.secrets_keys"}
+_NOT_SETTINGS = {FILE_VARIABLE, "HEADRACE_URL", "HEADRACE_TOKEN"}
+_SECRET = {"store.secrets_keys", "auth.admin_keys"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,8 @@ class Config:
     data: Path
     roles: tuple[str, ...]
     api: ApiSettings
+    auth: AuthSettings
+    quotas: Quotas
     store: StoreSettings
     log: LogSettings
     archive: ArchiveSettings

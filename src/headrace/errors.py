@@ -12,6 +12,11 @@
     ├── InvalidRequest            a request with faults; carries the property's path
     ├── NotFound                  no such subscription, channel or job
     ├── Conflict                  the request contradicts what exists
+    ├── Unauthenticated           nobody knows who is asking; carries the challenge
+    ├── Forbidden                 it is known who is asking, and they may not do this
+    ├── QuotaExceeded             a namespace has as much of something as it may have
+    ├── RateExceeded              events come faster to a namespace than they may
+    ├── IssuerUnavailable         the keys of an OpenID provider can't be had now
     ├── StoreUnavailable          the database can't be reached or used now
     ├── SchemaRefused             the tables are of a version that this Headrace doesn't know
     ├── SecretsLocked             secrets can't be sealed or opened: their key is missing or another one
@@ -196,6 +201,74 @@ class Conflict(HeadraceError):
     """The request contradicts what exists."""
 
     code = "conflict"
+
+
+class Unauthenticated(HeadraceError):
+    """It is not known who is asking. `reason` is empty where they said nothing about it."""
+
+    code = "unauthenticated"
+
+    def __init__(self, reason: str = "") -> None:
+        what = f"{reason}; send" if reason else "this needs"
+        super().__init__(f"{what} an API key or a token: Authorization: Bearer …")
+        self.reason = reason
+
+    @property
+    def challenge(self) -> str:
+        """What stands in `WWW-Authenticate` (RFC 6750)."""
+        fault = f', error="invalid_token", error_description="{self.reason}"' if self.reason else ""
+        return f'Bearer realm="headrace"{fault}'
+
+
+class Forbidden(HeadraceError):
+    """Whoever asks may not do this; `role` is what it takes, and where."""
+
+    code = "forbidden"
+
+    def __init__(self, who: str, role: str, namespace: str) -> None:
+        where = "every namespace (*)" if namespace == "*" else f"namespace {namespace!r}"
+        super().__init__(f"{who} may not do this: it takes the role {role!r} in {where}")
+        self.role = role
+        self.namespace = namespace
+
+
+class QuotaExceeded(HeadraceError):
+    """Nothing was made: the namespace has as much as it may have, or the filters cost more than they may."""
+
+    code = "quota-exceeded"
+
+    def __init__(self, namespace: str, quota: str, limit: int, current: int, remedy: str) -> None:
+        super().__init__(
+            f"namespace {namespace!r} has a quota {quota} of {limit}, and this would make it {current}; {remedy}, "
+            f"or let an operator raise it: headrace quotas set {namespace}"
+        )
+        self.namespace, self.quota, self.limit, self.current = namespace, quota, limit, current
+
+
+class RateExceeded(HeadraceError):
+    """Nothing was stored; the same events may be sent again after `retry_after` seconds."""
+
+    code = "rate-exceeded"
+
+    def __init__(self, namespace: str, limit: float, retry_after: int) -> None:
+        super().__init__(
+            f"namespace {namespace!r} may send {limit:g} events a second and sends more; nothing was stored, "
+            f"try again in {retry_after} s, or let an operator raise it: headrace quotas set {namespace}"
+        )
+        self.namespace, self.limit, self.retry_after = namespace, limit, retry_after
+
+
+class IssuerUnavailable(HeadraceError):
+    """Tokens of an issuer can't be checked until its keys can be had."""
+
+    code = "issuer-unavailable"
+
+    def __init__(self, issuer: str, reason: str, retry_after: int = 10) -> None:
+        super().__init__(
+            f"the keys of {issuer} can't be had ({reason}), so its tokens can't be checked; "
+            f"try again in {retry_after} s"
+        )
+        self.issuer, self.retry_after = issuer, retry_after
 
 
 class StoreUnavailable(HeadraceError):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from starlette.applications import Starlette
 from starlette.routing import Route
 
+from headrace.api.gate import OPEN_GATE
 from headrace.api.management import on_error, on_status
 from headrace.api.openapi.document import CHANNEL_ADDRESS
 from headrace.api.openapi.door import Description
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from headrace.api.documents import Handler
+    from headrace.api.gate import Gate
     from headrace.api.ingress import Ingress
 
 _HANDLERS: dict[Any, Any] = {
@@ -37,12 +39,20 @@ class Door(Protocol):
         ...
 
 
-def build_app(ingress: Ingress | None, *doors: Door) -> Callable[..., Awaitable[None]]:
-    """Put the doors together, with one that describes them; without an ingress no channel takes events here."""
+def build_app(
+    ingress: Ingress | None, *doors: Door, gate: Gate = OPEN_GATE
+) -> Callable[..., Awaitable[None]]:
+    """Put the doors together, with one that describes them, each behind the gate.
+
+    Without an ingress no channel takes events here.
+    """
     served = {path: handlers for door in doors for path, handlers in door.served().items()}
     addresses = {CHANNEL_ADDRESS: ["POST"]} if ingress else {}
     served |= Description(addresses | {path: list(handlers) for path, handlers in served.items()}).served()
-    routes = [Route(path, _by_method(handlers), methods=list(handlers)) for path, handlers in served.items()]
+    routes = [
+        Route(path, gate.guard(path, _by_method(handlers)), methods=list(handlers))
+        for path, handlers in served.items()
+    ]
     control = Starlette(
         routes=routes,
         exception_handlers=_HANDLERS | {404: _on_unknown(served, takes_events=ingress is not None)},

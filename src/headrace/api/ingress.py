@@ -9,7 +9,9 @@ import re
 import time
 from typing import TYPE_CHECKING, Any
 
+from headrace.api.gate import OPEN_GATE
 from headrace.api.problems import MEDIA_TYPE, body_of, headers_of, problem, status_of
+from headrace.api.rates import Rates
 from headrace.errors import (
     HeadraceError,
     InvalidEvent,
@@ -21,12 +23,14 @@ from headrace.errors import (
 from headrace.events.batch import Arrival
 from headrace.events.bindings.http import Mode, decode, mode_of
 from headrace.subscriptions.channel import ChannelName
+from headrace.subscriptions.quotas import UNLIMITED
 from headrace.telemetry.metrics import ACCEPT_SECONDS, ACCEPTED, MALFORMED, REFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from headrace.api.channels import KnownChannels
+    from headrace.api.gate import Gate
     from headrace.api.pressure import Pressure
     from headrace.api.settings import ApiSettings
     from headrace.eventlog.log import LogWriter
@@ -49,12 +53,20 @@ class Ingress:
     """Takes events for all channels. For one event loop."""
 
     def __init__(
-        self, log: LogWriter, channels: KnownChannels, pressure: Pressure, settings: ApiSettings
+        self,
+        log: LogWriter,
+        channels: KnownChannels,
+        pressure: Pressure,
+        settings: ApiSettings,
+        gate: Gate = OPEN_GATE,
+        rates: Rates | None = None,
     ) -> None:
         self._log = log
         self._channels = channels
         self._pressure = pressure
         self._settings = settings
+        self._gate = gate
+        self._rates = rates or Rates(UNLIMITED, {})
         self._held_bytes = 0
 
     def address(self, scope: Scope) -> ChannelName | None:
@@ -95,8 +107,10 @@ class Ingress:
             await _answer(send, 202, b"", {})
 
     async def _accept(self, channel: ChannelName, headers: Headers, receive: Receive) -> None:
+        await self._gate.admit_events(channel.namespace, headers)
         if channel not in self._channels:
             raise NotFound("channel", str(channel))
+        self._rates.check(channel.namespace)
         self._pressure.check()
         limit = self._limit(headers)
         chunks: list[bytes] = []
@@ -126,6 +140,7 @@ class Ingress:
                 raise PayloadTooLarge(f"the data of event {event.id!r}", largest)
         trace = _trace_of(headers)
         arrivals = [Arrival(event, channel.namespace, channel.name, *trace) for event in events]
+        self._rates.take(channel.namespace, len(arrivals))
         if arrivals:
             await self._log.append(arrivals, len(body) + _EVENT_OVERHEAD * len(arrivals))
         ACCEPT_SECONDS.observe(time.perf_counter() - began)

@@ -12,19 +12,24 @@ from headrace.errors import (
     DeliveryBehind,
     DiskNearlyFull,
     FilterError,
+    Forbidden,
     HeadraceError,
     InvalidChannel,
     InvalidEvent,
     InvalidManifest,
     InvalidRequest,
     InvalidSubscription,
+    IssuerUnavailable,
     LogBehind,
     LogUnavailable,
     NoDispatcher,
     NotFound,
     PayloadTooLarge,
+    QuotaExceeded,
+    RateExceeded,
     SecretsLocked,
     StoreUnavailable,
+    Unauthenticated,
     UnsupportedFormat,
 )
 
@@ -36,22 +41,38 @@ _STATUS: dict[type[HeadraceError], int] = {
     InvalidManifest: 400,
     InvalidRequest: 400,
     InvalidChannel: 400,
+    Unauthenticated: 401,
+    Forbidden: 403,
+    QuotaExceeded: 403,
     NotFound: 404,
     Conflict: 409,
     PayloadTooLarge: 413,
     UnsupportedFormat: 415,
     LogBehind: 429,
     DeliveryBehind: 429,
+    RateExceeded: 429,
     DiskNearlyFull: 507,
     LogUnavailable: 503,
     StoreUnavailable: 503,
+    IssuerUnavailable: 503,
     BrokerUnavailable: 503,
     SecretsLocked: 503,
     NoDispatcher: 503,
 }
+_PASSING = (
+    LogBehind
+    | DeliveryBehind
+    | RateExceeded
+    | DiskNearlyFull
+    | LogUnavailable
+    | StoreUnavailable
+    | IssuerUnavailable
+)
 _FAULTY = InvalidSubscription | InvalidRequest | InvalidChannel | InvalidManifest
 _TITLES = {
     400: "Bad request",
+    401: "Who are you?",
+    403: "Forbidden",
     404: "Not found",
     405: "Method not allowed",
     409: "Conflict",
@@ -70,9 +91,11 @@ def status_of(error: HeadraceError) -> int:
 
 
 def headers_of(error: HeadraceError) -> dict[str, str]:
-    """Return the headers that go with it: when to try again."""
-    if isinstance(error, LogBehind | DeliveryBehind | DiskNearlyFull | LogUnavailable | StoreUnavailable):
+    """Return the headers that go with it: when to try again, how to say who one is."""
+    if isinstance(error, _PASSING):
         return {"retry-after": str(error.retry_after)}
+    if isinstance(error, Unauthenticated):
+        return {"www-authenticate": error.challenge}
     return {}
 
 
@@ -83,6 +106,8 @@ def body_of(error: HeadraceError) -> bytes:
         extra["faults"] = list(error.faults)
     elif isinstance(error, _FAULTY) and error.faults:
         extra["faults"] = [{"path": path, "problem": problem} for path, problem in error.faults]
+    elif isinstance(error, QuotaExceeded):
+        extra |= {"quota": error.quota, "limit": error.limit, "current": error.current}
     return problem(status_of(error), error.code, str(error), **extra)
 
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import uvloop
 
 from headrace.api.app import build_app
 from headrace.api.attempts import Attempts
+from headrace.api.authority import Authority
 from headrace.api.channels import KnownChannels
 from headrace.api.health import Health
 from headrace.api.ingress import Ingress
 from headrace.api.management import Management
 from headrace.api.pressure import Pressure
 from headrace.api.probing import Probing
+from headrace.api.rates import Rates
 from headrace.api.travel import Travel
+from headrace.auth.exposure import check_exposure
 from headrace.controlplane.deployment import Deployment
 from headrace.controlplane.door import ControlDoor
 from headrace.controlplane.plane import ControlPlane
@@ -28,20 +31,25 @@ from headrace.eventlog.opening import open_log
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.ledger.records import Records
+from headrace.service.gates import beside, make_gate, open_keeping
 from headrace.service.layout import Layout
 from headrace.service.logs import log_place, open_log_writer
 from headrace.service.secrets import open_safe
 from headrace.service.serving import listen, serve
 from headrace.service.states import READY, announce, read_states
+from headrace.service.things import things_of
 from headrace.subscriptions.store import Store
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from headrace.api.app import Door
+    from headrace.api.gate import Gate
     from headrace.config import Config
     from headrace.events.positions import Cut
+    from headrace.service.gates import Keeping
+    from headrace.subscriptions.safe import Safe
 
 _log = logging.getLogger(__name__)
 _FOLLOW_SECONDS = 1.0
@@ -50,6 +58,7 @@ _LOOK_SECONDS = 0.5
 
 def run_doors(role: str, config: Config, *, ingress: bool, control: bool) -> None:
     """Serve these doors until told to stop; finish what was accepted."""
+    check_exposure(config.api.host, config.auth)
     listener = listen(config.api)
     uvloop.run(_serve(role, config, listener, ingress=ingress, control=control))
 
@@ -57,32 +66,59 @@ def run_doors(role: str, config: Config, *, ingress: bool, control: bool) -> Non
 async def _serve(role: str, config: Config, listener: socket.socket, *, ingress: bool, control: bool) -> None:
     layout = Layout(config.data)
     async with AsyncExitStack() as opened:
-        store = Store(config.store.url, config.store.patience_seconds)
+        store = Store(config.store.url, config.store.patience_seconds, config.quotas)
         opened.callback(store.close)
         channels = KnownChannels(store)
-        _beside(opened, channels.follow(_FOLLOW_SECONDS))
-        taking, end_of_log = _open_log(config, channels, opened) if ingress else (None, None)
+        beside(opened, channels.follow(_FOLLOW_SECONDS))
+        keeping = open_keeping(config, opened)
+        databases = _open_databases(config, opened) if control else None
+        things = None if databases is None else things_of(store, keeping.keys)
+        gate = make_gate(config, keeping, things, opened)
+        taking, end_of_log = _open_log(config, channels, gate, keeping, opened) if ingress else (None, None)
         doors: list[Door] = [
             Health(lambda: read_states(layout.run, config.roles), metrics=config.api.metrics)
         ]
-        if control:
+        if databases is not None:
             end_of_log = end_of_log or open_log(log_place(config)).end
-            doors += _control(config, store, channels, end_of_log, opened)
+            doors += _control(config, store, channels, end_of_log, databases)
+            doors.append(Authority(keeping.keys, keeping.quotas, keeping.audit, config.quotas))
             doors.append(
                 _control_plane(config, store, channels, end_of_log, opened, _address(config, listener))
             )
-        app = build_app(taking, *doors)
+        app = build_app(taking, *doors, gate=gate)
         await serve(app, listener, config.api, lambda: announce(layout.run, role, READY))
 
 
 def _open_log(
-    config: Config, channels: KnownChannels, opened: AsyncExitStack
+    config: Config, channels: KnownChannels, gate: Gate, keeping: Keeping, opened: AsyncExitStack
 ) -> tuple[Ingress, Callable[[], Cut]]:
     log = open_log_writer(config)
     opened.push_async_callback(log.writer.close)
     pressure = Pressure(log.gauges, config.api)
-    _beside(opened, pressure.follow(_LOOK_SECONDS))
-    return Ingress(log.writer, channels, pressure, config.api), log.end
+    beside(opened, pressure.follow(_LOOK_SECONDS))
+    rates = Rates(config.quotas, keeping.quotas.all())
+    beside(opened, rates.follow(keeping.quotas, _FOLLOW_SECONDS))
+    return Ingress(log.writer, channels, pressure, config.api, gate, rates), log.end
+
+
+class _Databases(NamedTuple):
+    """What the control API works on besides the store."""
+
+    jobs: Jobs
+    safe: Safe
+    records: Records
+
+
+def _open_databases(config: Config, opened: AsyncExitStack) -> _Databases:
+    patience = config.store.patience_seconds
+    databases = _Databases(
+        Jobs(config.store.url, patience),
+        open_safe(config.store, patience),
+        Records(config.delivery.url, patience),
+    )
+    for each in databases:
+        opened.callback(each.close)
+    return databases
 
 
 def _control(
@@ -90,14 +126,9 @@ def _control(
     store: Store,
     channels: KnownChannels,
     end_of_log: Callable[[], Cut],
-    opened: AsyncExitStack,
+    databases: _Databases,
 ) -> list[Door]:
-    jobs = Jobs(config.store.url, config.store.patience_seconds)
-    opened.callback(jobs.close)
-    safe = open_safe(config.store, config.store.patience_seconds)
-    opened.callback(safe.close)
-    records = Records(config.delivery.url, config.store.patience_seconds)
-    opened.callback(records.close)
+    jobs, safe, records = databases
     return [
         Management(store, channels, end_of_log, jobs, safe, records),
         Travel(store, jobs, Replays(jobs)),
@@ -117,7 +148,7 @@ def _control_plane(
     registry = Registry(config.store.url, config.store.patience_seconds)
     opened.callback(registry.close)
     plane = ControlPlane(Deployment(store, registry, end_of_log, address))
-    _beside(opened, _repair(plane))
+    beside(opened, _repair(plane))
     return ControlDoor(plane, channels.refresh)
 
 
@@ -137,8 +168,3 @@ def _address(config: Config, listener: socket.socket) -> str:
     port = listener.getsockname()[1]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(config.api.host, config.api.host)  # noqa: S104
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _beside(opened: AsyncExitStack, follow: Coroutine[None, None, None]) -> None:
-    """Follow something for as long as the doors are open."""
-    opened.callback(asyncio.create_task(follow).cancel)

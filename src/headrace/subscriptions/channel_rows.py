@@ -9,6 +9,7 @@ from sqlalchemy import delete, insert, select, update
 
 from headrace.errors import Conflict, NotFound
 from headrace.subscriptions.channel import ChannelName
+from headrace.subscriptions.quotas import check_channels
 from headrace.subscriptions.revisions import next_revision
 from headrace.subscriptions.tables import CHANNELS, SUBSCRIPTIONS
 
@@ -17,10 +18,15 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection
 
+    from headrace.subscriptions.quotas import Quotas
 
-def add(connection: Connection, channel: ChannelName, delivery: Mapping[str, Any] | None) -> None:
-    """Make a channel; the database refuses one that exists."""
+
+def add(
+    connection: Connection, channel: ChannelName, delivery: Mapping[str, Any] | None, defaults: Quotas
+) -> None:
+    """Make a channel; the database refuses one that exists, and the quotas one too many."""
     next_revision(connection)
+    check_channels(connection, channel.namespace, defaults)
     row = {"namespace": channel.namespace, "name": channel.name, "delivery": _encode(delivery)}
     connection.execute(insert(CHANNELS).values(row))
 

@@ -20,6 +20,7 @@ class FilterStatus:
         return replace(later, overruns=self.overruns + later.overruns)
 
 
-def timestamp() -> str:
-    """Return the time now as RFC 3339 in UTC, always of the same length, so that texts sort as times do."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def timestamp(seconds: float | None = None) -> str:
+    """Return a time, or now, as RFC 3339 in UTC, always of the same length, so that texts sort as times do."""
+    time = datetime.now(UTC) if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

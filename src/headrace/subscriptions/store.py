@@ -25,6 +25,7 @@ from headrace.subscriptions import channel_rows, overruns, set_aside
 from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import once, repeatable
+from headrace.subscriptions.quotas import UNLIMITED, check_cost, check_subscriptions, in_force
 from headrace.subscriptions.replacing import replaced
 from headrace.subscriptions.revisions import last_revision, next_revision
 from headrace.subscriptions.subscription_rows import cut_of, from_row, to_row
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row
 
+    from headrace.subscriptions.quotas import Quotas
     from headrace.subscriptions.set_aside import SetAside
     from headrace.subscriptions.status import FilterStatus
     from headrace.subscriptions.subscription import Subscription
@@ -45,9 +47,13 @@ _MAX_REASON = 500
 class Store:
     """Threads and processes may share the database; calls block, so an event loop makes them in a thread."""
 
-    def __init__(self, url: str, patience: float = 0.0) -> None:
-        """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
+    def __init__(self, url: str, patience: float = 0.0, quotas: Quotas = UNLIMITED) -> None:
+        """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock.
+
+        `quotas` hold for namespaces that have none of their own.
+        """
         self.patience = patience
+        self._quotas = quotas
         self._engine = open_database(url, FAMILY, patience)
         for table, row in (
             (REVISION, {"only": 1, "value": 0}),
@@ -70,7 +76,7 @@ class Store:
         """Make a channel, or raise Conflict where it exists."""
         try:
             with self._engine.begin() as connection:
-                channel_rows.add(connection, channel, delivery)
+                channel_rows.add(connection, channel, delivery, self._quotas)
         except IntegrityError:
             raise Conflict(f"channel {channel} exists already") from None
 
@@ -112,6 +118,9 @@ class Store:
             revision = next_revision(connection)
             if not channel_rows.exists(connection, subscription.channel):
                 raise NotFound("channel", str(subscription.channel))
+            check_subscriptions(
+                connection, subscription.channel.namespace, [subscription.filters], self._quotas
+            )
             connection.execute(insert(SUBSCRIPTIONS).values(to_row(subscription, revision)))
             also(connection)
         self._settle("created", subscription.id, end_of_log())
@@ -214,6 +223,7 @@ class Store:
             if row is None or subscription.channel != ChannelName(row.namespace, row.channel):
                 raise NotFound("subscription", subscription.id)
             becomes = replaced(from_row(row), subscription)
+            check_cost(row.namespace, becomes.filters, in_force(connection, row.namespace, self._quotas))
             changed = to_row(becomes, revision)
             values = {name: changed[name] for name in ("document", "ended", "revision")}
             connection.execute(update(SUBSCRIPTIONS).where(its).values(values))

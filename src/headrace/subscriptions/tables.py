@@ -36,6 +36,17 @@ CHANNELS = Table(
 )
 """`delivery` is the channel's delivery object, as JSON."""
 
+QUOTAS = Table(
+    "quotas",
+    METADATA,
+    Column("namespace", _NAME, primary_key=True),
+    Column("subscriptions", BigInteger),
+    Column("channels", BigInteger),
+    Column("events_per_second", Float),
+    Column("filter_cost", BigInteger),
+)
+"""What a namespace may have, where that is something else than the configuration says; 0 is no limit."""
+
 SUBSCRIPTIONS = Table(
     "subscriptions",
     METADATA,

@@ -18,6 +18,7 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 ACCEPTED = Counter("headrace_events_accepted", "Events answered with 202.", _CHANNEL)
 MALFORMED = Counter("headrace_requests_malformed", "Requests answered with 400.", _CHANNEL)
 REFUSED = Counter("headrace_requests_refused", "Requests answered with another error.", ("status",))
+UNAUTHORIZED = Counter("headrace_unauthorized", "Requests refused because of who asked.", ("door", "reason"))
 ACCEPT_SECONDS = Histogram(
     "headrace_accept_seconds", "From the last byte of a request to its 202.", buckets=_SECONDS
 )

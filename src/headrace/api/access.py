@@ -1,0 +1,60 @@
+"""What whoever asks may see and do in one request, for the handler that answers it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.auth.principal import ANYONE
+from headrace.auth.roles import Role
+from headrace.errors import Forbidden
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from headrace.auth.principal import Principal
+
+_PLACE = "headrace.access"
+
+
+class Access:
+    """Belongs to one request. `was_asked` says whether anybody looked at which namespaces count."""
+
+    def __init__(self, principal: Principal, role: Role | None) -> None:
+        self.principal = principal
+        self.role = role
+        self.about: set[str] = set()
+        self.was_asked = False
+
+    @property
+    def namespaces(self) -> frozenset[str] | None:
+        """The namespaces of which a list may show anything; None for all."""
+        self.was_asked = True
+        if self.role is not None:
+            return self.principal.namespaces(self.role)
+        each = [self.principal.namespaces(role) for role in Role]
+        return None if None in each else frozenset().union(*(some for some in each if some is not None))
+
+    def sees(self, namespace: str | None) -> bool:
+        """Tell whether something of a namespace may be shown; what is of none is for those who see all."""
+        seen = self.namespaces
+        return seen is None or namespace in seen
+
+    def require(self, namespace: str, role: Role | None = None) -> None:
+        """Refuse what is about a namespace in which they have no such role; without one, that of the route."""
+        self.was_asked = True
+        self.about.add(namespace)
+        role = role or self.role
+        roles = self.principal.roles_in(namespace)
+        if not roles or (role is not None and role not in roles):
+            raise Forbidden(self.principal.id, role or "publish", namespace)
+
+
+def access_of(request: Request) -> Access:
+    """Return what the gate found out. Where there is no gate, nobody is asked anything."""
+    found: Access = request.scope.setdefault(_PLACE, Access(ANYONE, None))
+    return found
+
+
+def give_access(request: Request, access: Access) -> None:
+    """Let the handler know."""
+    request.scope[_PLACE] = access

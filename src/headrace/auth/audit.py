@@ -1,0 +1,166 @@
+"""The record of changes: who did what, when, from where, and what came of it. Names and digests, never values."""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import socket
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from sqlalchemy import delete, insert, select
+
+from headrace.auth.tables import AUDIT
+from headrace.subscriptions.status import timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from sqlalchemy import ColumnElement, Connection, Row
+
+_DIGEST = 16
+_LONGEST = 500
+_PRUNED_AT_A_TIME = 10_000
+HERE = "local"
+"""The address of who changes the database itself, with a command."""
+DONE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One change. `outcome` is the status that was answered; `change` has names of members and digests of documents."""
+
+    who: str
+    address: str
+    action: str
+    kind: str
+    object: str
+    namespace: str | None = None
+    outcome: int = DONE
+    change: Mapping[str, Any] = field(default_factory=dict)
+    time: float = field(default_factory=time.time)
+    number: int | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return it as the API shows it."""
+        shown = {
+            "number": self.number,
+            "time": timestamp(self.time),
+            "who": self.who,
+            "address": self.address,
+            "action": self.action,
+            "kind": self.kind,
+            "object": self.object or None,
+            "namespace": self.namespace,
+            "outcome": self.outcome,
+            "change": dict(self.change) or None,
+        }
+        return {name: value for name, value in shown.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class AuditQuery:
+    """Which entries; what is None makes no difference. `before` is the number of the last one seen."""
+
+    namespaces: Collection[str] | None = None
+    who: str | None = None
+    kind: str | None = None
+    object: str | None = None
+    since: float | None = None
+    until: float | None = None
+    before: int | None = None
+    limit: int = 100
+
+    def conditions(self) -> Iterator[ColumnElement[bool]]:
+        """Yield what a row has to meet."""
+        table = AUDIT.c
+        if self.namespaces is not None:
+            yield table.namespace.in_(sorted(self.namespaces))
+        for column, value in ((table.who, self.who), (table.kind, self.kind), (table.object, self.object)):
+            if value is not None:
+                yield column == value
+        if self.since is not None:
+            yield table.time >= self.since
+        if self.until is not None:
+            yield table.time < self.until
+        if self.before is not None:
+            yield table.number < self.before
+
+
+def by_command(action: str, kind: str, object_: str, namespace: str | None, **change: Any) -> Entry:
+    """Return the entry of a change that a command makes in the database itself, without the service."""
+    return Entry(
+        f"command:{getpass.getuser()}@{socket.gethostname()}", HERE, action, kind, object_, namespace,
+        change=change,
+    )  # fmt: skip
+
+
+def digest(document: Any) -> str:
+    """Return what tells two documents apart, and nothing about what is in them."""
+    return hashlib.sha256(msgspec.json.encode(document, order="deterministic")).hexdigest()[:_DIGEST]
+
+
+def difference(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the digests of an object before and after a change, and the names of the members that changed."""
+    names = sorted({*(before or {}), *(after or {})})
+    members = [name for name in names if (before or {}).get(name) != (after or {}).get(name)]
+    digests = {
+        name: digest(document)
+        for name, document in (("before", before), ("after", after))
+        if document is not None
+    }
+    return digests | ({"members": members} if before is not None and after is not None else {})
+
+
+def write(connection: Connection, entries: Sequence[Entry]) -> None:
+    """Add entries, in the transaction of the connection."""
+    if entries:
+        connection.execute(insert(AUDIT), [_to_row(each) for each in entries])
+
+
+def find(connection: Connection, query: AuditQuery) -> list[Entry]:
+    """Return entries, the newest first."""
+    newest = select(AUDIT).where(*query.conditions()).order_by(AUDIT.c.number.desc()).limit(query.limit)
+    return [_from_row(row) for row in connection.execute(newest)]
+
+
+def prune(connection: Connection, before: float) -> int:
+    """Forget entries that are older than a time, so many as one commit should; return how many."""
+    old = select(AUDIT.c.number).where(AUDIT.c.time < before).limit(_PRUNED_AT_A_TIME)
+    return connection.execute(delete(AUDIT).where(AUDIT.c.number.in_(old))).rowcount
+
+
+def _to_row(entry: Entry) -> dict[str, Any]:
+    return {
+        "time": entry.time,
+        "who": _fit(entry.who),
+        "address": entry.address[:64],
+        "action": _fit(entry.action),
+        "kind": entry.kind,
+        "object": _fit(entry.object),
+        "namespace": entry.namespace,
+        "outcome": entry.outcome,
+        "change": msgspec.json.encode(entry.change).decode(),
+    }
+
+
+def _from_row(row: Row[Any]) -> Entry:
+    return Entry(
+        who=row.who,
+        address=row.address,
+        action=row.action,
+        kind=row.kind,
+        object=row.object,
+        namespace=row.namespace,
+        outcome=row.outcome,
+        change=msgspec.json.decode(row.change),
+        time=row.time,
+        number=row.number,
+    )
+
+
+def _fit(text: str) -> str:
+    """Callers choose names and paths; PostgreSQL's texts hold no NUL, and no database half a character."""
+    return text[:_LONGEST].replace("\0", "\ufffd").encode(errors="replace").decode()

@@ -1,0 +1,52 @@
+"""The record of changes, opened."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from headrace.auth import audit
+from headrace.auth.tables import METADATA
+from headrace.subscriptions.database import open_database
+from headrace.subscriptions.patience import once, repeatable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.auth.audit import AuditQuery, Entry
+
+
+class AuditLog:
+    """Threads and processes may share the database; calls block, so an event loop makes them in a thread."""
+
+    def __init__(self, url: str, patience: float = 0.0) -> None:
+        """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
+        self.patience = patience
+        self._engine = open_database(url, METADATA, patience)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
+    @once
+    def add(self, entries: Sequence[Entry]) -> None:
+        """Write entries down."""
+        with self._engine.begin() as connection:
+            audit.write(connection, entries)
+
+    @repeatable
+    def find(self, query: AuditQuery) -> list[Entry]:
+        """Return entries, the newest first."""
+        with self._engine.connect() as connection:
+            return audit.find(connection, query)
+
+    @repeatable
+    def prune(self, retention_seconds: float) -> int:
+        """Forget what is older; return how many entries that were."""
+        before, forgotten = time.time() - retention_seconds, 0
+        while True:
+            with self._engine.begin() as connection:
+                some = audit.prune(connection, before)
+            forgotten += some
+            if not some:
+                return forgotten

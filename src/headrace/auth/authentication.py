@@ -1,0 +1,43 @@
+"""From a request's headers to who is asking."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.auth.keys import PREFIX
+from headrace.errors import Unauthenticated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from headrace.auth.key_ring import KeyRing
+    from headrace.auth.principal import Principal
+    from headrace.auth.tokens import Tokens
+
+_SCHEME = "bearer"
+
+
+class Authentication:
+    """Knows keys and tokens. For one event loop."""
+
+    def __init__(self, ring: KeyRing, tokens: Tokens) -> None:
+        self._ring = ring
+        self._tokens = tokens
+
+    async def principal(self, headers: Iterable[tuple[bytes, bytes]]) -> Principal:
+        """Return who is asking, or raise Unauthenticated. Only a token that is new here takes more than memory."""
+        credential = credential_of(headers)
+        if credential.startswith(PREFIX):
+            return self._ring.holder(credential)
+        return self._tokens.remembered(credential) or await self._tokens.holder(credential)
+
+
+def credential_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """Return the credential of a request's `Authorization: Bearer …`; there has to be exactly one."""
+    given = [value for name, value in headers if name == b"authorization"]
+    if not given:
+        raise Unauthenticated
+    scheme, _, credential = given[0].decode("latin-1").partition(" ")
+    if len(given) > 1 or scheme.lower() != _SCHEME or not credential.strip():
+        raise Unauthenticated("there has to be one Authorization header of the scheme Bearer")
+    return credential.strip()

@@ -1,0 +1,46 @@
+"""Where the gate finds whose things are that requests name by an id."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.api.permissions import Of
+from headrace.api.things import Thing, Things
+from headrace.errors import NotFound
+from headrace.subscriptions.channel import ChannelName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.auth.key_store import KeyStore
+    from headrace.subscriptions.store import Store
+
+
+def things_of(store: Store, keys: KeyStore) -> Things:
+    """Put together how each kind of thing is looked up."""
+    return Things(
+        {
+            Of.SUBSCRIPTION: _subscriptions(store),
+            Of.CHANNEL: _channels(store),
+            Of.KEY: lambda key_id: Thing(keys.get(key_id).namespaces),
+        }
+    )
+
+
+def _subscriptions(store: Store) -> Callable[[str], Thing]:
+    def look(subscription_id: str) -> Thing:
+        found = store.get(subscription_id)
+        return Thing((found.channel.namespace,), found.document() | {"paused": found.paused})
+
+    return look
+
+
+def _channels(store: Store) -> Callable[[str], Thing]:
+    def look(name: str) -> Thing:
+        namespace, _, last = name.partition("/")
+        channel = ChannelName(namespace, last)
+        if channel not in store.channels():
+            raise NotFound("channel", name)
+        return Thing((namespace,), {"delivery": store.channel_deliveries().get(channel)})
+
+    return look
