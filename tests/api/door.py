@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,13 +14,25 @@ import uvicorn
 
 from headrace.api.app import build_app
 from headrace.api.attempts import Attempts
+from headrace.api.authority import Authority
 from headrace.api.channels import KnownChannels
+from headrace.api.gate import Gate
 from headrace.api.health import Health
 from headrace.api.ingress import Ingress
 from headrace.api.management import Management
 from headrace.api.pressure import Gauges, Pressure
 from headrace.api.probing import Probing
+from headrace.api.rates import Rates
+from headrace.api.recording import Recorder
 from headrace.api.travel import Travel
+from headrace.auth.audit import by_command
+from headrace.auth.audit_log import AuditLog
+from headrace.auth.authentication import Authentication
+from headrace.auth.grants import granted
+from headrace.auth.key_requests import KeyRequest
+from headrace.auth.key_ring import KeyRing
+from headrace.auth.key_store import KeyStore
+from headrace.auth.tokens import Tokens
 from headrace.config import load_config
 from headrace.controlplane.deployment import Deployment
 from headrace.controlplane.door import ControlDoor
@@ -34,7 +47,10 @@ from headrace.events.positions import Cut
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.ledger.records import Records
+from headrace.service.things import things_of
 from headrace.subscriptions.keys import KeyFile
+from headrace.subscriptions.quota_store import QuotaStore
+from headrace.subscriptions.quotas import UNLIMITED, Quotas
 from headrace.subscriptions.safe import Safe
 from headrace.subscriptions.store import Store
 
@@ -70,6 +86,8 @@ class Door:
         metrics: bool = True,
         store_url: str | None = None,
         delivery_url: str | None = None,
+        auth: bool = False,
+        quotas: Quotas = UNLIMITED,
         **settings: int,
     ) -> None:
         self.folder = folder
@@ -77,22 +95,30 @@ class Door:
         self.roles = {"http": "ready", "pipeline": "ready", "dispatcher": "ready"}
         self.writer = SegmentWriter(folder / "log", 1 << 20)
         self.log = GroupCommitter(self.writer, 64 << 20)
-        self.store = Store(store_url or f"sqlite:///{folder}/store.db")
+        url = store_url or f"sqlite:///{folder}/store.db"
+        self.store = Store(url, quotas=quotas)
+        self.keys, self.quotas, self.audit = KeyStore(url), QuotaStore(url), AuditLog(url)
         self.channels = KnownChannels(self.store)
         overrides = {f"api.{key}": value for key, value in settings.items()}
         settings_ = load_config(None, overrides, {}).api
         gauges = Gauges(lambda: self.backlog, lambda: self.backlog_bytes, lambda: self.outbox_bytes, [folder])
         self.pressure = Pressure(gauges, settings_)
-        self.ingress = Ingress(self.log, self.channels, self.pressure, settings_)
-        self.jobs = Jobs(f"sqlite:///{folder}/store.db")
+        self.jobs = Jobs(url)
         health = Health(lambda: self.roles, metrics=metrics)
-        self.safe = Safe(f"sqlite:///{folder}/store.db", KeyFile(folder / "secrets.key"))
+        self.safe = Safe(url, KeyFile(folder / "secrets.key"))
         self.delivery_url = delivery_url or f"sqlite:///{folder}/delivery.db"
         self.records = Records(self.delivery_url)
+        self.ring = KeyRing(self.keys)
+        things = things_of(self.store, self.keys)
+        authentication = Authentication(self.ring, Tokens((), 0.0)) if auth else None
+        gate = Gate(authentication, things, Recorder(self.audit))
+        self.ingress = Ingress(
+            self.log, self.channels, self.pressure, settings_, gate, Rates(quotas, self.quotas.all())
+        )
         end = lambda: Cut.at(self.writer.end)  # noqa: E731
         management = Management(self.store, self.channels, end, self.jobs, self.safe, self.records)
         self.replays = Replays(self.jobs)
-        self.registry = Registry(store_url or f"sqlite:///{folder}/store.db")
+        self.registry = Registry(url)
         deployment = Deployment(self.store, self.registry, lambda: Cut.at(self.writer.end), ADDRESS)
         self.plane = ControlPlane(deployment)
         control = ControlDoor(self.plane, self.channels.refresh)
@@ -103,16 +129,29 @@ class Door:
             Travel(self.store, self.jobs, self.replays),
             Attempts(self.store, self.records, SegmentReader(folder / "log")),
             Probing(self.store, self.records, default_spec(load_config(None, {}, {}).delivery)),
+            Authority(self.keys, self.quotas, self.audit, quotas),
             control,
+            gate=gate,
         )
 
     async def close(self) -> None:
         await self.log.close()
-        self.store.close()
+        for each in (self.keys, self.quotas, self.audit, self.store):
+            each.close()
         self.registry.close()
         self.jobs.close()
         self.safe.close()
         self.records.close()
+
+    async def key(self, **grants: list[str]) -> dict[str, str]:
+        """Make a key with these roles by namespace, `everywhere` for all; return the header that shows it."""
+        given = {
+            "*" if namespace == "everywhere" else namespace: roles for namespace, roles in grants.items()
+        }
+        key, record = KeyRequest("test", granted(given)).make("test", time.time())
+        self.keys.add(record, by_command("test", "key", key.id, None))
+        await self.ring.refresh()
+        return {"authorization": f"Bearer {key.text}"}
 
     def recorded(self) -> list[Recorded]:
         """Read the whole log, as another process would."""

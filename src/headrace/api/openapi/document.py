@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.openapi.derived import derived_schemas
 from headrace.api.openapi.files import read_components, read_head, read_paths
+from headrace.api.permissions import permission_for
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+
+    from headrace.api.permissions import Permission
 
 CHANNEL_ADDRESS = "/channels/{namespace}/{name}"
 _COMPONENTS = "#/components/"
@@ -19,7 +22,9 @@ _COMPONENTS = "#/components/"
 def assemble(served: Mapping[str, Collection[str]]) -> dict[str, Any]:
     """Describe these paths with these methods. What nobody has described stands in `x-undescribed`."""
     described = read_paths()
-    paths = {path: _part(described[path], methods) for path, methods in served.items() if path in described}
+    paths = {
+        path: _part(path, described[path], methods) for path, methods in served.items() if path in described
+    }
     missing = [
         f"{method} {path}"
         for path, methods in served.items()
@@ -35,10 +40,24 @@ def assemble(served: Mapping[str, Collection[str]]) -> dict[str, Any]:
     return whole | ({"x-undescribed": missing} if missing else {})
 
 
-def _part(item: Mapping[str, Any], methods: Collection[str]) -> dict[str, Any]:
+def _part(path: str, item: Mapping[str, Any], methods: Collection[str]) -> dict[str, Any]:
     """Return what is common to all methods, and the methods that are served."""
-    wanted = {method.lower() for method in methods}
-    return {name: each for name, each in item.items() if name in wanted or name == "parameters"}
+    shared = {name: each for name, each in item.items() if name == "parameters"}
+    return shared | {
+        method.lower(): _guarded(item[method.lower()], permission_for(path, method))
+        for method in methods
+        if method.lower() in item
+    }
+
+
+def _guarded(operation: Any, permission: Permission | None) -> Any:
+    """Add what the gate may answer; what is open to everybody says so."""
+    if permission is None:
+        return operation
+    if permission.is_open:
+        return {**operation, "security": []}
+    refused = {status: {"$ref": f"{_COMPONENTS}responses/Problem{status}"} for status in ("401", "403")}
+    return {**operation, "responses": refused | operation["responses"]}
 
 
 def _used(paths: object, components: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
