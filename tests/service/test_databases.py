@@ -69,7 +69,7 @@ def config(database_url):
 
 def test_all_of_them_in_one_database(config, database_url):
     before = standings(config)
-    assert [each.family for each in before] == ["subscriptions", "jobs", "objects", "ledger"]
+    assert [each.family for each in before] == ["subscriptions", "jobs", "objects", "auth", "ledger"]
     assert not any(each.version for each in before)
     after = migrate(config)
     assert all(each.is_new for each in after)

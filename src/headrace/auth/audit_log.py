@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from headrace.auth import audit
-from headrace.auth.tables import METADATA
+from headrace.auth.tables import FAMILY
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import once, repeatable
 
@@ -22,7 +22,7 @@ class AuditLog:
     def __init__(self, url: str, patience: float = 0.0) -> None:
         """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
         self.patience = patience
-        self._engine = open_database(url, METADATA, patience)
+        self._engine = open_database(url, FAMILY, patience)
 
     def close(self) -> None:
         """Close the connections."""

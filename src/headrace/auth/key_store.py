@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, insert, select, update
 
 from headrace.auth import audit
 from headrace.auth.key_record import KeyRecord, from_row, to_row
-from headrace.auth.tables import API_KEYS, METADATA
+from headrace.auth.tables import API_KEYS, FAMILY
 from headrace.errors import Conflict, NotFound
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import once, repeatable
@@ -30,7 +30,7 @@ class KeyStore:
     def __init__(self, url: str, patience: float = 0.0) -> None:
         """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
         self.patience = patience
-        self._engine = open_database(url, METADATA, patience)
+        self._engine = open_database(url, FAMILY, patience)
 
     def close(self) -> None:
         """Close the connections."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -15,7 +17,10 @@ from sqlalchemy import (
     Text,
 )
 
+from headrace.subscriptions.families import Family
+
 METADATA = MetaData()
+FAMILY = Family("auth", METADATA, Path(__file__).with_name("migrations"))
 
 API_KEYS = Table(
     "api_keys",

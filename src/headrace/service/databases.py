@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import make_url
 
+from headrace.auth import tables as auth
 from headrace.controlplane import tables as controlplane
 from headrace.jobs import tables as jobs
 from headrace.ledger import tables as ledger
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from headrace.config import Config
     from headrace.subscriptions.families import Family
 
-IN_STORE = (subscriptions.FAMILY, jobs.FAMILY, controlplane.FAMILY)
+IN_STORE = (subscriptions.FAMILY, jobs.FAMILY, controlplane.FAMILY, auth.FAMILY)
 IN_LEDGER = (ledger.FAMILY,)
 FAMILIES = {family.name: family for family in (*IN_STORE, *IN_LEDGER)}
 

@@ -11,7 +11,7 @@ from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import repeatable
 from headrace.subscriptions.quotas import Overrides, overrides_of
 from headrace.subscriptions.revisions import next_revision
-from headrace.subscriptions.tables import CHANNELS, METADATA, QUOTAS, SUBSCRIPTIONS
+from headrace.subscriptions.tables import CHANNELS, FAMILY, QUOTAS, SUBSCRIPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ class QuotaStore:
     def __init__(self, url: str, patience: float = 0.0) -> None:
         """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
         self.patience = patience
-        self._engine = open_database(url, METADATA, patience)
+        self._engine = open_database(url, FAMILY, patience)
 
     def close(self) -> None:
         """Close the connections."""

@@ -1,0 +1,1 @@
+"""The versions of the tables of `auth/`, one script each; CONTRIBUTING tells how to add one."""
