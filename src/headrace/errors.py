@@ -12,6 +12,7 @@
     ├── InvalidRequest            a request with faults; carries the property's path
     ├── NotFound                  no such subscription, channel or job
     ├── Conflict                  the request contradicts what exists
+    ├── PreconditionFailed        what was to be changed isn't any more what the request says it is
     ├── Unauthenticated           nobody knows who is asking; carries the challenge
     ├── Forbidden                 it is known who is asking, and they may not do this
     ├── QuotaExceeded             a namespace has as much of something as it may have
@@ -201,6 +202,19 @@ class Conflict(HeadraceError):
     """The request contradicts what exists."""
 
     code = "conflict"
+
+
+class PreconditionFailed(HeadraceError):
+    """Somebody changed the thing since the request's author looked at it. `etag` is what it has now."""
+
+    code = "precondition-failed"
+
+    def __init__(self, kind: str, name: str, etag: str) -> None:
+        super().__init__(
+            f"{kind} {name} was changed since you looked at it: its ETag is {etag}; look at it again, "
+            "and send the request with that"
+        )
+        self.etag = etag
 
 
 class Unauthenticated(HeadraceError):

@@ -24,6 +24,8 @@ from headrace.api.pressure import Gauges, Pressure
 from headrace.api.probing import Probing
 from headrace.api.rates import Rates
 from headrace.api.recording import Recorder
+from headrace.api.subscription_status import Statuses
+from headrace.api.subscriptions import Subscriptions
 from headrace.api.travel import Travel
 from headrace.auth.audit import by_command
 from headrace.auth.audit_log import AuditLog
@@ -116,7 +118,8 @@ class Door:
             self.log, self.channels, self.pressure, settings_, gate, Rates(quotas, self.quotas.all())
         )
         end = lambda: Cut.at(self.writer.end)  # noqa: E731
-        management = Management(self.store, self.channels, end, self.jobs, self.safe, self.records)
+        statuses = Statuses(self.store, self.safe, self.records)
+        subscriptions = Subscriptions(self.store, end, self.jobs, self.safe, statuses)
         self.replays = Replays(self.jobs)
         self.registry = Registry(url)
         deployment = Deployment(self.store, self.registry, lambda: Cut.at(self.writer.end), ADDRESS)
@@ -125,7 +128,8 @@ class Door:
         self.app = build_app(
             self.ingress,
             health,
-            management,
+            subscriptions,
+            Management(self.store, self.channels),
             Travel(self.store, self.jobs, self.replays),
             Attempts(self.store, self.records, SegmentReader(folder / "log")),
             Probing(self.store, self.records, default_spec(load_config(None, {}, {}).delivery)),
@@ -183,10 +187,13 @@ class Door:
             {"type": "http.request", "body": part, "more_body": cut or number < len(parts)}
             for number, part in enumerate(parts, start=1)
         ]
-        incoming.append({"type": "http.disconnect"})
+        if cut:
+            incoming.append({"type": "http.disconnect"})
         sent: list[dict[str, Any]] = []
 
         async def receive() -> dict[str, Any]:
+            if not incoming:
+                await asyncio.Event().wait()  # the client waits for its answer
             return incoming.pop(0)
 
         async def send(message: dict[str, Any]) -> None:

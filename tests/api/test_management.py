@@ -249,7 +249,7 @@ async def test_what_is_not_there(door, path):
     ("path", "allowed"),
     [
         ("/subscriptions", {"GET", "HEAD", "POST"}),
-        ("/subscriptions/x", {"GET", "HEAD", "DELETE"}),
+        ("/subscriptions/x", {"GET", "HEAD", "PUT", "DELETE"}),
         ("/api/channels", {"GET", "HEAD", "POST"}),
         ("/api/channels/a/b", {"GET", "HEAD", "PUT", "DELETE"}),
         ("/healthz", {"GET", "HEAD"}),

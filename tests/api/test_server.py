@@ -133,10 +133,10 @@ async def test_a_batch_that_is_refused_is_refused_with_its_faults(door):
 
 
 async def test_an_error_nobody_foresaw_is_a_500_that_says_where_to_look(door, monkeypatch, caplog):
-    def fail():
+    def fail(_):
         raise RuntimeError("the database ate itself")
 
-    monkeypatch.setattr(door.store, "subscriptions", fail)
+    monkeypatch.setattr(door.store, "page", fail)
     async with (
         door.served() as url,
         aiohttp.ClientSession() as session,

@@ -148,3 +148,30 @@ async def test_a_channel_s_delivery(client):
     assert made["delivery"] == {"retry": 3}
     assert (await client.change_channel("shop/orders", {"retry": 4}))["delivery"] == {"retry": 4}
     assert "delivery" not in await client.change_channel("shop/orders", None)
+
+
+async def test_it_goes_through_pages(client):
+    made = [(await client.subscribe({"sink": "http://127.0.0.1:9/?a=b&c"}))["id"] for _ in range(5)]
+    await client.subscribe({"sink": "http://127.0.0.1:10/"})
+    seen = client.each_subscription(2, sink="http://127.0.0.1:9/?a=b&c", state=None)
+    assert [each["id"] async for each in seen] == made
+    assert len(await client.subscriptions()) == 6
+    assert await client.subscriptions(state="paused") == []
+
+
+async def test_it_updates_what_it_looked_at(client):
+    made = await client.subscribe({"sink": "http://127.0.0.1:9/"})
+    seen, etag = await client.look_at_subscription(made["id"])
+    assert seen == made
+    changed = await client.update_subscription(made["id"], seen | {"types": ["a"]}, etag)
+    assert changed == made | {"types": ["a"]}
+    for attempt in (
+        client.update_subscription(made["id"], seen, etag),
+        client.unsubscribe(made["id"], etag),
+    ):
+        with pytest.raises(ServiceRefused, match="was changed since you looked at it") as caught:
+            await attempt
+        assert caught.value.status == 412
+    assert (await client.update_subscription(made["id"], seen)) == made, "without an ETag the last one wins"
+    _, etag = await client.look_at_subscription(made["id"])
+    assert await client.unsubscribe(made["id"], etag) == made

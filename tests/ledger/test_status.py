@@ -9,9 +9,9 @@ def test_a_report_takes_the_place_of_the_one_before(records):
     found = records.statuses()["a"].report
     assert found == DeliveryReport("a", 20.0, 5.0, "status 500", 500, "open", 30.0), "the last error stays"
     records.report([DeliveryReport("a", None, 25.0, "no answer")])
-    found = records.statuses("a")["a"].report
+    found = records.statuses(["a"])["a"].report
     assert found == DeliveryReport("a", 20.0, 25.0, "no answer", None, "closed", None)
-    assert records.statuses("a").keys() == {"a"}
+    assert records.statuses(["a"]).keys() == {"a"}
 
 
 def test_what_waits_and_what_is_dead_is_counted(records, database_url):
@@ -23,8 +23,8 @@ def test_what_waits_and_what_is_dead_is_counted(records, database_url):
     records.report([DeliveryReport("d", 1.0)])
     counts = {each: (status.waiting, status.dead) for each, status in records.statuses().items()}
     assert counts == {"a": (1, 2), "b": (0, 1), "c": (1, 0), "d": (0, 0)}
-    assert records.statuses("b").keys() == {"b"}
-    assert records.statuses("nobody") == {}
+    assert records.statuses(["b"]).keys() == {"b"}
+    assert records.statuses(["nobody"]) == {}
 
 
 def test_it_is_shown_as_the_api_shows_it(records):

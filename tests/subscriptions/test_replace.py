@@ -7,7 +7,7 @@ import pytest
 from tests.subscriptions.stores import proposal
 from tests.subscriptions.test_credentials import PLAIN
 
-from headrace.errors import NotFound
+from headrace.errors import NotFound, SecretsLocked
 from headrace.events.positions import Cut
 from headrace.subscriptions.channel import ChannelName
 from headrace.subscriptions.keys import KeyFile
@@ -48,12 +48,16 @@ def test_it_keeps_its_id_its_cuts_and_its_place(store):
     assert [each.id for each in store.subscriptions()] == [first.id, second.id]
 
 
-def test_it_keeps_its_secrets_and_what_is_shown_of_them(store, safe):
+def with_secrets(store, safe):
     settings = {"signing": "generate", "headers": {"x-token": "hunter2", "x-plain": "a"}}
     wish = proposal(sinkCredential=PLAIN, protocolsettings=settings)
-    made = store.create(wish, at(5), safe.writing(wish))
+    return store.create(wish, at(5), safe.writing(wish))
+
+
+def test_it_keeps_its_secrets_and_what_is_shown_of_them_with_its_recipient(store, safe):
+    made = with_secrets(store, safe)
     kept = safe.open(made.id)
-    wanted = proposal(sink="https://example.com/other", protocolsettings={"headers": {"x-other": "b"}})
+    wanted = proposal(sink="https://EXAMPLE.com/other", protocolsettings={"headers": {"x-other": "b"}})
     changed = store.replace(replace(wanted, id=made.id))
     assert changed == store.get(made.id)
     assert changed.has_secrets
@@ -70,15 +74,44 @@ def test_it_keeps_its_secrets_and_what_is_shown_of_them(store, safe):
     }
 
 
-def test_secrets_are_changed_through_the_safe_only(store, safe):
+OTHERS = [
+    {"sink": "https://example.org/in"},
+    {"sink": "http://example.com/in"},
+    {"sink": "https://example.com:444/in"},
+    {"sink": "nats://example.com", "protocol": "NATS", "protocolsettings": {"subject": "a"}},
+]
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=["host", "scheme", "port", "protocol"])
+def test_its_secrets_don_t_go_to_another_recipient(store, safe, other):
+    made = with_secrets(store, safe)
+    changed = store.replace(replace(proposal(**other), id=made.id))
+    assert changed == store.get(made.id)
+    assert not changed.has_secrets
+    assert "sinkCredential" not in changed.document()
+    with pytest.raises(SecretsLocked):
+        safe.open(made.id)
+
+
+def test_secrets_are_given_through_the_safe_only(store, safe):
     made = store.create(proposal(), at(5))
     seen = store.revision()
     with pytest.raises(ValueError, match="brings no secrets"):
         store.replace(replace(proposal(sinkCredential=PLAIN), id=made.id))
-    other = proposal(sink="nats://example.com", protocol="NATS", protocolsettings={"subject": "a"})
-    with pytest.raises(ValueError, match="NATS"):
-        store.replace(replace(other, id=made.id))
     assert (store.get(made.id), store.revision()) == (made, seen)
+
+
+def test_an_edit_is_told_from_what_happens_to_it(store, safe):
+    made = with_secrets(store, safe)
+    store.pause(made.id)
+    store.end(made.id, "status 410")
+    store.resume(made.id)
+    store.go_live(made.id, Cut.at(9), lambda _: None)
+    opened = safe.open(made.id)
+    safe.replace(made.id, opened.version, opened.secrets)
+    assert store.get(made.id).edited == made.edited
+    changed = store.replace(replace(proposal(types=["a"]), id=made.id))
+    assert changed.edited == store.get(made.id).edited > made.edited
 
 
 def test_that_its_sink_is_gone_is_forgotten_with_the_sink(store):

@@ -168,7 +168,7 @@ def test_one_at_a_time_may_refresh(store, safe):
 def test_how_a_credential_fares(store, safe):
     created, _ = create(store, safe, REFRESH), create(store, safe, PLAIN)
     assert list(safe.statuses()) == [created.id]
-    status = safe.statuses(created.id)[created.id]
+    status = safe.statuses([created.id])[created.id]
     assert (status.expires, status.problem, status.time) == (REFRESH["accessTokenExpiresUtc"], None, None)
     version = safe.open(created.id).version
     safe.report(created.id, version, "nobody answers")

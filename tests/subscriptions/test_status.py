@@ -29,8 +29,8 @@ def test_overruns_add_up_and_the_last_is_shown(store):
     later = status(3, 19, "another", "2026-01-02T00:00:00.000Z")
     store.report_overruns({dear: later})
     expected = {dear: status(5, 19, "another", "2026-01-02T00:00:00.000Z")}
-    assert store.overruns() == store.overruns(dear) == expected
-    assert store.overruns(cheap) == {}
+    assert store.overruns() == store.overruns([dear]) == expected
+    assert store.overruns([cheap]) == {}
 
 
 def test_each_subscription_has_its_own(store):

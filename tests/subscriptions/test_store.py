@@ -125,21 +125,32 @@ def test_deleting(store):
     assert (seen.created, seen.deleted, seen.deleting) == (Cut.at(3), Cut.at(8), True)
 
 
-def test_two_who_delete_at_once(store):
-    """The second comes between the first's look and its change."""
+def test_of_many_who_delete_at_once_one_does(store):
     subscription = store.create(proposal(), at(3))
-    look = store.get
 
-    def look_and_be_overtaken(subscription_id):
-        found = look(subscription_id)
-        store.get = look
-        store.delete(subscription_id, at(5))
-        return found
+    def try_to_delete(position):
+        try:
+            store.delete(subscription.id, at(position))
+        except NotFound:
+            return None
+        return Cut.at(position)
 
-    store.get = look_and_be_overtaken
-    with pytest.raises(NotFound):
-        store.delete(subscription.id, at(6))
-    assert store.changes(0)[1][0].deleted == Cut.at(5)
+    with ThreadPoolExecutor(4) as threads:
+        ends = [end for end in threads.map(try_to_delete, range(5, 9)) if end is not None]
+    assert [each.deleted for each in store.changes(0)[1]] == ends
+
+
+def test_deleting_may_be_refused(store):
+    subscription = store.create(proposal(), at(3))
+    revision = store.revision()
+
+    def refuse(seen):
+        assert seen == subscription
+        raise Conflict("not this one")
+
+    with pytest.raises(Conflict):
+        store.delete(subscription.id, at(5), refuse)
+    assert (store.get(subscription.id), store.revision()) == (subscription, revision)
 
 
 def test_what_is_kept_survives_the_process(database_url):
@@ -302,11 +313,15 @@ def test_purging_as_many_as_there_are(store):
     row = {
         "namespace": "default",
         "channel": "default",
+        "protocol": "HTTP",
+        "sink_digest": "",
         "document": "{}",
         "created": '{"0":1}',
         "deleted": '{"0":2}',
         "deleting": True,
         "first_revision": 1,
+        "edited": 1,
+        "state": "active",
     }
     with store._engine.begin() as connection:
         limit = connection.connection.driver_connection.getlimit(9)  # SQLITE_LIMIT_VARIABLE_NUMBER

@@ -1,4 +1,4 @@
-"""The control API: subscriptions and channels."""
+"""The control API: channels, and what was set aside."""
 
 from __future__ import annotations
 
@@ -10,33 +10,18 @@ from starlette.responses import Response
 from headrace.api.documents import json_response, read_document
 from headrace.api.parameters import parse_limit
 from headrace.api.problems import MEDIA_TYPE, body_of, headers_of, problem, status_of
-from headrace.errors import HeadraceError, InvalidChannel, InvalidSubscription, NotFound
-from headrace.filters import compile_filter
-from headrace.jobs.job import Job
-from headrace.jobs.requests import CATCH_UP, ReplayRequest
+from headrace.errors import HeadraceError, InvalidChannel, NotFound
 from headrace.subscriptions.channel import ChannelName
 from headrace.subscriptions.channel_document import parse_channel_document
-from headrace.subscriptions.points import LATEST, Point
-from headrace.subscriptions.secret_changes import changed
-from headrace.subscriptions.secrets import makes_keys, with_made_keys
-from headrace.subscriptions.subscription import parse_subscription
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from sqlalchemy import Connection
     from starlette.requests import Request
 
     from headrace.api.channels import KnownChannels
     from headrace.api.documents import Handler
-    from headrace.events.positions import Cut
-    from headrace.jobs.jobs import Jobs
-    from headrace.ledger.records import Records
-    from headrace.ledger.status import DeliveryStatus
-    from headrace.subscriptions.safe import CredentialStatus, Safe
-    from headrace.subscriptions.status import FilterStatus
     from headrace.subscriptions.store import Store
-    from headrace.subscriptions.subscription import Subscription
 
 _SHOWN, _MOST_SHOWN = 100, 10_000
 
@@ -44,30 +29,13 @@ _SHOWN, _MOST_SHOWN = 100, 10_000
 class Management:
     """The handlers. The store's calls block, so they run in threads."""
 
-    def __init__(
-        self,
-        store: Store,
-        channels: KnownChannels,
-        end_of_log: Callable[[], Cut],
-        jobs: Jobs,
-        safe: Safe,
-        records: Records,
-    ) -> None:
+    def __init__(self, store: Store, channels: KnownChannels) -> None:
         self._store = store
         self._channels = channels
-        self._end_of_log = end_of_log
-        self._jobs = jobs
-        self._safe = safe
-        self._records = records
 
     def served(self) -> dict[str, dict[str, Handler]]:
         """List what is served, and by which methods."""
         return {
-            "/subscriptions": {"GET": self.subscriptions, "POST": self.subscribe},
-            "/subscriptions/{id}": {"GET": self.subscription, "DELETE": self.unsubscribe},
-            "/subscriptions/{id}/secrets": {"PUT": self.change_secrets},
-            "/api/subscriptions/{id}/pause": {"POST": self.pause},
-            "/api/subscriptions/{id}/resume": {"POST": self.resume},
             "/api/channels": {"GET": self.list_channels, "POST": self.create_channel},
             "/api/channels/{namespace}/{name}": {
                 "GET": self.channel,
@@ -76,77 +44,6 @@ class Management:
             },
             "/api/set-aside": {"GET": self.set_aside},
         }
-
-    async def subscribe(self, request: Request) -> Response:
-        """Create a subscription; it sees the events accepted from now on."""
-        document = await read_document(request, InvalidSubscription([("", "the body is not JSON")]))
-        proposal, made = parse_subscription(document), makes_keys(document.get("protocolsettings", {}))
-        created = await asyncio.to_thread(self._create, proposal)
-        shown = with_made_keys(_with_notes(created), proposal.secrets, made=made)
-        return json_response(shown, 201, {"location": f"/subscriptions/{created.id}"})
-
-    def _create(self, proposal: Subscription) -> Subscription:
-        """Add it, together with the job that brings what it wants of the past."""
-        seal = self._safe.writing(proposal)
-        if proposal.start == Point(edge=LATEST):
-            return self._store.create(proposal, self._end_of_log, seal)
-        catch_up = Job(CATCH_UP, ReplayRequest(proposal.start).document(), proposal.id)
-
-        def also(connection: Connection) -> None:
-            seal(connection)
-            self._jobs.add(catch_up, connection)
-
-        return self._store.create(proposal, self._end_of_log, also)
-
-    async def subscriptions(self, _: Request) -> Response:
-        """List all subscriptions."""
-        found = await asyncio.to_thread(self._store.subscriptions)
-        overruns = await asyncio.to_thread(self._store.overruns)
-        credentials = await asyncio.to_thread(self._safe.statuses)
-        fare = await asyncio.to_thread(self._records.statuses)
-        shown = [
-            _with_status(
-                each, each.document(), overruns.get(each.id), credentials.get(each.id), fare.get(each.id)
-            )
-            for each in found
-        ]
-        return json_response(shown)
-
-    async def subscription(self, request: Request) -> Response:
-        """Show one subscription."""
-        found = await asyncio.to_thread(self._store.get, request.path_params["id"])
-        return json_response(await self._shown(found))
-
-    async def pause(self, request: Request) -> Response:
-        """Let a subscription's events wait until it is resumed."""
-        paused = await asyncio.to_thread(self._store.pause, request.path_params["id"])
-        return json_response(await self._shown(paused))
-
-    async def resume(self, request: Request) -> Response:
-        """Deliver again, also where the sink had said that it is gone."""
-        resumed = await asyncio.to_thread(self._store.resume, request.path_params["id"])
-        return json_response(await self._shown(resumed))
-
-    async def _shown(self, found: Subscription) -> dict[str, Any]:
-        overruns = await asyncio.to_thread(self._store.overruns, found.id)
-        credentials = await asyncio.to_thread(self._safe.statuses, found.id)
-        fare = await asyncio.to_thread(self._records.statuses, found.id)
-        return _with_status(
-            found, _with_notes(found), overruns.get(found.id), credentials.get(found.id), fare.get(found.id)
-        )
-
-    async def unsubscribe(self, request: Request) -> Response:
-        """End a subscription and show what it was."""
-        ended = await asyncio.to_thread(self._store.delete, request.path_params["id"], self._end_of_log)
-        return json_response(ended.document())
-
-    async def change_secrets(self, request: Request) -> Response:
-        """Give a subscription other secrets; what is under way goes on with the old ones."""
-        change = await read_document(request, InvalidSubscription([("", "the body is not JSON")]))
-        done = await asyncio.to_thread(
-            self._safe.change, request.path_params["id"], lambda old, secrets: changed(old, secrets, change)
-        )
-        return json_response(with_made_keys(_with_notes(done), done.secrets, made=makes_keys(change)))
 
     async def create_channel(self, request: Request) -> Response:
         """Make a channel."""
@@ -208,36 +105,6 @@ def on_status(status: int, code: str, detail: str) -> Callable[[Request, Excepti
         return Response(body, status, headers, MEDIA_TYPE)
 
     return answer
-
-
-def _with_notes(subscription: Subscription) -> dict[str, Any]:
-    """Show a subscription, and what its author should know about the way its filters are written."""
-    notes = compile_filter(subscription.filters).notes
-    return subscription.document() | ({"notes": list(notes)} if notes else {})
-
-
-def _with_status(
-    subscription: Subscription,
-    document: dict[str, Any],
-    filter_: FilterStatus | None,
-    credential: CredentialStatus | None,
-    fare: DeliveryStatus | None,
-) -> dict[str, Any]:
-    """Add what there is to tell of a subscription; of a new one that is nothing."""
-    status: dict[str, Any] = {} if filter_ is None else {"filter": filter_}
-    if credential is not None:
-        document["sinkCredential"]["accessTokenExpiresUtc"] = credential.expires
-        if credential.problem is not None:
-            status["credential"] = {"problem": credential.problem, "time": credential.time}
-    if fare is not None or subscription.paused or subscription.ended is not None:
-        status["delivery"] = _state(subscription) | (fare.document() if fare is not None else {})
-    return document | ({"status": status} if status else {})
-
-
-def _state(subscription: Subscription) -> dict[str, Any]:
-    if subscription.ended is not None:
-        return {"state": "ended", "reason": subscription.ended}
-    return {"state": "paused" if subscription.paused else "active"}
 
 
 def _channel_of(request: Request) -> ChannelName:

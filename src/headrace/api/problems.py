@@ -25,6 +25,7 @@ from headrace.errors import (
     NoDispatcher,
     NotFound,
     PayloadTooLarge,
+    PreconditionFailed,
     QuotaExceeded,
     RateExceeded,
     SecretsLocked,
@@ -46,6 +47,7 @@ _STATUS: dict[type[HeadraceError], int] = {
     QuotaExceeded: 403,
     NotFound: 404,
     Conflict: 409,
+    PreconditionFailed: 412,
     PayloadTooLarge: 413,
     UnsupportedFormat: 415,
     LogBehind: 429,
@@ -76,6 +78,7 @@ _TITLES = {
     404: "Not found",
     405: "Method not allowed",
     409: "Conflict",
+    412: "Precondition failed",
     413: "Too large",
     415: "Unsupported format",
     429: "Too many events",
@@ -91,7 +94,9 @@ def status_of(error: HeadraceError) -> int:
 
 
 def headers_of(error: HeadraceError) -> dict[str, str]:
-    """Return the headers that go with it: when to try again, how to say who one is."""
+    """Return the headers that go with it: when to try again, how to say who one is, what the thing is now."""
+    if isinstance(error, PreconditionFailed):
+        return {"etag": error.etag}
     if isinstance(error, _PASSING):
         return {"retry-after": str(error.retry_after)}
     if isinstance(error, Unauthenticated):
@@ -108,6 +113,8 @@ def body_of(error: HeadraceError) -> bytes:
         extra["faults"] = [{"path": path, "problem": problem} for path, problem in error.faults]
     elif isinstance(error, QuotaExceeded):
         extra |= {"quota": error.quota, "limit": error.limit, "current": error.current}
+    elif isinstance(error, PreconditionFailed):
+        extra["etag"] = error.etag
     return problem(status_of(error), error.code, str(error), **extra)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self, TypeVar
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from urllib.parse import urlencode, urlsplit
 
 import aiohttp
 import msgspec
@@ -13,13 +13,21 @@ from headrace.errors import JobFailed, ServiceRefused, ServiceUnreachable
 from headrace.events.bindings.http import Message, encode_batch, encode_binary, encode_structured
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from headrace.events.event import Event
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 DEFAULT_CHANNEL = "default/default"
 _Kind = TypeVar("_Kind")
+
+
+class _Answer(NamedTuple):
+    """What the service answered; `next` is the query by which the page behind is asked for, where there is one."""
+
+    content: bytes
+    etag: str
+    next: str | None
 
 
 class Client:
@@ -80,17 +88,48 @@ class Client:
         """Create a subscription, and return it with its id and defaults."""
         return await self._object("POST", "/subscriptions", subscription)
 
-    async def subscriptions(self) -> list[dict[str, Any]]:
-        """List the subscriptions."""
-        return await self._list("/subscriptions")
+    async def subscriptions(self, **which: str | None) -> list[dict[str, Any]]:
+        """List the subscriptions; `which` as of `each_subscription`. Be careful: there may be very many."""
+        return [each async for each in self.each_subscription(**which)]
+
+    async def each_subscription(
+        self, page_size: int = 1000, /, **which: str | None
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Go through subscriptions in the order of their creation; a page of them at a time is asked for.
+
+        `which` are the API's: `channel`, `namespace`, `sink`, `protocol` and `state`.
+        """
+        query: str | None = _query({**which, "limit": page_size})
+        while query is not None:
+            answer = await self._exchange("GET", f"/subscriptions?{query}")
+            for each in self._read(answer.content, list[dict[str, Any]]):
+                yield each
+            query = answer.next
 
     async def subscription(self, subscription_id: str) -> dict[str, Any]:
         """Show one subscription."""
         return await self._object("GET", f"/subscriptions/{subscription_id}")
 
-    async def unsubscribe(self, subscription_id: str) -> dict[str, Any]:
-        """End a subscription, and return what it was."""
-        return await self._object("DELETE", f"/subscriptions/{subscription_id}")
+    async def look_at_subscription(self, subscription_id: str) -> tuple[dict[str, Any], str]:
+        """Show one subscription, and the ETag that stands for it as it is now."""
+        answer = await self._exchange("GET", f"/subscriptions/{subscription_id}")
+        return self._read(answer.content, dict[str, Any]), answer.etag
+
+    async def update_subscription(
+        self, subscription_id: str, subscription: Mapping[str, Any], etag: str | None = None
+    ) -> dict[str, Any]:
+        """Let a subscription be this one, the whole of it, and return it with its defaults.
+
+        With the ETag that was looked at: ServiceRefused, with status 412, where somebody changed it since. A secret
+        that is shown masked stays, as long as it goes to the same host.
+        """
+        path = f"/subscriptions/{subscription_id}"
+        return await self._object("PUT", path, subscription, _if_match(etag))
+
+    async def unsubscribe(self, subscription_id: str, etag: str | None = None) -> dict[str, Any]:
+        """End a subscription, and return what it was; with an ETag, only if nobody changed it since."""
+        path = f"/subscriptions/{subscription_id}"
+        return await self._object("DELETE", path, headers=_if_match(etag))
 
     async def set_aside(self, limit: int = 100) -> list[dict[str, Any]]:
         """List what could not be routed, the newest first."""
@@ -252,9 +291,11 @@ class Client:
         """Return the metrics in Prometheus' text format."""
         return (await self._request("GET", "/metrics")).decode()
 
-    async def _object(self, method: str, path: str, document: Any = None) -> dict[str, Any]:
+    async def _object(
+        self, method: str, path: str, document: Any = None, headers: Sequence[tuple[str, str]] = ()
+    ) -> dict[str, Any]:
         body = b"" if document is None else msgspec.json.encode(document)
-        answer = await self._request(method, path, body, [("content-type", "application/json")])
+        answer = await self._request(method, path, body, [("content-type", "application/json"), *headers])
         return self._read(answer, dict[str, Any])
 
     async def _list(self, path: str) -> list[dict[str, Any]]:
@@ -269,6 +310,11 @@ class Client:
     async def _request(
         self, method: str, path: str, body: bytes = b"", headers: Sequence[tuple[str, str]] = ()
     ) -> bytes:
+        return (await self._exchange(method, path, body, headers)).content
+
+    async def _exchange(
+        self, method: str, path: str, body: bytes = b"", headers: Sequence[tuple[str, str]] = ()
+    ) -> _Answer:
         if self._session is None:
             raise RuntimeError("use the client as `async with Client(…) as client`")
         try:
@@ -280,7 +326,13 @@ class Client:
             raise ServiceUnreachable(self._url, str(error) or type(error).__name__) from error
         if not 200 <= response.status < 300:
             raise ServiceRefused(response.status, _problem(content))
-        return content
+        link = response.links.get("next")
+        behind = None if link is None else urlsplit(str(link["url"])).query
+        return _Answer(content, response.headers.get("etag", ""), behind)
+
+
+def _if_match(etag: str | None) -> list[tuple[str, str]]:
+    return [] if etag is None else [("if-match", etag)]
 
 
 def _query(which: Mapping[str, Any]) -> str:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import CredentialUnusable, HeadraceError, RefreshFailed
 from headrace.subscriptions.credential import Refreshable, Token
 from headrace.subscriptions.credential_form import write_time
-from headrace.subscriptions.safe import Opened
 from headrace.subscriptions.secrets import put_back
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from headrace.delivery.token_endpoint import Refreshed, TokenEndpoint
     from headrace.subscriptions.credential import Plain
-    from headrace.subscriptions.safe import Safe
+    from headrace.subscriptions.safe import Opened, Safe
     from headrace.subscriptions.subscription import Subscription
 
 _log = logging.getLogger(__name__)
@@ -157,7 +156,7 @@ class Credentials:
         before = self._held.get(subscription.id)
         if before is not None and before.refreshing is not None:
             await asyncio.wait([before.refreshing])
-        opened = await asyncio.to_thread(self._safe.open, subscription.id)
+        opened = await self._unlock(subscription)
         settings = put_back(subscription.protocolsettings, opened.secrets)
         if before is not None and before.opened.version == opened.version:
             before.subscription, before.settings = subscription, settings  # it changed in another respect
@@ -167,6 +166,13 @@ class Credentials:
             held.refresh_at = held.token.expires - self._ahead
         self._held[subscription.id] = held
         return held
+
+    async def _unlock(self, subscription: Subscription) -> Opened:
+        """Open its secrets, unless they are for another sink than this one: its owner has changed it, and we follow."""
+        opened = await asyncio.to_thread(self._safe.open, subscription.id)
+        if opened.recipient != subscription.recipient:
+            raise CredentialUnusable("the subscription was given another sink at this moment", 0.0)
+        return opened
 
     # Refreshing
 
@@ -220,7 +226,7 @@ class Credentials:
 
     async def _look_again(self, held: _Held) -> None:
         """Another dispatcher may have refreshed it, or its owner changed it."""
-        opened = await asyncio.to_thread(self._safe.open, held.subscription.id)
+        opened = await self._unlock(held.subscription)
         if opened.version != held.opened.version:
             held.opened, held.is_final = opened, False
             held.refresh_at = held.token.expires - self._ahead
@@ -250,7 +256,7 @@ class Credentials:
         """Store what the endpoint gave. Until that has worked it is only in memory, and tried again and again."""
         opened, id_ = held.opened, held.subscription.id
         if await asyncio.to_thread(self._safe.replace, id_, opened.version, opened.secrets):
-            held.opened = Opened(opened.secrets, opened.version + 1)
+            held.opened = replace(opened, version=opened.version + 1)
         else:  # the owner gave another credential meanwhile, or this was stored and the answer got lost
-            held.opened = await asyncio.to_thread(self._safe.open, id_)
+            held.opened = await self._unlock(held.subscription)
         held.is_unsaved = False

@@ -45,10 +45,10 @@ class Records:
     # How deliveries fare
 
     @repeatable
-    def statuses(self, subscription: str | None = None) -> dict[str, DeliveryStatus]:
-        """Return what is known, by subscription: of all of which anything is known, or of one."""
+    def statuses(self, among: Sequence[str] | None = None) -> dict[str, DeliveryStatus]:
+        """Return what is known, by subscription: of all of which anything is known, or of some."""
         with self._engine.connect() as connection:
-            return status.read(connection, subscription)
+            return status.read(connection, among)
 
     @repeatable
     def report(self, reports: Sequence[DeliveryReport]) -> None:

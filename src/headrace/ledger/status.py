@@ -104,13 +104,13 @@ def _replacing() -> Any:
     )
 
 
-def read(connection: Connection, subscription: str | None = None) -> dict[str, DeliveryStatus]:
-    """Return what is known, by subscription: of all of which anything is known, or of one."""
+def read(connection: Connection, among: Sequence[str] | None = None) -> dict[str, DeliveryStatus]:
+    """Return what is known, by subscription: of all of which anything is known, or of some."""
     query = select(DELIVERY_STATUS)
-    if subscription is not None:
-        query = query.where(DELIVERY_STATUS.c.subscription == subscription)
+    if among is not None:
+        query = query.where(DELIVERY_STATUS.c.subscription.in_(among))
     reports = {row.subscription: DeliveryReport(*row) for row in connection.execute(query)}
-    waiting, dead = (_counts(connection, table, subscription) for table in (WAITING, DEAD))
+    waiting, dead = (_counts(connection, table, among) for table in (WAITING, DEAD))
     return {
         each: DeliveryStatus(reports.get(each), waiting.get(each, 0), dead.get(each, 0))
         for each in reports.keys() | waiting.keys() | dead.keys()
@@ -124,10 +124,10 @@ def forget(connection: Connection, subscriptions: Sequence[str]) -> None:
         connection.execute(gone, [{"gone": each} for each in subscriptions])
 
 
-def _counts(connection: Connection, table: Table, subscription: str | None) -> dict[str, int]:
+def _counts(connection: Connection, table: Table, among: Sequence[str] | None) -> dict[str, int]:
     query = select(table.c.subscription, func.count()).group_by(table.c.subscription)
-    if subscription is not None:
-        query = query.where(table.c.subscription == subscription)
+    if among is not None:
+        query = query.where(table.c.subscription.in_(among))
     return {row[0]: row[1] for row in connection.execute(query)}
 
 

@@ -19,6 +19,8 @@ from headrace.api.management import Management
 from headrace.api.pressure import Pressure
 from headrace.api.probing import Probing
 from headrace.api.rates import Rates
+from headrace.api.subscription_status import Statuses
+from headrace.api.subscriptions import Subscriptions
 from headrace.api.travel import Travel
 from headrace.auth.exposure import check_exposure
 from headrace.controlplane.deployment import Deployment
@@ -130,7 +132,8 @@ def _control(
 ) -> list[Door]:
     jobs, safe, records = databases
     return [
-        Management(store, channels, end_of_log, jobs, safe, records),
+        Subscriptions(store, end_of_log, jobs, safe, Statuses(store, safe, records)),
+        Management(store, channels),
         Travel(store, jobs, Replays(jobs)),
         Attempts(store, records, open_log(log_place(config))),
         Probing(store, records, default_spec(config.delivery)),

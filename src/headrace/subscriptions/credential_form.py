@@ -89,6 +89,14 @@ def show_credential(credential: Credential) -> dict[str, str]:
     }
 
 
+def is_shown_form(value: object, credential: Credential) -> bool:
+    """Tell whether this is what is shown of the credential; a token may have been refreshed since."""
+    if not isinstance(value, dict):
+        return False
+    told = {_spelled(name): each for name, each in value.items()} | {EXPIRES: ""}
+    return told == show_credential(credential) | {EXPIRES: ""}
+
+
 def type_of(credential: Credential) -> CredentialType:
     """Return the type by which the API knows it."""
     return CredentialType(write_credential(credential)[TYPE])
@@ -118,7 +126,7 @@ def _members(value: object, faults: Faults) -> dict[str, Any]:
     if not isinstance(value, dict):
         faults.append((_PATH, "has to be an object"))
         return {}
-    members = {_SPELLINGS.get(str(name).lower(), str(name)): each for name, each in value.items()}
+    members = {_spelled(name): each for name, each in value.items()}
     if len(members) < len(value):
         faults.append((_PATH, "has a member twice, in two spellings"))
     type_ = members.get(TYPE)
@@ -138,6 +146,10 @@ def _members(value: object, faults: Faults) -> dict[str, Any]:
         else:
             faults += _check_member(name, members[name])
     return members
+
+
+def _spelled(name: object) -> str:
+    return _SPELLINGS.get(str(name).lower(), str(name))
 
 
 def _check_member(name: str, value: object) -> Faults:

@@ -10,7 +10,7 @@ from headrace.subscriptions.status import FilterStatus
 from headrace.subscriptions.tables import OVERRUNS, SUBSCRIPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -38,10 +38,10 @@ def _add_one(connection: Connection, subscription_id: str, status: FilterStatus)
     connection.execute(insert(OVERRUNS).from_select(["subscription", *values], row))
 
 
-def read(connection: Connection, subscription_id: str | None) -> dict[str, FilterStatus]:
-    """Return what was reported: of all, or of one."""
+def read(connection: Connection, among: Sequence[str] | None) -> dict[str, FilterStatus]:
+    """Return what was reported: of all, or of some."""
     query = select(OVERRUNS)
-    if subscription_id is not None:
-        query = query.where(OVERRUNS.c.subscription == subscription_id)
+    if among is not None:
+        query = query.where(OVERRUNS.c.subscription.in_(among))
     rows = connection.execute(query).all()
     return {row.subscription: FilterStatus(row.times, row.reason, row.position, row.time) for row in rows}

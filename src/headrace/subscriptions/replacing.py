@@ -1,7 +1,7 @@
 """A subscription that becomes another one under its id: what it takes over from what it was.
 
-Its secrets stay with it, so what may be shown of them stays too: credential, signing keys and masked headers. A
-proposal that replaces a subscription therefore has none of its own; they are changed through the safe.
+Secrets are for those to whom they were given. They stay while protocol, scheme, hosts and ports of the sink stay, and
+go with any of these: whoever may change a subscription can't have its secrets sent elsewhere.
 """
 
 from __future__ import annotations
@@ -15,25 +15,31 @@ if TYPE_CHECKING:
     from headrace.subscriptions.subscription import Subscription
 
 
-def replaced(old: Subscription, new: Subscription) -> Subscription:
-    """Return what `old` becomes. That its sink is gone holds only as long as it has that sink.
-
-    Be careful: secrets go to the new sink. Whoever may replace a subscription may send them where they like.
-    """
-    if new.secrets:
-        raise ValueError("a subscription that replaces another one brings no secrets: the old ones stay")
-    if new.protocol != old.protocol:
-        raise ValueError(f"secrets for {old.protocol} are of no use to {new.protocol}")
+def successor(old: Subscription, new: Subscription) -> Subscription:
+    """Return `new` under the id of `old`, with its cuts. That its sink is gone holds as long as it has that sink."""
     return replace(
         new,
         id=old.id,
-        protocolsettings={**new.protocolsettings, **_shown_secrets(old, new)},
-        sink_credential=old.sink_credential,
         created=old.created,
         deleted=old.deleted,
         deleting=old.deleting,
         paused=old.paused,
-        ended=old.ended if new.sink == old.sink else None,
+        ended=old.ended if (new.protocol, new.sink) == (old.protocol, old.sink) else None,
+        edited=old.edited,
+    )
+
+
+def replaced(old: Subscription, new: Subscription) -> Subscription:
+    """Return what `old` becomes, where `new` can't tell of secrets: those of `old` stay if they may, and only those."""
+    if new.secrets:
+        raise ValueError("a subscription that replaces another one brings no secrets")
+    becomes = successor(old, new)
+    if new.recipient != old.recipient:
+        return becomes
+    return replace(
+        becomes,
+        protocolsettings={**new.protocolsettings, **_shown_secrets(old, new)},
+        sink_credential=old.sink_credential,
     )
 
 

@@ -6,10 +6,10 @@ holds that lock too, so that nothing is ever sealed with a key that has gone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
 from sqlalchemy import delete, func, insert, select, update
 
 from headrace.errors import NotFound, SecretsLocked
@@ -20,26 +20,27 @@ from headrace.subscriptions.revisions import next_revision
 from headrace.subscriptions.sealing import seal, unseal
 from headrace.subscriptions.secrets import Secrets
 from headrace.subscriptions.status import timestamp
-from headrace.subscriptions.subscription_rows import from_row
+from headrace.subscriptions.subscription_rows import edited, from_document, from_row
 from headrace.subscriptions.tables import FAMILY, REVISION, SECRETS, SUBSCRIPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from sqlalchemy import Connection, Row
 
     from headrace.subscriptions.keys import Key, Keys
-    from headrace.subscriptions.subscription import Subscription
+    from headrace.subscriptions.subscription import Recipient, Subscription
 
 _MAX_PROBLEM = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a row holds, and its version, which says whether it is still so."""
+    """What a row holds, its version, which says whether it is still so, and to whom alone they may be sent."""
 
     secrets: Secrets
     version: int
+    recipient: Recipient
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,51 +85,63 @@ class Safe:
     @repeatable
     def open(self, subscription_id: str) -> Opened:
         """Return a subscription's secrets; SecretsLocked where they can't be opened, or aren't there."""
+        its = SECRETS.c.subscription == subscription_id
+        query = select(SECRETS, SUBSCRIPTIONS.c.document).join(SUBSCRIPTIONS).where(its)
         with self._engine.connect() as connection:
-            row = connection.execute(select(SECRETS).where(SECRETS.c.subscription == subscription_id)).first()
+            row = connection.execute(query).first()
         if row is None:
             raise SecretsLocked(
                 f"the store has no secrets of subscription {subscription_id}: delete it and create it anew"
             )
-        return Opened(self._unseal(row), row.version)
+        recipient = from_document(subscription_id, row.document).recipient
+        return Opened(self._unseal(row), row.version, recipient)
 
     @once
     def change(
-        self, subscription_id: str, change: Callable[[Subscription, Secrets | None], Subscription]
+        self,
+        subscription_id: str,
+        change: Callable[[Subscription, Secrets | None], Subscription],
+        check: Callable[[Connection, Subscription], object] = lambda *_: None,
     ) -> Subscription:
-        """Give a subscription the secrets that `change` makes of it and its old ones; return what `change` returned.
+        """Let a subscription be what `change` makes of it and its old secrets; return that. `check` may refuse it.
 
-        `change` is given None for old ones that can't be opened. NotFound where there is no such subscription.
+        `change` is given None for secrets that can't be opened; it keeps the channel and the cuts. Nothing is written
+        where what it makes is no different. NotFound where there is no such subscription.
         """
         with self._engine.begin() as connection:
             revision = next_revision(connection)  # before anything is read: nobody else changes it now
-            found = select(SUBSCRIPTIONS).where(
-                SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting
-            )
-            row = connection.execute(found).first()
+            its = SUBSCRIPTIONS.c.id == subscription_id
+            row = connection.execute(select(SUBSCRIPTIONS).where(its, ~SUBSCRIPTIONS.c.deleting)).first()
             if row is None:
                 raise NotFound("subscription", subscription_id)
-            of_this = SECRETS.c.subscription == subscription_id
-            sealed = connection.execute(select(SECRETS).where(of_this)).first()
-            old: Secrets | None = Secrets()
-            if sealed is not None:
-                try:
-                    old = self._unseal(sealed)
-                except SecretsLocked:
-                    old = None
-            changed = change(from_row(row), old)
-            values = {"document": msgspec.json.encode(changed.document()).decode(), "revision": revision}
+            before = from_row(row)
+            old = self._opened(connection, subscription_id)
+            changed = change(before, old)
+            if old == changed.secrets and before.document() == changed.document():
+                return changed
+            check(connection, changed)
+            connection.execute(update(SUBSCRIPTIONS).where(its).values(edited(changed, revision)))
+            if old != changed.secrets:
+                self._put(connection, subscription_id, changed.secrets)
+        return replace(changed, edited=revision)
+
+    def _opened(self, connection: Connection, subscription_id: str) -> Secrets | None:
+        """Return the secrets of a subscription; None where they can't be opened."""
+        found = select(SECRETS).where(SECRETS.c.subscription == subscription_id)
+        sealed = connection.execute(found).first()
+        try:
+            return Secrets() if sealed is None else self._unseal(sealed)
+        except SecretsLocked:
+            return None
+
+    def _put(self, connection: Connection, subscription_id: str, secrets: Secrets) -> None:
+        """Put secrets in the place of what there is. No version comes twice, even if there was nothing for a while."""
+        connection.execute(delete(SECRETS).where(SECRETS.c.subscription == subscription_id))
+        if secrets:
+            row = self._row(self._first_key(connection), subscription_id, secrets)
             connection.execute(
-                update(SUBSCRIPTIONS).where(SUBSCRIPTIONS.c.id == subscription_id).values(values)
+                insert(SECRETS).values(subscription=subscription_id, version=time.time_ns(), **row)
             )
-            connection.execute(delete(SECRETS).where(of_this))
-            if changed.secrets:
-                version = 1 if sealed is None else sealed.version + 1
-                new = self._row(self._first_key(connection), subscription_id, changed.secrets)
-                connection.execute(
-                    insert(SECRETS).values(subscription=subscription_id, version=version, **new)
-                )
-            return changed
 
     # Refreshed tokens
 
@@ -171,13 +184,13 @@ class Safe:
             )
 
     @repeatable
-    def statuses(self, subscription_id: str | None = None) -> dict[str, CredentialStatus]:
-        """Return how credentials fare that can expire: all, or that of one subscription."""
+    def statuses(self, among: Sequence[str] | None = None) -> dict[str, CredentialStatus]:
+        """Return how credentials fare that can expire, by subscription: of all, or of some."""
         query = select(SECRETS.c.subscription, SECRETS.c.expires, SECRETS.c.problem, SECRETS.c.time).where(
             SECRETS.c.expires.is_not(None)
         )
-        if subscription_id is not None:
-            query = query.where(SECRETS.c.subscription == subscription_id)
+        if among is not None:
+            query = query.where(SECRETS.c.subscription.in_(among))
         with self._engine.connect() as connection:
             rows = connection.execute(query).all()
         return {row.subscription: CredentialStatus(row.expires, row.problem, row.time) for row in rows}

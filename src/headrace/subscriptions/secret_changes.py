@@ -19,7 +19,7 @@ from headrace.subscriptions.credential_form import write_credential
 from headrace.subscriptions.masks import MASK, is_sensitive
 from headrace.subscriptions.secrets import Secrets, put_back
 from headrace.subscriptions.signing import ED25519, GENERATE, GENERATE_ED25519, keys_of
-from headrace.subscriptions.subscription import parse_subscription
+from headrace.subscriptions.subscription import CREDENTIAL_NAMES, parse_subscription
 
 if TYPE_CHECKING:
     from headrace.subscriptions.faults import Faults
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 ROTATE = "rotate"
 _MEMBERS = ("sinkCredential", "signing", "headers")
-_LOWER_CASE = "sinkcredential"
 
 
 def changed(subscription: Subscription, secrets: Secrets | None, change: object) -> Subscription:
@@ -40,7 +39,7 @@ def changed(subscription: Subscription, secrets: Secrets | None, change: object)
     faults = [
         (str(name), f"unknown member; there are: {', '.join(_MEMBERS)}")
         for name in change
-        if name not in (*_MEMBERS, _LOWER_CASE)
+        if name not in (*_MEMBERS, *CREDENTIAL_NAMES)
     ]
     if secrets is None:
         secrets = Secrets()
@@ -63,7 +62,7 @@ def changed(subscription: Subscription, secrets: Secrets | None, change: object)
 
 
 def _lost(subscription: Subscription, change: dict[str, Any]) -> Faults:
-    given = {"sinkCredential" if name == _LOWER_CASE else name for name in change}
+    given = {"sinkCredential" if name in CREDENTIAL_NAMES else name for name in change}
     there = {
         "sinkCredential": subscription.sink_credential is not None,
         "signing": "signing" in subscription.protocolsettings,
@@ -77,7 +76,7 @@ def _lost(subscription: Subscription, change: dict[str, Any]) -> Faults:
 
 
 def _credential(secrets: Secrets, change: dict[str, Any]) -> Any:
-    for name in ("sinkCredential", _LOWER_CASE):
+    for name in CREDENTIAL_NAMES:
         if name in change:
             return change[name]
     return None if secrets.credential is None else write_credential(secrets.credential)

@@ -44,6 +44,7 @@ _NO_KEY = (
     f"is neither {HMAC} and the base64 of 24 to 64 bytes, nor {ED25519} and the base64 of an Ed25519 private key "
     "(32 bytes, or 64 with its public key)"
 )
+_SHOWN_KEY = "is what is shown of a key; give the secret itself"
 _WANTED = f'give "{GENERATE}", "{GENERATE_ED25519}", or a list of 1 to {_MOST_KEYS} keys, the newest first'
 
 
@@ -55,7 +56,9 @@ def check_signing(value: Any) -> Iterator[tuple[str, str]]:
         yield "", _WANTED
         return
     for index, key in enumerate(value):
-        if not isinstance(key, str) or _bytes_of(key) is None:
+        if isinstance(key, dict):
+            yield f"[{index}]", _SHOWN_KEY
+        elif not isinstance(key, str) or _bytes_of(key) is None:
             yield f"[{index}]", _NO_KEY
 
 

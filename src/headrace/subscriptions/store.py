@@ -13,10 +13,11 @@ before the row existed. Deletion works in the same two steps.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, case, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from headrace.errors import Conflict, NotFound
@@ -28,7 +29,9 @@ from headrace.subscriptions.patience import once, repeatable
 from headrace.subscriptions.quotas import UNLIMITED, check_cost, check_subscriptions, in_force
 from headrace.subscriptions.replacing import replaced
 from headrace.subscriptions.revisions import last_revision, next_revision
-from headrace.subscriptions.subscription_rows import cut_of, from_row, to_row
+from headrace.subscriptions.subscription import ACTIVE, ENDED, PAUSED
+from headrace.subscriptions.subscription_query import Page, SubscriptionQuery, find
+from headrace.subscriptions.subscription_rows import cut_of, edited, from_row, to_row
 from headrace.subscriptions.tables import CHANNELS, FAMILY, REVISION, SECRETS, SUBSCRIPTIONS
 
 if TYPE_CHECKING:
@@ -150,14 +153,22 @@ class Store:
         return from_row(row)
 
     @repeatable
-    def subscriptions(self) -> list[Subscription]:
-        """List the subscriptions in order of their creation."""
-        query = (
-            select(SUBSCRIPTIONS).where(~SUBSCRIPTIONS.c.deleting).order_by(SUBSCRIPTIONS.c.first_revision)
-        )
+    def page(self, query: SubscriptionQuery) -> Page:
+        """Return some of the subscriptions that are asked for, in the order of their creation, and where to ask on."""
         with self._engine.connect() as connection:
-            rows = connection.execute(query).all()
-        return self._readable(rows)
+            rows, behind = find(connection, query)
+        return Page(self._readable(rows), behind)
+
+    def subscriptions(self) -> list[Subscription]:
+        """List all subscriptions in the order of their creation. Be careful: there may be very many."""
+        query = SubscriptionQuery()
+        found: list[Subscription] = []
+        while True:
+            page = self.page(query)
+            found += page.subscriptions
+            if page.next is None:
+                return found
+            query = replace(query, after=page.next)
 
     @repeatable
     def listens(self, subscription_id: str, channel: ChannelName | None = None) -> bool:
@@ -193,18 +204,23 @@ class Store:
             also(connection)
 
     @once
-    def delete(self, subscription_id: str, end_of_log: Callable[[], Cut]) -> Subscription:
-        """End it: no event accepted from now on is for it. Return what it was."""
-        subscription = self.get(subscription_id)
+    def delete(
+        self,
+        subscription_id: str,
+        end_of_log: Callable[[], Cut],
+        check: Callable[[Subscription], object] = lambda _: None,
+    ) -> Subscription:
+        """End it: no event accepted from now on is for it. Return what it was; `check` may refuse that."""
+        its = SUBSCRIPTIONS.c.id == subscription_id
         with self._engine.begin() as connection:
-            asked = connection.execute(
-                update(SUBSCRIPTIONS)
-                .where(SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting)
-                .values(deleting=True, revision=next_revision(connection))
-            )
+            revision = next_revision(connection)  # before anything is read: nobody else changes it now
+            row = connection.execute(select(SUBSCRIPTIONS).where(its, ~SUBSCRIPTIONS.c.deleting)).first()
+            if row is None:
+                raise NotFound("subscription", subscription_id)
+            subscription = from_row(row)
+            check(subscription)
+            connection.execute(update(SUBSCRIPTIONS).where(its).values(deleting=True, revision=revision))
             connection.execute(delete(SECRETS).where(SECRETS.c.subscription == subscription_id))
-        if not asked.rowcount:
-            raise NotFound("subscription", subscription_id)
         self._settle("deleted", subscription_id, end_of_log())
         return subscription
 
@@ -213,8 +229,8 @@ class Store:
         """Let a subscription be another one under its id: what it wants, where to, and how.
 
         Its cuts stay, so no event is lost or doubled over it. An event that was accepted before and isn't routed yet is
-        matched by the new filters, one that is planned already goes to the new sink. Its secrets stay. Its channel and
-        its protocol can't change.
+        matched by the new filters, one that is planned already goes to the new sink. Its secrets stay while the
+        recipient does, and are forgotten with any other. Its channel can't change.
         """
         with self._engine.begin() as connection:
             revision = next_revision(connection)  # before anything is read: nobody else changes it now
@@ -223,27 +239,33 @@ class Store:
             if row is None or subscription.channel != ChannelName(row.namespace, row.channel):
                 raise NotFound("subscription", subscription.id)
             becomes = replaced(from_row(row), subscription)
-            check_cost(row.namespace, becomes.filters, in_force(connection, row.namespace, self._quotas))
-            changed = to_row(becomes, revision)
-            values = {name: changed[name] for name in ("document", "ended", "revision")}
-            connection.execute(update(SUBSCRIPTIONS).where(its).values(values))
-        return becomes
+            self.check_cost(connection, becomes)
+            connection.execute(update(SUBSCRIPTIONS).where(its).values(edited(becomes, revision)))
+            if not becomes.has_secrets:
+                connection.execute(delete(SECRETS).where(SECRETS.c.subscription == subscription.id))
+        return replace(becomes, edited=revision)
+
+    def check_cost(self, connection: Connection, subscription: Subscription) -> None:
+        """Refuse filters that cost more than the namespace may spend, in the transaction that would change them."""
+        namespace = subscription.channel.namespace
+        check_cost(namespace, subscription.filters, in_force(connection, namespace, self._quotas))
 
     # Pausing
 
     def pause(self, subscription_id: str) -> Subscription:
         """Let its events wait until it is resumed."""
-        return self._change(subscription_id, {"paused": True})
+        still = case((SUBSCRIPTIONS.c.ended.is_(None), PAUSED), else_=ENDED)
+        return self._change(subscription_id, {"paused": True, "state": still})
 
     def resume(self, subscription_id: str) -> Subscription:
         """Deliver again, also where its sink had said that it is gone."""
-        return self._change(subscription_id, {"paused": False, "ended": None})
+        return self._change(subscription_id, {"paused": False, "ended": None, "state": ACTIVE})
 
     def end(self, subscription_id: str, reason: str) -> Subscription:
         """Let its deliveries end, for a reason that its sink gave. It stays, and may be resumed."""
         # A sink may have written it; PostgreSQL's texts hold no NUL, and no database half a character.
         fit = reason[:_MAX_REASON].replace("\0", "\ufffd").encode(errors="replace").decode()
-        return self._change(subscription_id, {"ended": fit})
+        return self._change(subscription_id, {"ended": fit, "state": ENDED})
 
     @repeatable
     def _change(self, subscription_id: str, values: Mapping[str, Any]) -> Subscription:
@@ -270,10 +292,10 @@ class Store:
             overruns.add(connection, reported)
 
     @repeatable
-    def overruns(self, subscription_id: str | None = None) -> dict[str, FilterStatus]:
-        """Return what was reported, by subscription: of all, or of one."""
+    def overruns(self, among: Sequence[str] | None = None) -> dict[str, FilterStatus]:
+        """Return what was reported, by subscription: of all, or of some."""
         with self._engine.connect() as connection:
-            return overruns.read(connection, subscription_id)
+            return overruns.read(connection, among)
 
     # What could not be routed
 

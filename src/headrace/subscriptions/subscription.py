@@ -21,6 +21,7 @@ from headrace.subscriptions.protocols import (
     check_together,
     complete,
 )
+from headrace.subscriptions.protocols.addresses import authority_of
 from headrace.subscriptions.secrets import Secrets, is_masked, take_out
 
 if TYPE_CHECKING:
@@ -33,11 +34,18 @@ if TYPE_CHECKING:
 PROPERTIES = (
     "id", "source", "types", "config", "filters", "filter", "sink", "sinkCredential", "protocol", "protocolsettings",
 )  # fmt: skip
-# As newer drafts of the specification write it.
-_LOWER_CASE = "sinkcredential"
+# As the specification writes it, and as its newer drafts do.
+CREDENTIAL_NAMES = ("sinkCredential", "sinkcredential")
 _NO_SECRETS = Secrets()
 _OURS = ("notes", "status")
 _CONFIG = ("channel", "start", "delivery", "reply")
+
+
+STATES = (ACTIVE, PAUSED, ENDED) = ("active", "paused", "ended")
+"""Whether deliveries are made. What has ended is so, paused or not."""
+
+Recipient = tuple[str, str, tuple[tuple[str, int | None], ...]]
+"""To whom something is sent: over which protocol, by which scheme, and to which hosts and ports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +54,8 @@ class Subscription:
 
     Each of the two is None until it has been settled; `deleting` says that the end was asked for. `sink_credential` is
     what may be shown of it. Only a proposal has `secrets`, until they are sealed: they never come back from the store.
-    While it is `paused` its deliveries wait; `ended` says why the sink wants no more of them.
+    While it is `paused` its deliveries wait; `ended` says why the sink wants no more of them. `edited` grows with each
+    change of what its owner gave.
     """
 
     id: str
@@ -65,11 +74,24 @@ class Subscription:
     deleting: bool = False
     paused: bool = False
     ended: str | None = None
+    edited: int = field(default=0, compare=False)
+
+    @property
+    def state(self) -> str:
+        """Whether deliveries are made: one of STATES."""
+        if self.ended is not None:
+            return ENDED
+        return PAUSED if self.paused else ACTIVE
 
     @property
     def has_secrets(self) -> bool:
         """Whether the safe holds something that its deliveries need."""
         return self.sink_credential is not None or is_masked(self.protocolsettings)
+
+    @property
+    def recipient(self) -> Recipient:
+        """To whom its secrets were given, and to nobody else."""
+        return self.protocol, *authority_of(self.sink)
 
     @property
     def delivery(self) -> Mapping[str, Any] | None:
@@ -116,7 +138,7 @@ def parse_subscription(document: object) -> Subscription:
     faults: Faults = [
         (str(key), f"unknown property; a subscription has: {', '.join(PROPERTIES)}")
         for key in document
-        if key not in (*PROPERTIES, *_OURS, _LOWER_CASE)
+        if key not in (*PROPERTIES, *_OURS, *CREDENTIAL_NAMES)
     ]
     protocol = document.get("protocol", "HTTP")
     settings = document.get("protocolsettings", {})
@@ -153,9 +175,9 @@ def _credential_of(
     document: dict[str, Any], faults: Faults, usable_by: tuple[str, dict[str, Any]] | None
 ) -> Credential | None:
     """Read the credential; where protocol and settings are good, it has to go with them."""
-    given = [name for name in ("sinkCredential", _LOWER_CASE) if name in document]
+    given = [name for name in CREDENTIAL_NAMES if name in document]
     if len(given) > 1:
-        faults.append((_LOWER_CASE, "give either sinkCredential or sinkcredential"))
+        faults.append((given[-1], f"give either {' or '.join(given)}"))
     if not given:
         return None
     credential = parse_credential(document[given[0]], faults)

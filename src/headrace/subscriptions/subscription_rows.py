@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +22,29 @@ def to_row(subscription: Subscription, revision: int) -> dict[str, Any]:
         "id": subscription.id,
         "namespace": subscription.channel.namespace,
         "channel": subscription.channel.name,
-        "document": msgspec.json.encode(subscription.document()).decode(),
         "deleting": subscription.deleting,
         "paused": subscription.paused,
-        "ended": subscription.ended,
-        "revision": revision,
         "first_revision": revision,
+        **edited(subscription, revision),
     }
+
+
+def edited(subscription: Subscription, revision: int) -> dict[str, Any]:
+    """Return the columns that follow what the owner of a subscription gave, as of a revision."""
+    return {
+        "protocol": subscription.protocol,
+        "sink_digest": digest(subscription.sink),
+        "document": msgspec.json.encode(subscription.document()).decode(),
+        "ended": subscription.ended,
+        "state": subscription.state,
+        "revision": revision,
+        "edited": revision,
+    }
+
+
+def digest(sink: str) -> str:
+    """Return what a sink is found by: it may be longer than an index takes."""
+    return hashlib.blake2b(sink.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
 def from_row(row: Row[Any]) -> Subscription:
@@ -39,6 +56,7 @@ def from_row(row: Row[Any]) -> Subscription:
         deleting=row.deleting,
         paused=row.paused,
         ended=row.ended,
+        edited=row.edited,
     )
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import (
     Column,
     Float,
     ForeignKey,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -47,23 +48,37 @@ QUOTAS = Table(
 )
 """What a namespace may have, where that is something else than the configuration says; 0 is no limit."""
 
+# The order in which subscriptions are listed, page by page.
+_PLACE = ("first_revision", "id")
+
 SUBSCRIPTIONS = Table(
     "subscriptions",
     METADATA,
     Column("id", String(64), primary_key=True),
-    Column("namespace", _NAME, nullable=False, index=True),
+    Column("namespace", _NAME, nullable=False),
     Column("channel", _NAME, nullable=False),
+    Column("protocol", String(16), nullable=False),
+    Column("sink_digest", String(32), nullable=False),
     Column("document", Text, nullable=False),
     Column("created", Text),
     Column("deleted", Text),
     Column("deleting", Boolean, nullable=False, default=False),
     Column("paused", Boolean, nullable=False, default=False),
     Column("ended", Text),
+    Column("state", String(8), nullable=False),
     Column("revision", BigInteger, nullable=False, index=True),
     Column("first_revision", BigInteger, nullable=False),
+    Column("edited", BigInteger, nullable=False),
+    Index("subscriptions_by_place", *_PLACE),
+    Index("subscriptions_by_namespace", "namespace", *_PLACE),
+    Index("subscriptions_by_channel", "namespace", "channel", *_PLACE),
+    Index("subscriptions_by_sink", "sink_digest", *_PLACE),
+    Index("subscriptions_by_protocol", "protocol", *_PLACE),
+    Index("subscriptions_by_state", "state", *_PLACE),
 )
-"""`created` and `deleted` are cuts of the log, as JSON. `first_revision` stays as it was at the creation.
-`ended` says why deliveries ended, where they did."""
+"""`created` and `deleted` are cuts of the log, as JSON. `first_revision` stays as it was at the creation,
+`edited` is the revision at which what its owner gave was changed last. `ended` says why deliveries ended, where they
+did; `state` follows from that and from `paused`. A digest stands for the sink, which an index may not take."""
 
 OVERRUNS = Table(
     "overruns",

@@ -35,6 +35,7 @@ def proposal_schemas() -> dict[str, Schema]:
         },
         **variants,
         **settings,
+        "ProtocolName": {"enum": list(PROTOCOLS)},
         "SubscriptionConfig": _config(),
         "SecretsChange": _secrets_change(),
     }

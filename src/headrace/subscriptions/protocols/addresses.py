@@ -63,6 +63,12 @@ def address_schema(protocol: Protocol, *, names_target: bool = False) -> dict[st
     return {"type": "string", "pattern": f"^(?:{schemes})://{hosts}{rest}$"}
 
 
+def authority_of(uri: str) -> tuple[str, tuple[tuple[str, int | None], ...]]:
+    """Return to whom an address that was found good leads: its scheme, and its hosts with their ports."""
+    parts = urlsplit(uri)
+    return parts.scheme, tuple(_host(each) for each in parts.netloc.split(","))
+
+
 def _misfit(protocol: Protocol, uri: str, scheme: str, hosts: tuple[tuple[str, int | None], ...]) -> bool:
     return (
         scheme not in protocol.schemes
