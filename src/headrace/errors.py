@@ -54,7 +54,7 @@ Each has a stable `code`, which the HTTP API returns in its problem documents.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,6 +107,35 @@ class PayloadTooLarge(HeadraceError):
         self.limit = limit
 
 
+class TextFault(str):
+    """What is wrong with a text: the problem, and below it the line with a caret. The parts of that are fields.
+
+    `line` and `column` count from 1; `text` is what is shown of the line, and `caret` goes below it.
+    """
+
+    __slots__ = ("caret", "column", "line", "text")
+
+    line: int
+    column: int
+    text: str
+    caret: str
+
+    def __new__(cls, problem: str, source: str, position: int) -> Self:
+        """Put it together."""
+        before = source[:position]
+        line, column = before.count("\n") + 1, position - (before.rfind("\n") + 1)
+        start = max(0, column - _SHOWN_BEFORE)
+        text = source.split("\n")[line - 1].rstrip("\r")[start : column + _SHOWN_AFTER]
+        caret = " " * (column - start) + "^"
+        fault = super().__new__(cls, f"{problem} (line {line}, column {column + 1})\n  {text}\n  {caret}")
+        fault.line, fault.column, fault.text, fault.caret = line, column + 1, text, caret
+        return fault
+
+    def document(self) -> dict[str, Any]:
+        """Return the fields, as the API shows them beside the whole."""
+        return {"line": self.line, "column": self.column, "text": self.text, "caret": self.caret}
+
+
 class FilterError(HeadraceError):
     """A filter that can't be compiled. It is never dropped and never treated as true.
 
@@ -139,12 +168,7 @@ class FilterError(HeadraceError):
         """What is wrong, with the line and a caret where the fault lies in an expression's text."""
         if self.source is None or self.position is None:
             return self.problem
-        before = self.source[: self.position]
-        line, column = before.count("\n") + 1, self.position - (before.rfind("\n") + 1)
-        text = self.source.split("\n")[line - 1].rstrip("\r")
-        start = max(0, column - _SHOWN_BEFORE)
-        shown = text[start : column + _SHOWN_AFTER]
-        return f"{self.problem} (line {line}, column {column + 1})\n  {shown}\n  {' ' * (column - start)}^"
+        return TextFault(self.problem, self.source, self.position)
 
 
 class InvalidSubscription(HeadraceError):

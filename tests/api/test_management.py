@@ -248,8 +248,8 @@ async def test_what_is_not_there(door, path):
 @pytest.mark.parametrize(
     ("path", "allowed"),
     [
-        ("/subscriptions", {"GET", "HEAD", "POST"}),
-        ("/subscriptions/x", {"GET", "HEAD", "PUT", "DELETE"}),
+        ("/subscriptions", {"GET", "HEAD", "POST", "OPTIONS"}),
+        ("/subscriptions/x", {"GET", "HEAD", "PUT", "DELETE", "OPTIONS"}),
         ("/api/channels", {"GET", "HEAD", "POST"}),
         ("/api/channels/a/b", {"GET", "HEAD", "PUT", "DELETE"}),
         ("/healthz", {"GET", "HEAD"}),

@@ -319,3 +319,54 @@ async def test_what_was_seen_is_not_sent_again(door):
     assert (await door.call("GET", path, {"if-none-match": '"x"'})).status == 200
     await put(door, created.json["id"], WISH | {"types": ["a"]})
     assert (await door.call("GET", path, {"if-none-match": etag})).status == 200
+
+
+# Discovery, and what is wrong
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/subscriptions", {"GET", "HEAD", "OPTIONS", "POST"}),
+        ("/subscriptions/any", {"DELETE", "GET", "HEAD", "OPTIONS", "PUT"}),
+    ],
+)
+async def test_options_tell_what_is_supported(door, path, allowed):
+    answer = await door.call("OPTIONS", path)
+    assert (answer.status, set(answer.headers["allow"].split(", "))) == (200, allowed)
+    refused = await door.call("PATCH", path)
+    assert set(refused.headers["allow"].split(", ")) == allowed
+    told = answer.json
+    assert set(told["operations"]) == {"Create", "Retrieve", "Query", "Update", "Delete"}
+    assert told["protocols"] == ["HTTP", "KAFKA", "MQTT3", "MQTT5", "AMQP", "NATS"]
+    assert {"exact", "prefix", "suffix", "all", "any", "not", "sql"} <= set(told["dialects"])
+
+
+async def test_what_options_name_is_served(door):
+    told = (await door.call("OPTIONS", "/subscriptions")).json
+    id_ = (await create(door)).json["id"]
+    for operation in told["operations"].values():
+        path = operation["path"].replace("{id}", id_)
+        answer = await door.send_json(operation["method"], path, WISH)
+        assert answer.status in {200, 201}, operation
+    for parameter in told["queryparameters"]:
+        problem = (await door.call("GET", f"/subscriptions?{parameter}=%00")).json
+        assert "unknown parameter" not in str(problem)
+    for key in told["config"]:
+        answer = await door.send_json("POST", "/subscriptions", WISH | {"config": {key: 0}})
+        assert "unknown key" not in answer.json["detail"]
+
+
+async def test_where_in_a_filter_s_text_the_fault_lies_stands_in_fields(door):
+    wish = WISH | {"filters": [{"all": [{"cel": "data.amount > 5 &&\n  data.name =="}]}], "types": 1}
+    answer = await door.send_json("POST", "/subscriptions", wish)
+    faults = {fault["path"]: fault for fault in assert_problem(answer, 400, "invalid-subscription")["faults"]}
+    assert set(faults) == {"types", "filters[0].all[0].cel"}
+    assert set(faults["types"]) == {"path", "problem"}
+    fault = faults["filters[0].all[0].cel"]
+    assert (fault["line"], fault["column"], fault["text"]) == (2, 15, "  data.name ==")
+    assert fault["caret"] == " " * 14 + "^"
+    assert fault["problem"].endswith(f"\n  {fault['text']}\n  {fault['caret']}")
+    sql = await put(door, (await create(door)).json["id"], WISH | {"filter": {"sql": "type = "}})
+    (fault,) = sql.json["faults"]
+    assert (fault["path"], fault["line"], fault["text"]) == ("filter.sql", 1, "type = ")

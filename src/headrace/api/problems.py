@@ -30,6 +30,7 @@ from headrace.errors import (
     RateExceeded,
     SecretsLocked,
     StoreUnavailable,
+    TextFault,
     Unauthenticated,
     UnsupportedFormat,
 )
@@ -110,12 +111,20 @@ def body_of(error: HeadraceError) -> bytes:
     if isinstance(error, InvalidEvent):
         extra["faults"] = list(error.faults)
     elif isinstance(error, _FAULTY) and error.faults:
-        extra["faults"] = [{"path": path, "problem": problem} for path, problem in error.faults]
+        extra["faults"] = [_fault(path, problem) for path, problem in error.faults]
+    elif isinstance(error, FilterError):
+        extra["faults"] = [_fault(error.path, error.detail)]
     elif isinstance(error, QuotaExceeded):
         extra |= {"quota": error.quota, "limit": error.limit, "current": error.current}
     elif isinstance(error, PreconditionFailed):
         extra["etag"] = error.etag
     return problem(status_of(error), error.code, str(error), **extra)
+
+
+def _fault(path: str, problem: str) -> dict[str, Any]:
+    """Tell of one property; where the fault lies in a text, also where in it."""
+    where = problem.document() if isinstance(problem, TextFault) else {}
+    return {"path": path, "problem": str(problem), **where}
 
 
 def problem(status: int, code: str, detail: str, **extra: Any) -> bytes:

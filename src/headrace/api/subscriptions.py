@@ -10,6 +10,7 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from headrace.api.access import access_of
+from headrace.api.capabilities import COLLECTION, QUERY_PARAMETERS, RESOURCE, capabilities
 from headrace.api.documents import json_response, read_document
 from headrace.api.etags import check_match, etag_of, is_known
 from headrace.api.parameters import Parameters, write_cursor
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from headrace.subscriptions.subscription_query import Page
 
 MOST_LISTED = 1000
-_PARAMETERS = ("channel", "namespace", "sink", "protocol", "state", "limit", "cursor")
 _NO_JSON = InvalidSubscription([("", "the body is not JSON")])
 
 
@@ -60,8 +60,13 @@ class Subscriptions:
     def served(self) -> dict[str, dict[str, Handler]]:
         """List what is served, and by which methods."""
         return {
-            "/subscriptions": {"GET": self.query, "POST": self.create},
-            "/subscriptions/{id}": {"GET": self.retrieve, "PUT": self.update, "DELETE": self.delete},
+            COLLECTION: {"GET": self.query, "POST": self.create, "OPTIONS": capabilities},
+            RESOURCE: {
+                "GET": self.retrieve,
+                "PUT": self.update,
+                "DELETE": self.delete,
+                "OPTIONS": capabilities,
+            },
             "/subscriptions/{id}/secrets": {"PUT": self.change_secrets},
             "/api/subscriptions/{id}/pause": {"POST": self.pause},
             "/api/subscriptions/{id}/resume": {"POST": self.resume},
@@ -103,7 +108,7 @@ class Subscriptions:
 
         All are never in memory at once. The link `next` leads to the page behind.
         """
-        given = Parameters(request, _PARAMETERS)
+        given = Parameters(request, QUERY_PARAMETERS)
         after: Any = given.cursor("cursor", (int, str))
         limit = given.number("limit", 1, MOST_LISTED)
         query = SubscriptionQuery(

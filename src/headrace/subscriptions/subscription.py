@@ -38,7 +38,7 @@ PROPERTIES = (
 CREDENTIAL_NAMES = ("sinkCredential", "sinkcredential")
 _NO_SECRETS = Secrets()
 _OURS = ("notes", "status")
-_CONFIG = ("channel", "start", "delivery", "reply")
+CONFIG_KEYS = ("channel", "start", "delivery", "reply")
 
 
 STATES = (ACTIVE, PAUSED, ENDED) = ("active", "paused", "ended")
@@ -207,9 +207,9 @@ def _channel_of(document: dict[str, Any], faults: Faults) -> ChannelName:
         faults.append(("config", "has to be an object"))
         return DEFAULT_CHANNEL
     faults += [
-        (f"config.{key}", f"unknown key; this service has: {', '.join(_CONFIG)}")
+        (f"config.{key}", f"unknown key; this service has: {', '.join(CONFIG_KEYS)}")
         for key in config
-        if key not in _CONFIG
+        if key not in CONFIG_KEYS
     ]
     if "start" in config:
         parse_point(config["start"], "config.start", faults)
