@@ -124,3 +124,71 @@ def test_delete(run, service, subscribed):
     assert again.exit_code == 1
     assert f"there is no subscription '{id_}'" in again.stderr
     assert run("get", "subscriptions", id_, "--url", service.url).exit_code == 1
+
+
+def test_lists_are_chosen_and_cut(run, service, subscribed):
+    sink = "http://127.0.0.1:9000/chosen?a=b&c"
+    made = [subscribed("--sink", sink)["id"] for _ in range(3)]
+    run("pause", made[1], "--url", service.url)
+
+    def listed(*arguments):
+        result = run("get", "subscriptions", "--sink", sink, "--url", service.url, *arguments)
+        assert result.exit_code == 0, result.stderr
+        return result
+
+    def ids(*arguments):
+        return [each["id"] for each in msgspec.json.decode(listed("--json", *arguments).stdout)]
+
+    assert ids() == ids("-n", "default", "--channel", "default/default", "--protocol", "HTTP") == made
+    assert ids("--state", "paused") == [made[1]]
+    assert ids("--state", "ended") == []
+    assert ids("--limit", "2") == made[:2]
+    assert len(listed().stdout.splitlines()) == 4
+    cut = listed("--limit", "2")
+    assert len(cut.stdout.splitlines()) == 3
+    assert "there are more than these 2" in cut.stderr
+    assert listed("--limit", "3").stderr == ""
+    wrong = run("get", "jobs", "--sink", sink, "--url", service.url)
+    assert (wrong.exit_code, "go with lists of subscriptions" in wrong.stderr) == (2, True)
+
+
+def test_what_is_given_changes_and_the_rest_stays(run, service, subscribed, tmp_path):
+    made = subscribed("--sink", SINK, "--exact", "type=a", "--type", "a", "--delivery", '{"retry": 3}')
+
+    def update(*arguments):
+        result = run("update", made["id"], "--url", service.url, "--json", *arguments)
+        assert result.exit_code == 0, result.stderr
+        return msgspec.json.decode(result.stdout)
+
+    def apart_from_status(document):
+        return {name: value for name, value in document.items() if name != "status"}
+
+    changed = update("--sink", f"{SINK}orders", "--source", "/s", "--structured", "--reply", f"{SINK}reply")
+    assert apart_from_status(changed) == apart_from_status(made) | {
+        "sink": f"{SINK}orders",
+        "source": "/s",
+        "protocolsettings": {"method": "POST", "mode": "structured"},
+        "config": made["config"] | {"reply": {"uri": f"{SINK}reply"}},
+    }
+    everything = update("--all-events")
+    assert (everything["filters"], "source" in everything, "types" in everything) == ([], False, False)
+    (tmp_path / "whole.json").write_text(f'{{"sink": "{SINK}", "types": ["b"]}}')
+    whole = update("--file", str(tmp_path / "whole.json"))
+    assert (whole["types"], whole["config"]) == (["b"], {"channel": "default/default"})
+    told = run("update", made["id"], "--url", service.url, "--type", "c").stdout
+    assert told == f"updated {made['id']}\n"
+
+
+def test_an_update_that_can_t_be_made(run, service, subscribed, tmp_path):
+    id_ = subscribed("--sink", SINK)["id"]
+    (tmp_path / "whole.json").write_text("{}")
+    for arguments in ((), ("--sink", SINK, "--file", str(tmp_path / "whole.json"))):
+        result = run("update", id_, "--url", service.url, *arguments)
+        assert (result.exit_code, "give what changes" in result.stderr) == (2, True)
+    for refused, said in (
+        (["--sink", "nowhere"], "sink: "),
+        (["--type", "a", "--if-match", '"1"'], "was changed since you looked at it"),
+        (["--file", str(tmp_path / "whole.json")], "sink: is required"),
+    ):
+        result = run("update", id_, "--url", service.url, *refused)
+        assert (result.exit_code, said in result.stderr) == (1, True), result.stderr

@@ -10,6 +10,7 @@ import msgspec
 
 from headrace.cli import options
 from headrace.cli.objects import NAMES, show_objects
+from headrace.cli.subscription_lists import list_subscriptions, subscription_options
 from headrace.cli.tables import print_table
 from headrace.client import Client
 from headrace.controlplane.kinds import kind_called
@@ -26,7 +27,9 @@ _MOST_DEAD = 1000
 @click.argument("kind", metavar="KIND", type=click.Choice([*_LISTS, *NAMES]))
 @click.argument("id_", metavar="[ID|NAME]", required=False)
 @click.option(
-    "-n", "--namespace", help="The namespace of Knative's objects. Without it, all, or default for a name."
+    "-n",
+    "--namespace",
+    help="The namespace of Knative's objects or of subscriptions. Without it, all, or default for a name.",
 )
 @click.option(
     "-o",
@@ -35,10 +38,23 @@ _MOST_DEAD = 1000
     default="table",
     help="How objects are shown.",
 )
+@subscription_options
 @options.url
 @options.as_json
-def get(kind: str, id_: str | None, namespace: str | None, output: str, url: str, as_json: bool) -> None:
+def get(
+    *,
+    kind: str,
+    id_: str | None,
+    namespace: str | None,
+    output: str,
+    limit: int | None,
+    url: str,
+    as_json: bool,
+    **which: str | None,
+) -> None:
     """List what there is; show one subscription, job or redrive by its id.
+
+    --channel, --sink, --protocol, --state and -n choose subscriptions; a table has 1000 unless --limit says more.
 
     Dead letters are deliveries that were given up; what could not be routed was set aside.
 
@@ -47,6 +63,7 @@ def get(kind: str, id_: str | None, namespace: str | None, output: str, url: str
     \b
     Examples:
       headrace get subscriptions
+      headrace get subscriptions --channel shop/orders --state paused
       headrace get channels --json
       headrace get jobs
       headrace get dead-letters
@@ -54,12 +71,21 @@ def get(kind: str, id_: str | None, namespace: str | None, output: str, url: str
       headrace get triggers -n shop
       headrace get trigger orders -o yaml
     """
+    if (limit is not None or any(which.values())) and (kind != "subscriptions" or id_ is not None):
+        raise click.UsageError(
+            "--channel, --sink, --protocol, --state and --limit go with lists of subscriptions"
+        )
     if kind in NAMES:
         found = asyncio.run(_fetch_objects(kind, id_, namespace, url))
         show_objects(found, "json" if as_json else output, is_one=id_ is not None)
         return
+    if kind == "subscriptions" and id_ is None and output == "table":
+        asyncio.run(list_subscriptions({**which, "namespace": namespace}, limit, url, as_json=as_json))
+        return
     if namespace is not None or output != "table":
-        raise click.UsageError("-n and -o go with Knative's objects only")
+        raise click.UsageError(
+            "-n goes with Knative's objects and subscriptions, -o with Knative's objects only"
+        )
     if id_ is not None and kind not in ("subscriptions", "jobs", "redrives"):
         raise click.UsageError("an id goes with subscriptions, jobs and redrives only")
     found = asyncio.run(_fetch(kind, id_, url))
@@ -92,7 +118,6 @@ async def _fetch(kind: str, id_: str | None, url: str) -> Any:
             "jobs": client.jobs,
             "redrives": client.redrives,
             "set-aside": client.set_aside,
-            "subscriptions": client.subscriptions,
         }
         return await lists[kind]()
 
@@ -180,54 +205,10 @@ def _positions(aside: dict[str, Any]) -> str:
     return str(first) if first == last else f"{first} to {last}"
 
 
-def _print_subscriptions(found: list[dict[str, Any]]) -> None:
-    """Print them; the last column is there only when there is something to tell."""
-    rows = [
-        [each["id"], each["config"]["channel"], each["sink"], _filters(each), _status(each)] for each in found
-    ]
-    headings = ["id", "channel", "sink", "filters", "status"]
-    width = len(headings) if any(row[-1] for row in rows) else len(headings) - 1
-    print_table(headings[:width], [row[:width] for row in rows])
-
-
-def _status(subscription: dict[str, Any]) -> str:
-    status = subscription.get("status", {})
-    told = [_delivery_status(status["delivery"])] if "delivery" in status else []
-    if "filter" in status:
-        told.append(_filter_status(status["filter"]))
-    return "; ".join(each for each in told if each)
-
-
-def _filter_status(status: dict[str, Any]) -> str:
-    times = status["overruns"]
-    often = "once," if times == 1 else f"{times} times, last"
-    return f"filter cost too much {often} at position {status['position']}: {status['reason']}"
-
-
-def _delivery_status(status: dict[str, Any]) -> str:
-    """Say what is out of the ordinary, the state first."""
-    told = []
-    if status["state"] != "active":
-        told.append(f"{status['state']}: {status['reason']}" if "reason" in status else status["state"])
-    if status.get("breaker", {}).get("state", "closed") != "closed":
-        until = f" until {status['breaker']['until']}" if "until" in status["breaker"] else ""
-        told.append(f"its sink is left alone{until}")
-    told += [f"{status[name]} {name}" for name in ("waiting", "dead") if status.get(name)]
-    error = status.get("lastError")
-    if error and error["time"] > status.get("lastSuccess", ""):
-        told.append(f"last error {error['time']}: {error['reason']}")
-    return ", ".join(told)
-
-
-def _filters(subscription: dict[str, Any]) -> str:
-    return msgspec.json.encode(subscription["filters"]).decode() if subscription["filters"] else "all events"
-
-
 _PRINTERS = {
     "channels": _print_channels,
     "dead-letters": _print_dead_letters,
     "jobs": _print_jobs,
     "redrives": _print_redrives,
     "set-aside": _print_set_aside,
-    "subscriptions": _print_subscriptions,
 }

@@ -29,6 +29,7 @@ from headrace.cli.secrets import secrets
 from headrace.cli.seek import seek
 from headrace.cli.subscribe import subscribe
 from headrace.cli.up import up
+from headrace.cli.update import update
 from headrace.errors import HeadraceError
 
 
@@ -67,6 +68,7 @@ for _command in (
     demo,
     publish,
     subscribe,
+    update,
     listen,
     apply,
     get,

@@ -1,0 +1,89 @@
+"""Options by which a command says which events are wanted, and how they are delivered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_Command = TypeVar("_Command", bound="Callable[..., Any]")
+_OPTIONS = (
+    click.option(
+        "--filter",
+        "filters",
+        multiple=True,
+        metavar="JSON",
+        help="A filter object; all that are given must hold.",
+    ),
+    click.option("--exact", multiple=True, metavar="NAME=VALUE", help="The attribute is this value."),
+    click.option(
+        "--prefix", multiple=True, metavar="NAME=VALUE", help="The attribute starts with this value."
+    ),
+    click.option("--suffix", multiple=True, metavar="NAME=VALUE", help="The attribute ends with this value."),
+    click.option("--source", help="Only events of this source."),
+    click.option("--type", "types", multiple=True, help="Only events of this type; may be repeated."),
+    click.option(
+        "--delivery",
+        metavar="JSON",
+        help="How to deliver: retry, backoffDelay, timeout, ordering and so on.",
+    ),
+    click.option("--reply", metavar="URI", help="Where events go that the sink answers with."),
+    click.option("--structured", is_flag=True, help="Deliver in structured mode; binary is the default."),
+)
+
+
+def wish_options(command: _Command) -> _Command:
+    """Give a command the options; `wished` reads them."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def wished(
+    *,
+    filters: tuple[str, ...],
+    exact: tuple[str, ...],
+    prefix: tuple[str, ...],
+    suffix: tuple[str, ...],
+    source: str | None,
+    types: tuple[str, ...],
+    delivery: str | None,
+    reply: str | None,
+    structured: bool,
+) -> dict[str, Any]:
+    """Return the properties of a subscription that are given, and only those."""
+    given = [parse_json(text, "--filter") for text in filters]
+    for dialect, pairs in (("exact", exact), ("prefix", prefix), ("suffix", suffix)):
+        given += [{dialect: _pair(dialect, text)} for text in pairs]
+    config: dict[str, Any] = {}
+    if delivery is not None:
+        config["delivery"] = parse_json(delivery, "--delivery")
+    if reply is not None:
+        config["reply"] = {"uri": reply}
+    properties: dict[str, Any] = {
+        "filters": given,
+        "source": source,
+        "types": list(types),
+        "config": config,
+        "protocolsettings": {"mode": "structured"} if structured else {},
+    }
+    return {name: value for name, value in properties.items() if value}
+
+
+def parse_json(text: str, option: str) -> Any:
+    """Read an option's JSON."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise click.BadParameter(f"{text!r} is not JSON: {error}", param_hint=option) from None
+
+
+def _pair(dialect: str, text: str) -> dict[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise click.BadParameter(f"{text!r} is not of the form NAME=VALUE", param_hint=f"--{dialect}")
+    return {name: value}
