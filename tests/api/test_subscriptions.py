@@ -8,6 +8,7 @@ from tests.subscriptions.test_credentials import PLAIN, REFRESH
 from headrace.api import subscriptions
 from headrace.events.positions import Cut
 from headrace.subscriptions.channel import ChannelName
+from headrace.subscriptions.config_keys import parse_declarations
 from headrace.subscriptions.credential import Plain
 
 SINK = "https://example.com/in"
@@ -370,3 +371,54 @@ async def test_where_in_a_filter_s_text_the_fault_lies_stands_in_fields(door):
     sql = await put(door, (await create(door)).json["id"], WISH | {"filter": {"sql": "type = "}})
     (fault,) = sql.json["faults"]
     assert (fault["path"], fault["line"], fault["text"]) == ("filter.sql", 1, "type = ")
+
+
+# What channels declare
+
+
+async def test_config_is_checked_against_what_the_channel_declares(door):
+    shop = {"namespace": "shop", "name": "orders", "subscriptionconfig": {"interval": "integer"}}
+    made = await door.send_json("POST", "/api/channels", shop)
+    assert made.json["subscriptionconfig"] == {"interval": {"type": "integer", "required": False}}
+    assert (await door.call("GET", made.headers["location"])).json == made.json
+    assert made.json in (await door.call("GET", "/api/channels")).json
+    config = {"channel": "shop/orders", "interval": 5}
+    created = await create(door, sink=SINK, config=config, sinkCredential=PLAIN)
+    assert created.json["config"] == config
+    id_ = created.json["id"]
+    for wrong in ({"channel": "shop/orders", "interval": "5"}, {"channel": "shop/orders", "colour": 1}):
+        answers = [
+            await door.send_json("POST", "/subscriptions", WISH | {"config": wrong}),
+            await put(door, id_, WISH | {"config": wrong}),
+        ]
+        for answer in answers:
+            problem = assert_problem(answer, 400, "invalid-subscription")
+            assert problem["faults"][0]["path"].startswith("config.")
+    answer = await door.send_json("PUT", f"/subscriptions/{id_}/secrets", {"sinkCredential": None})
+    assert (answer.status, answer.json["config"]) == (200, config), (
+        "secrets are changed without looking at it"
+    )
+    changed = await door.send_json(
+        "PUT",
+        "/api/channels/shop/orders",
+        {"subscriptionconfig": {"unit": {"type": "string", "required": True}}},
+    )
+    assert changed.status == 200
+    assert (await door.call("GET", f"/subscriptions/{id_}")).json["config"] == config, "what is there stays"
+    answer = await put(door, id_, WISH | {"config": config | {"unit": "s"}})
+    assert [fault["path"] for fault in answer.json["faults"]] == ["config.interval"]
+    assert (await put(door, id_, WISH | {"config": {"unit": "s"}})).status == 200
+    plain = await door.send_json("PUT", "/api/channels/shop/orders", {})
+    assert "subscriptionconfig" not in plain.json
+    bad = await door.send_json("PUT", "/api/channels/shop/orders", {"subscriptionconfig": {"a": "?"}})
+    problem = assert_problem(bad, 400, "invalid-channel")
+    assert [fault["path"] for fault in problem["faults"]] == ["subscriptionconfig.a.type"]
+
+
+async def test_a_manifest_leaves_declarations_alone(door):
+    door.store.create_channel(
+        ChannelName("shop", "orders"), None, parse_declarations({"a": "string"}, "", [])
+    )
+    door.store.change_channel(ChannelName("shop", "orders"), {"retry": 1})
+    channel = door.store.channel(ChannelName("shop", "orders"))
+    assert (channel.delivery, list(channel.config)) == ({"retry": 1}, ["a"])

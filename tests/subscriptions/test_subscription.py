@@ -139,7 +139,7 @@ def test_all_faults_are_told_at_once():
         "protocolsettings": {"method": "GET", "verb": 1},
         "source": 7,
         "types": 7,
-        "config": {"channel": "x", "retries": 1},
+        "config": {"channel": "x", "start": 7},
         "filters": [{"exact": {}}],
     }
     assert paths(document) == [
@@ -151,7 +151,7 @@ def test_all_faults_are_told_at_once():
         "sink",
         "source",
         "types",
-        "config.retries",
+        "config.start",
         "config.channel",
         "filters[0].exact",
     ]

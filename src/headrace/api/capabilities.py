@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.documents import json_response
 from headrace.filters.dialects.table import DIALECTS
+from headrace.subscriptions.config_keys import OWN_KEYS
 from headrace.subscriptions.protocols import PROTOCOLS
-from headrace.subscriptions.subscription import CONFIG_KEYS
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -44,5 +44,5 @@ def _document() -> dict[str, Any]:
         "queryparameters": list(QUERY_PARAMETERS),
         "protocols": list(PROTOCOLS),
         "dialects": list(DIALECTS),
-        "config": list(CONFIG_KEYS),
+        "config": list(OWN_KEYS),
     }

@@ -10,17 +10,18 @@ from starlette.responses import Response
 from headrace.api.documents import json_response, read_document
 from headrace.api.parameters import parse_limit
 from headrace.api.problems import MEDIA_TYPE, body_of, headers_of, problem, status_of
-from headrace.errors import HeadraceError, InvalidChannel, NotFound
+from headrace.errors import HeadraceError, InvalidChannel
 from headrace.subscriptions.channel import ChannelName
 from headrace.subscriptions.channel_document import parse_channel_document
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
     from starlette.requests import Request
 
     from headrace.api.channels import KnownChannels
     from headrace.api.documents import Handler
+    from headrace.subscriptions.channel_document import Channel
     from headrace.subscriptions.store import Store
 
 _SHOWN, _MOST_SHOWN = 100, 10_000
@@ -48,34 +49,27 @@ class Management:
     async def create_channel(self, request: Request) -> Response:
         """Make a channel."""
         document = await read_document(request, InvalidChannel("the body is not JSON"))
-        channel, delivery = parse_channel_document(document)
-        await asyncio.to_thread(self._store.create_channel, channel, delivery)
+        channel = parse_channel_document(document)
+        await asyncio.to_thread(self._store.create_channel, channel.name, channel.delivery, channel.config)
         await self._channels.refresh()
-        shown = _channel_document(channel, request, delivery)
-        return json_response(shown, 201, {"location": f"/api/channels/{channel}"})
+        return json_response(_shown(channel, request), 201, {"location": f"/api/channels/{channel.name}"})
 
     async def change_channel(self, request: Request) -> Response:
-        """Give a channel another delivery object; a document without one takes it away."""
+        """Let a channel say what the document says: of deliveries and of config; what it leaves out is taken away."""
         document = await read_document(request, InvalidChannel("the body is not JSON"))
-        channel = _channel_of(request)
-        _, delivery = parse_channel_document(document, channel)
-        await asyncio.to_thread(self._store.change_channel, channel, delivery)
-        return json_response(_channel_document(channel, request, delivery))
+        channel = parse_channel_document(document, _channel_of(request))
+        await asyncio.to_thread(self._store.replace_channel, channel)
+        return json_response(_shown(channel, request))
 
     async def list_channels(self, request: Request) -> Response:
         """List all channels."""
-        found = await asyncio.to_thread(self._store.channels)
-        deliveries = await asyncio.to_thread(self._store.channel_deliveries)
-        return json_response([_channel_document(each, request, deliveries.get(each)) for each in found])
+        found = await asyncio.to_thread(self._store.every_channel)
+        return json_response([_shown(each, request) for each in found])
 
     async def channel(self, request: Request) -> Response:
         """Show one channel."""
-        channel = _channel_of(request)
-        await self._channels.refresh()
-        if channel not in self._channels:
-            raise NotFound("channel", str(channel))
-        deliveries = await asyncio.to_thread(self._store.channel_deliveries)
-        return json_response(_channel_document(channel, request, deliveries.get(channel)))
+        found = await asyncio.to_thread(self._store.channel, _channel_of(request))
+        return json_response(_shown(found, request))
 
     async def delete_channel(self, request: Request) -> Response:
         """Remove a channel that nobody listens to."""
@@ -111,9 +105,5 @@ def _channel_of(request: Request) -> ChannelName:
     return ChannelName(request.path_params["namespace"], request.path_params["name"])
 
 
-def _channel_document(
-    channel: ChannelName, request: Request, delivery: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    url = f"{request.base_url}channels/{channel}"
-    shown = {"namespace": channel.namespace, "name": channel.name, "url": url}
-    return shown if delivery is None else shown | {"delivery": delivery}
+def _shown(channel: Channel, request: Request) -> dict[str, Any]:
+    return channel.document() | {"url": f"{request.base_url}channels/{channel.name}"}

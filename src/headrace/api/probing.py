@@ -74,7 +74,8 @@ class Probing:
     async def test_proposal(self, request: Request) -> Response:
         """Send an event to the sink of a subscription that doesn't exist yet; nothing is created."""
         members = _members(await read_body(request))
-        proposal = parse_subscription(msgspec.json.decode(members["subscription"]))
+        document = msgspec.json.decode(members["subscription"])
+        proposal = await asyncio.to_thread(parse_subscription, document, self._store.declared)
         if proposal.secrets:
             raise InvalidRequest([("subscription", _SECRETS)])
         event = decode(bytes(members["event"])) if "event" in members else sample_event()

@@ -27,7 +27,7 @@ from headrace.subscriptions.subscription_query import SubscriptionQuery
 from headrace.subscriptions.updating import updated
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from sqlalchemy import Connection
     from starlette.requests import Request
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from headrace.api.subscription_status import Statuses
     from headrace.events.positions import Cut
     from headrace.jobs.jobs import Jobs
+    from headrace.subscriptions.channel import ChannelName
+    from headrace.subscriptions.config_keys import ConfigKey
     from headrace.subscriptions.safe import Safe
     from headrace.subscriptions.store import Store
     from headrace.subscriptions.subscription import Subscription
@@ -77,10 +79,14 @@ class Subscriptions:
     async def create(self, request: Request) -> Response:
         """Create a subscription; it sees the events accepted from now on."""
         document = await read_document(request, _NO_JSON)
-        proposal, made = parse_subscription(document), _makes_keys(document)
-        access_of(request).require(proposal.channel.namespace)
+
+        def declared(channel: ChannelName) -> Mapping[str, ConfigKey]:
+            access_of(request).require(channel.namespace)
+            return self._store.declared(channel)
+
+        proposal = await asyncio.to_thread(parse_subscription, document, declared)
         created = await asyncio.to_thread(self._create, proposal)
-        shown = with_made_keys(with_notes(created), proposal.secrets, made=made)
+        shown = with_made_keys(with_notes(created), proposal.secrets, made=_makes_keys(document))
         return _answer(created, shown, 201, location=f"/subscriptions/{created.id}")
 
     def _create(self, proposal: Subscription) -> Subscription:
@@ -151,7 +157,7 @@ class Subscriptions:
 
         def change(old: Subscription, secrets: Secrets | None) -> Subscription:
             check_match(request, old)
-            return updated(old, secrets, document)
+            return updated(old, secrets, document, self._store.declared)
 
         id_, check = request.path_params["id"], self._store.check_cost
         done = await asyncio.to_thread(self._safe.change, id_, change, check)

@@ -69,16 +69,29 @@ class Client:
         await self._request("POST", f"/channels/{channel}", message.body, message.headers)
 
     async def create_channel(
-        self, namespace: str, name: str, delivery: Mapping[str, Any] | None = None
+        self,
+        namespace: str,
+        name: str,
+        delivery: Mapping[str, Any] | None = None,
+        subscriptionconfig: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Make a channel; `delivery` holds for its subscriptions that have no delivery object of their own."""
-        document = {"namespace": namespace, "name": name}
-        given = {} if delivery is None else {"delivery": delivery}
-        return await self._object("POST", "/api/channels", document | given)
+        """Make a channel.
 
-    async def change_channel(self, channel: str, delivery: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Give a channel, `namespace/name`, another delivery object, or none."""
-        return await self._object("PUT", f"/api/channels/{channel}", {"delivery": delivery})
+        `delivery` holds for its subscriptions that have no delivery object of their own; `subscriptionconfig` declares
+        keys that they may have in their `config`.
+        """
+        given = {"delivery": delivery, "subscriptionconfig": subscriptionconfig}
+        return await self._object("POST", "/api/channels", {"namespace": namespace, "name": name} | given)
+
+    async def change_channel(
+        self,
+        channel: str,
+        delivery: Mapping[str, Any] | None,
+        subscriptionconfig: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Let a channel, `namespace/name`, have this delivery object and these declarations, or none."""
+        given = {"delivery": delivery, "subscriptionconfig": subscriptionconfig}
+        return await self._object("PUT", f"/api/channels/{channel}", given)
 
     async def channels(self) -> list[dict[str, Any]]:
         """List the channels."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from headrace.api.permissions import Of
 from headrace.api.things import Thing, Things
-from headrace.errors import NotFound
 from headrace.subscriptions.channel import ChannelName
 
 if TYPE_CHECKING:
@@ -38,9 +37,6 @@ def _subscriptions(store: Store) -> Callable[[str], Thing]:
 def _channels(store: Store) -> Callable[[str], Thing]:
     def look(name: str) -> Thing:
         namespace, _, last = name.partition("/")
-        channel = ChannelName(namespace, last)
-        if channel not in store.channels():
-            raise NotFound("channel", name)
-        return Thing((namespace,), {"delivery": store.channel_deliveries().get(channel)})
+        return Thing((namespace,), store.channel(ChannelName(namespace, last)).document())
 
     return look

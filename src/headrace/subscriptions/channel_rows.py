@@ -1,4 +1,4 @@
-"""Channels in the store's tables, each with the delivery object that holds for subscriptions without one."""
+"""Channels in the store's tables, with what they say of their subscriptions."""
 
 from __future__ import annotations
 
@@ -9,34 +9,46 @@ from sqlalchemy import delete, insert, select, update
 
 from headrace.errors import Conflict, NotFound
 from headrace.subscriptions.channel import ChannelName
+from headrace.subscriptions.channel_document import Channel
+from headrace.subscriptions.config_keys import ConfigKey
 from headrace.subscriptions.quotas import check_channels
 from headrace.subscriptions.revisions import next_revision
 from headrace.subscriptions.tables import CHANNELS, SUBSCRIPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sqlalchemy import ColumnElement, Connection
+    from sqlalchemy import ColumnElement, Connection, Row
 
     from headrace.subscriptions.quotas import Quotas
 
 
-def add(
-    connection: Connection, channel: ChannelName, delivery: Mapping[str, Any] | None, defaults: Quotas
-) -> None:
+def add(connection: Connection, channel: Channel, defaults: Quotas) -> None:
     """Make a channel; the database refuses one that exists, and the quotas one too many."""
     next_revision(connection)
-    check_channels(connection, channel.namespace, defaults)
-    row = {"namespace": channel.namespace, "name": channel.name, "delivery": _encode(delivery)}
-    connection.execute(insert(CHANNELS).values(row))
+    check_channels(connection, channel.name.namespace, defaults)
+    connection.execute(insert(CHANNELS).values(**channel.name._asdict(), **_columns(channel)))
 
 
-def change(connection: Connection, channel: ChannelName, delivery: Mapping[str, Any] | None) -> None:
-    """Give a channel another delivery object, or none."""
+def change(connection: Connection, channel: Channel, *columns: str) -> None:
+    """Let these columns of a channel be as it says; without any, all."""
     next_revision(connection)
-    changed = connection.execute(update(CHANNELS).where(*_is(channel)).values(delivery=_encode(delivery)))
+    values = {name: value for name, value in _columns(channel).items() if not columns or name in columns}
+    changed = connection.execute(update(CHANNELS).where(*_is(channel.name)).values(values))
     if not changed.rowcount:
+        raise NotFound("channel", str(channel.name))
+
+
+def get(connection: Connection, channel: ChannelName) -> Channel:
+    """Return a channel, or raise NotFound."""
+    row = connection.execute(select(CHANNELS).where(*_is(channel))).first()
+    if row is None:
         raise NotFound("channel", str(channel))
+    return _from_row(row)
+
+
+def everything(connection: Connection) -> list[Channel]:
+    """List the channels in order of their names, with all that they say."""
+    query = select(CHANNELS).order_by(CHANNELS.c.namespace, CHANNELS.c.name)
+    return [_from_row(row) for row in connection.execute(query)]
 
 
 def names(connection: Connection) -> list[ChannelName]:
@@ -77,5 +89,17 @@ def _is(channel: ChannelName) -> tuple[ColumnElement[bool], ...]:
     return CHANNELS.c.namespace == channel.namespace, CHANNELS.c.name == channel.name
 
 
-def _encode(delivery: Mapping[str, Any] | None) -> str | None:
-    return None if delivery is None else msgspec.json.encode(delivery).decode()
+def _columns(channel: Channel) -> dict[str, str | None]:
+    return {"delivery": _encode(channel.delivery), "config": _encode(channel.config or None)}
+
+
+def _from_row(row: Row[Any]) -> Channel:
+    return Channel(
+        ChannelName(row.namespace, row.name),
+        None if row.delivery is None else msgspec.json.decode(row.delivery),
+        {} if row.config is None else msgspec.json.decode(row.config, type=dict[str, ConfigKey]),
+    )
+
+
+def _encode(value: object) -> str | None:
+    return None if value is None else msgspec.json.encode(value).decode()

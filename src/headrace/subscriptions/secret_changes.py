@@ -47,6 +47,7 @@ def changed(subscription: Subscription, secrets: Secrets | None, change: object)
     if faults:
         raise InvalidSubscription(faults)
     document = subscription.document() | {
+        "config": {},  # what its channel declares was looked at when it was given
         "protocolsettings": _settings(subscription, secrets, change),
         "sinkCredential": _credential(secrets, change),
     }

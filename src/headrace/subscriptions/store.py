@@ -14,6 +14,7 @@ before the row existed. Deletion works in the same two steps.
 from __future__ import annotations
 
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,6 +25,7 @@ from headrace.errors import Conflict, NotFound
 from headrace.events.positions import Cut
 from headrace.subscriptions import channel_rows, overruns, set_aside
 from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName
+from headrace.subscriptions.channel_document import Channel
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import once, repeatable
 from headrace.subscriptions.quotas import UNLIMITED, check_cost, check_subscriptions, in_force
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row
 
+    from headrace.subscriptions.config_keys import ConfigKey
     from headrace.subscriptions.quotas import Quotas
     from headrace.subscriptions.set_aside import SetAside
     from headrace.subscriptions.status import FilterStatus
@@ -75,11 +78,16 @@ class Store:
     # Channels
 
     @once
-    def create_channel(self, channel: ChannelName, delivery: Mapping[str, Any] | None = None) -> None:
+    def create_channel(
+        self,
+        channel: ChannelName,
+        delivery: Mapping[str, Any] | None = None,
+        config: Mapping[str, ConfigKey] = MappingProxyType({}),
+    ) -> None:
         """Make a channel, or raise Conflict where it exists."""
         try:
             with self._engine.begin() as connection:
-                channel_rows.add(connection, channel, delivery, self._quotas)
+                channel_rows.add(connection, Channel(channel, delivery, config), self._quotas)
         except IntegrityError:
             raise Conflict(f"channel {channel} exists already") from None
 
@@ -87,7 +95,32 @@ class Store:
     def change_channel(self, channel: ChannelName, delivery: Mapping[str, Any] | None) -> None:
         """Give a channel another delivery object, or none; dispatchers hear of it as of any change."""
         with self._engine.begin() as connection:
-            channel_rows.change(connection, channel, delivery)
+            channel_rows.change(connection, Channel(channel, delivery), "delivery")
+
+    @repeatable
+    def replace_channel(self, channel: Channel) -> None:
+        """Let a channel say this, and nothing else. Subscriptions that are there stay as they are."""
+        with self._engine.begin() as connection:
+            channel_rows.change(connection, channel)
+
+    @repeatable
+    def channel(self, channel: ChannelName) -> Channel:
+        """Return a channel with what it says, or raise NotFound."""
+        with self._engine.connect() as connection:
+            return channel_rows.get(connection, channel)
+
+    def declared(self, channel: ChannelName) -> Mapping[str, ConfigKey]:
+        """Return the keys that a channel declares for its subscriptions' config; of one that isn't there, none."""
+        try:
+            return self.channel(channel).config
+        except NotFound:
+            return {}
+
+    @repeatable
+    def every_channel(self) -> list[Channel]:
+        """List the channels in order of their names, with all that they say."""
+        with self._engine.connect() as connection:
+            return channel_rows.everything(connection)
 
     @repeatable
     def channels(self) -> list[ChannelName]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import FilterError, InvalidChannel, InvalidSubscription
 from headrace.filters import compile_filter
 from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName, parse_channel
+from headrace.subscriptions.config_keys import check_keys, nothing_declared
 from headrace.subscriptions.credential import Plain
 from headrace.subscriptions.credential_form import parse_credential, show_credential, type_of
 from headrace.subscriptions.delivery_members import Refused, read_destination
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.events.positions import Cut
+    from headrace.subscriptions.config_keys import Declared
     from headrace.subscriptions.credential import Credential
     from headrace.subscriptions.faults import Faults
 
@@ -38,7 +40,6 @@ PROPERTIES = (
 CREDENTIAL_NAMES = ("sinkCredential", "sinkcredential")
 _NO_SECRETS = Secrets()
 _OURS = ("notes", "status")
-CONFIG_KEYS = ("channel", "start", "delivery", "reply")
 
 
 STATES = (ACTIVE, PAUSED, ENDED) = ("active", "paused", "ended")
@@ -127,9 +128,10 @@ class Subscription:
         return shown
 
 
-def parse_subscription(document: object) -> Subscription:
+def parse_subscription(document: object, declared: Declared = nothing_declared) -> Subscription:
     """Check a proposed subscription and give it an id; InvalidSubscription lists every fault with its path.
 
+    `declared` tells which keys its channel has for `config`.
     An `id` in the proposal is ignored, as the specification says, and so are `notes` and `status`, which are the
     service's own.
     """
@@ -146,7 +148,7 @@ def parse_subscription(document: object) -> Subscription:
     credential = _credential_of(document, faults, None if wrong else (protocol, settings))
     faults += wrong
     faults += _check_scope(document)
-    channel = _channel_of(document, faults)
+    channel = _channel_of(document, declared, faults)
     filters = _filters_of(document, faults)
     if faults:
         raise InvalidSubscription(faults)
@@ -201,24 +203,21 @@ def _check_scope(document: dict[str, Any]) -> Faults:
     return faults
 
 
-def _channel_of(document: dict[str, Any], faults: Faults) -> ChannelName:
+def _channel_of(document: dict[str, Any], declared: Declared, faults: Faults) -> ChannelName:
     config = document.get("config", {})
     if not isinstance(config, dict):
         faults.append(("config", "has to be an object"))
         return DEFAULT_CHANNEL
-    faults += [
-        (f"config.{key}", f"unknown key; this service has: {', '.join(CONFIG_KEYS)}")
-        for key in config
-        if key not in CONFIG_KEYS
-    ]
     if "start" in config:
         parse_point(config["start"], "config.start", faults)
     faults += _check_config(document, config)
     try:
-        return parse_channel(config.get("channel", str(DEFAULT_CHANNEL)))
+        channel = parse_channel(config.get("channel", str(DEFAULT_CHANNEL)))
     except InvalidChannel as error:
         faults.append(("config.channel", str(error)))
         return DEFAULT_CHANNEL
+    faults += check_keys(config, channel, declared(channel))
+    return channel
 
 
 def _check_config(document: dict[str, Any], config: dict[str, Any]) -> Faults:

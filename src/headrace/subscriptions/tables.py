@@ -34,8 +34,9 @@ CHANNELS = Table(
     Column("namespace", _NAME, primary_key=True),
     Column("name", _NAME, primary_key=True),
     Column("delivery", Text),
+    Column("config", Text),
 )
-"""`delivery` is the channel's delivery object, as JSON."""
+"""`delivery` is the channel's delivery object, `config` what it declares for subscriptions' config, both as JSON."""
 
 QUOTAS = Table(
     "quotas",

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import InvalidSubscription
+from headrace.subscriptions.config_keys import nothing_declared
 from headrace.subscriptions.credential_form import is_shown_form, show_credential, type_of
 from headrace.subscriptions.masks import MASK
 from headrace.subscriptions.protocols import check_credential_type, check_sink
@@ -26,6 +27,7 @@ from headrace.subscriptions.signing import describe
 from headrace.subscriptions.subscription import CREDENTIAL_NAMES, parse_subscription
 
 if TYPE_CHECKING:
+    from headrace.subscriptions.config_keys import Declared
     from headrace.subscriptions.credential import Credential
     from headrace.subscriptions.faults import Faults
     from headrace.subscriptions.subscription import Subscription
@@ -36,10 +38,15 @@ _BEGINNING = {
 }
 
 
-def updated(old: Subscription, secrets: Secrets | None, document: object) -> Subscription:
+def updated(
+    old: Subscription,
+    secrets: Secrets | None,
+    document: object,
+    declared: Declared = nothing_declared,
+) -> Subscription:
     """Return what `old` becomes, to be sealed; InvalidSubscription lists every fault with its path.
 
-    Old secrets that can't be opened are None: then masks stand for nothing.
+    Old secrets that can't be opened are None: then masks stand for nothing. `declared` is as for a new one.
     """
     if not isinstance(document, dict):
         raise InvalidSubscription([("", "a subscription is a JSON object")])
@@ -48,7 +55,7 @@ def updated(old: Subscription, secrets: Secrets | None, document: object) -> Sub
     kept = _kept_credential(there, document)
     faults = _check_identity(old, document)
     try:
-        new = parse_subscription(_unmasked(there, document, is_kept=kept is not None))
+        new = parse_subscription(_unmasked(there, document, is_kept=kept is not None), declared)
     except InvalidSubscription as refused:
         raise InvalidSubscription([*faults, *refused.faults]) from None
     if kept is not None:
