@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 from tests.api.door import CHANNEL, V1
 
+from headrace.errors import BrokerUnavailable
 from headrace.telemetry.metrics import exposition
 
 
@@ -76,18 +77,32 @@ async def test_a_disk_with_too_little_room_turns_events_away_before_the_log_is_h
     looks.following.cancel()
 
 
-async def test_a_look_that_fails_leaves_what_the_last_one_found(open_door, monkeypatch, caplog):
+@pytest.mark.parametrize(
+    ("error", "has_trace"),
+    [(BrokerUnavailable("broker:9092", "no answer"), False), (OSError("the disk is away"), True)],
+)
+async def test_looks_that_fail_leave_what_the_last_one_found_and_are_told_once(
+    open_door, monkeypatch, caplog, error, has_trace
+):
+    caplog.set_level("INFO", logger="headrace")
     door = open_door(max_outbox_bytes=1000)
     door.outbox_bytes = 2000
     looks = _Looks(door.pressure)
     await looks.again()
 
     def fail(_):
-        raise OSError("the disk is away")
+        raise error
 
-    monkeypatch.setattr("shutil.disk_usage", fail)
-    await looks.again()
-    assert (await door.call("POST", CHANNEL, V1)).status == 429
-    assert "can't be told" in caplog.text
+    for _ in range(2):
+        caplog.clear()
+        with monkeypatch.context() as patched:
+            patched.setattr("shutil.disk_usage", fail)
+            await looks.again()
+            assert (await door.call("POST", CHANNEL, V1)).status == 429
+        await looks.again()
+        gone, back = [record for record in caplog.records if "how full" in record.message]
+        assert str(error) in gone.message
+        assert bool(gone.exc_info) == has_trace, "what is foreseen needs no trace"
+        assert "can be told again" in back.message
     assert not looks.following.done()
     looks.following.cancel()

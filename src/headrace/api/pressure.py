@@ -12,7 +12,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.errors import DeliveryBehind, DiskNearlyFull, LogBehind
+from headrace.errors import DeliveryBehind, DiskNearlyFull, HeadraceError, LogBehind
 from headrace.telemetry.metrics import BACKLOG_BYTES, BACKLOG_EVENTS, DISK_FREE_BYTES, OUTBOX_BYTES
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.api.settings import ApiSettings
-    from headrace.errors import HeadraceError
 
 _log = logging.getLogger(__name__)
 
@@ -46,6 +45,7 @@ class Pressure:
         self._gauges = gauges
         self._settings = settings
         self._refusal: HeadraceError | None = None
+        self._is_blind = False
 
     def check(self) -> None:
         """Raise what refuses events now, if anything does."""
@@ -60,9 +60,27 @@ class Pressure:
         while True:
             try:
                 self._refusal = await asyncio.to_thread(self.look)
-            except Exception:  # noqa: BLE001 -- logged with its trace
-                _log.exception("how full everything is can't be told; the last look counts until the next")
+            except Exception as error:  # noqa: BLE001  a look that fails must not be the last
+                self._go_blind(error)
+            else:
+                self._see_again()
             await asyncio.sleep(seconds)
+
+    def _go_blind(self, error: Exception) -> None:
+        """Say it when looks begin to fail, and not again with each of them."""
+        if not self._is_blind:
+            self._is_blind = True
+            unforeseen = None if isinstance(error, HeadraceError) else error
+            _log.warning(
+                "%s; how full everything is can't be told, and what was seen last counts until it can",
+                error,
+                exc_info=unforeseen,
+            )
+
+    def _see_again(self) -> None:
+        if self._is_blind:
+            self._is_blind = False
+            _log.info("how full everything is can be told again")
 
     def look(self) -> HeadraceError | None:
         """Return what refuses events from now on, and publish how full everything is."""
