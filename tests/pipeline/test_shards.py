@@ -10,10 +10,10 @@ import pytest
 from headrace.errors import OutboxGap
 from headrace.events.positions import Cut
 from headrace.matching.settings import MatchingSettings
-from headrace.pipeline.plan import cuts_of, note_row
+from headrace.pipeline.plan import cuts_of, note_rows
 from headrace.pipeline.roster import RosterReader
 from headrace.pipeline.shards import ShardedRosters, shard_of
-from headrace.pipeline.worker import match_range
+from headrace.pipeline.worker import match_ranges
 from headrace.subscriptions.subscription import parse_subscription
 
 
@@ -29,7 +29,7 @@ def _matched(deployment, rosters, start, end):
     batches = [
         batch
         for roster in rosters.current(Cut.at(start))
-        for batch in match_range(log, str(roster), start, end)
+        for batch in match_ranges(log, str(roster), [(start, end)])
     ]
     rows = [row for batch in batches for row in batch.to_pylist()]
     return sorted((row["position"], row["subscription"]) for row in rows if row["until"] is None)
@@ -97,7 +97,7 @@ def test_another_number_of_shards_leaves_nothing_of_the_old_one(deployment, tmp_
 
 
 def test_a_range_that_a_shard_left_out_is_not_covered():
-    notes = [note_row(0, 4), note_row(4, 9), note_row(0, 4), note_row(4, 9)]
+    notes = [note_rows([each]) for each in [(0, 4), (4, 9), (0, 4), (4, 9)]]
     assert cuts_of(pa.Table.from_batches(notes), 2) == (Cut(), Cut.at(9))
     with pytest.raises(OutboxGap):
         cuts_of(pa.Table.from_batches(notes[:-1]), 2)

@@ -74,9 +74,11 @@ def aside_rows(asides: Sequence[SetAside]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
 
 
-def note_row(start: int, end: int) -> pa.RecordBatch:
-    """Write that these positions were matched in full."""
-    return pa.RecordBatch.from_pylist([{"position": start, "until": end}], schema=_SCHEMA)
+def note_rows(ranges: Sequence[tuple[int, int]]) -> pa.RecordBatch:
+    """Write that the positions of these ranges were matched in full."""
+    return pa.RecordBatch.from_pylist(
+        [{"position": start, "until": end} for start, end in ranges], schema=_SCHEMA
+    )
 
 
 def deliveries_in(plan: pa.Table) -> pa.Table:

@@ -20,7 +20,7 @@ from headrace.events.positions import Cut
 from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.plan import PLAN
 from headrace.pipeline.shards import ShardedRosters
-from headrace.pipeline.worker import match_range
+from headrace.pipeline.worker import match_ranges
 from headrace.subscriptions.store import Store
 from headrace.telemetry.metrics import ROUTE_SECONDS
 
@@ -40,13 +40,12 @@ WARM_UP_TICKS = 3
 Offset = dict[str, Any]
 
 
-class Pointer(NamedTuple):
-    """A range of positions, where to read them, and whom to match them against."""
+class Task(NamedTuple):
+    """Ranges of positions, where to read them, and whom to match them against."""
 
     log: str
     roster: str
-    start: int
-    end: int
+    ranges: list[tuple[int, int]]
 
 
 class LogSource(DataSource):
@@ -92,12 +91,11 @@ class _Reader(DataSourceStreamReader):
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Cut the batch into tasks of one size for each shard, with the subscriptions as they are now."""
-        return [InputPartition(pointers) for pointers in self._planner.tasks(_cut_of(start), _cut_of(end))]
+        return [InputPartition(task) for task in self._planner.tasks(_cut_of(start), _cut_of(end))]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """Match the ranges that the pointers name. Runs in a worker."""
-        for pointer in partition.value:
-            yield from match_range(pointer.log, pointer.roster, pointer.start, pointer.end)
+        """Match the ranges of a task. Runs in a worker."""
+        return match_ranges(*partition.value)
 
 
 class _Planner:
@@ -138,18 +136,14 @@ class _Planner:
         most_bytes = self._max_bytes // len(ranges)
         return start.join(Cut.at(*(self._log.reach(*each, most_bytes) for each in ranges)))
 
-    def tasks(self, start: Cut, end: Cut) -> list[list[Pointer]]:
+    def tasks(self, start: Cut, end: Cut) -> list[Task]:
         self._last_batch = time.monotonic()
         with ROUTE_SECONDS.labels("source").time():
             rosters = [str(each) for each in self._rosters.current(start)]
         most = -(-self._tasks // len(rosters))
         tasks = max(1, min(most, start.count_to(end) // self._min_per_task))
         ranges = list(start.ranges_to(end)) or [(0, 0)]  # a tick
-        return [
-            [Pointer(self._place, roster, *span) for span in spans]
-            for roster in rosters
-            for spans in _deal(ranges, tasks)
-        ]
+        return [Task(self._place, roster, dealt) for roster in rosters for dealt in _deal(ranges, tasks)]
 
 
 def _offset(cut: Cut, tick: int) -> Offset:

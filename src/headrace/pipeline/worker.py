@@ -14,13 +14,13 @@ from headrace.events.batch import coalesce
 from headrace.heap import spare_heap
 from headrace.matching.warming import warm_up
 from headrace.pipeline.opened_log import opened_log
-from headrace.pipeline.plan import aside_rows, delivery_rows, note_row, overrun_rows
+from headrace.pipeline.plan import aside_rows, delivery_rows, note_rows, overrun_rows
 from headrace.pipeline.roster import RosterReader
 from headrace.subscriptions.set_aside import Kind, SetAside
 from headrace.telemetry.metrics import ROUTE_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
@@ -42,13 +42,17 @@ def _matcher(roster: str) -> Matcher:
     return matcher
 
 
-def match_range(log: str, roster: str, start: int, end: int) -> Iterator[pa.RecordBatch]:
-    """Match positions [start, end) of a log against a roster; yields rows of a plan, the note last."""
+def match_ranges(log: str, roster: str, ranges: Sequence[tuple[int, int]]) -> Iterator[pa.RecordBatch]:
+    """Match positions [start, end) of a log against a roster; yields rows of a plan, the notes last.
+
+    Each range is of one lane. Small ones are matched together: a call of the matcher has a price of its own.
+    """
     warm_up()
     reader, matcher = opened_log(log), _matcher(roster)
     asides = _rosters().take_refused()
     damaged: list[Damage] = []
-    for events in _timed(coalesce(reader.read(start, end, damaged.append))):
+    read = (batch for span in ranges for batch in reader.read(*span, damaged.append))
+    for events in _timed(coalesce(read)):
         for pairs in _pairs(matcher, events, asides):
             kept = _rosters().bounds.keep(pairs["position"], pairs["subscription"].dictionary_decode())
             if len(kept[0]):
@@ -60,7 +64,7 @@ def match_range(log: str, roster: str, start: int, end: int) -> Iterator[pa.Reco
     asides += [SetAside(Kind.DAMAGE, each.start, each.end, _where(each)) for each in damaged]
     if asides:
         yield aside_rows(asides)
-    yield note_row(start, end)
+    yield note_rows(ranges)
 
 
 def _timed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
