@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from headrace.bench.log_ends import Ends
 
 _LOOK_SECONDS = 0.002
+# A look at brokers costs them and this process something: most of the time has to be left to what is measured.
+_REST = 4
 _MEMORY_SECONDS = 2.0
 
 
@@ -84,8 +86,11 @@ class RouteWatch:
 
     def _run(self) -> None:
         weighed = 0.0
-        while not self._stop.wait(_LOOK_SECONDS):
+        pause = _LOOK_SECONDS
+        while not self._stop.wait(pause):
+            began = time.monotonic()
             look = self._look()
+            pause = max(_LOOK_SECONDS, _REST * (look[0] - began))
             if look[1:] != self._looks[-1][1:]:
                 self._looks.append(look)
             if look[0] - weighed > _MEMORY_SECONDS:

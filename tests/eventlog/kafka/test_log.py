@@ -1,7 +1,8 @@
 """The log in Kafka, on a real broker."""
 
 import asyncio
-from itertools import pairwise
+from dataclasses import replace
+from itertools import chain, pairwise
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
@@ -16,7 +17,7 @@ from headrace.eventlog.kafka.topics import Topics, ensure_topics
 from headrace.eventlog.kafka.writer import KafkaLogWriter
 from headrace.events.batch import Arrival, from_batch
 from headrace.events.event import DataKind, Event
-from headrace.events.positions import Cut, lane_of, position_at
+from headrace.events.positions import Cut, lane_of, offset_of, position_at
 
 ATTRIBUTES = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
 
@@ -103,6 +104,19 @@ async def test_what_was_fetched_beyond_a_range_is_kept_for_the_next(writer, read
         for span in pairwise(cuts)
     ]
     assert found == [["a"], ["b", "c"], ["d", "e", "f"]]
+
+
+async def test_what_is_fetched_twice_is_read_once(writer, reader):
+    for name in "abcd":
+        event = Event(ATTRIBUTES | {"id": name, "partitionkey": "k"})
+        await writer.append([Arrival(event, "default", "default")], 10)
+    ((first, last),) = Cut().ranges_to(reader.end())
+    lane = reader._lane(lane_of(first))
+    messages = list(chain.from_iterable(lane.read(offset_of(first), offset_of(last))))
+    lane._begin(offset_of(first))
+    lane._held.extend([*messages[:3], *messages[1:]])
+    found = [each.event.id for batch in reader.read(first, last) for each in from_batch(batch)]
+    assert found == list("abcd")
 
 
 async def test_reading_any_part(writer, reader):
@@ -218,6 +232,13 @@ async def test_no_broker(settings):
     with pytest.raises(LogError):
         await writer.append(arrivals("ab"), 1)
     await writer.close()
+
+
+def test_a_topic_that_the_brokers_don_t_know(settings):
+    """Without its partitions the log would seem to end where it begins."""
+    reader = KafkaLogReader(replace(settings, topics=("nobody-made-it",)))
+    with pytest.raises(BrokerUnavailable, match="nobody-made-it"):
+        reader.end()
 
 
 @pytest.mark.parametrize("topics", [(), ("a", "a"), ("a", "n=a"), ("outbox",)])

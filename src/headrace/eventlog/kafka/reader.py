@@ -7,12 +7,12 @@ from collections import OrderedDict, deque
 from typing import TYPE_CHECKING
 
 import confluent_kafka
-from confluent_kafka import IsolationLevel, TopicPartition
-from confluent_kafka.admin import OffsetSpec
+from confluent_kafka import TopicPartition
 
 from headrace.errors import BrokerUnavailable, LogExpired
-from headrace.eventlog.kafka.clients import administrator, consumer, explained
+from headrace.eventlog.kafka.clients import consumer
 from headrace.eventlog.kafka.columns import RecordColumns
+from headrace.eventlog.kafka.offsets import Offsets
 from headrace.eventlog.kafka.topics import Partitions, Topic, Topics
 from headrace.events.positions import Cut, lane_of, offset_of, position_at
 
@@ -24,12 +24,6 @@ if TYPE_CHECKING:
     from headrace.eventlog.damage import Damage
     from headrace.eventlog.kafka.settings import KafkaSettings
 
-_STALE = (
-    confluent_kafka.KafkaError.FENCED_LEADER_EPOCH,
-    confluent_kafka.KafkaError.UNKNOWN_LEADER_EPOCH,
-    confluent_kafka.KafkaError.NOT_LEADER_FOR_PARTITION,
-)
-_PAUSE = 0.05
 _ROWS = 5000
 _BYTES = 64 << 20
 _BYTES_PER_EVENT = 1024
@@ -52,16 +46,16 @@ class KafkaLogReader:
         self._settings = settings
         self._topics = Topics(settings)
         self._partitions = Partitions(settings)
-        self._admin = administrator(settings)
+        self._offsets = Offsets(settings)
         self._lanes: OrderedDict[int, _Lane] = OrderedDict()
 
     def start(self) -> Cut:
         """Return the cut before which nothing is kept any more."""
-        return self._cut(OffsetSpec.earliest())
+        return self._cut(self._offsets.starts)
 
     def end(self) -> Cut:
         """Return the cut behind the last committed event of each lane."""
-        return self._cut(OffsetSpec.latest())
+        return self._cut(self._offsets.ends)
 
     def read(
         self, start: int, end: int, on_damage: Callable[[Damage], None] = leave_out
@@ -95,27 +89,10 @@ class KafkaLogReader:
         while self._lanes:
             self._lanes.popitem()[1].close()
 
-    def _cut(self, which: OffsetSpec) -> Cut:
-        deadline = time.monotonic() + self._settings.timeout_seconds
-        while True:
-            try:
-                return self._ask(which)
-            except confluent_kafka.KafkaException as error:
-                if error.args[0].code() not in _STALE or time.monotonic() > deadline:
-                    raise explained(error, self._settings) from error
-            # A broker came back, and the client doesn't notice; or a new topic's partition has no leader yet.
-            self._admin = administrator(self._settings)
-            time.sleep(_PAUSE)
-
-    def _ask(self, which: OffsetSpec) -> Cut:
-        places = {self._place(lane): lane for lane in self._partitions.lanes()}
-        answers = self._admin.list_offsets(
-            {place: which for place in places},  # noqa: C420  the key is a mutable object
-            isolation_level=IsolationLevel.READ_COMMITTED,
-            request_timeout=self._settings.timeout_seconds,
-        )
-        offsets = {places[place]: answer.result().offset for place, answer in answers.items()}
-        return Cut({lane: position_at(lane, offset) for lane, offset in offsets.items()})
+    def _cut(self, ask: Callable[[list[TopicPartition]], list[int]]) -> Cut:
+        lanes = self._partitions.lanes()
+        offsets = zip(lanes, ask([self._place(lane) for lane in lanes]), strict=True)
+        return Cut({lane: position_at(lane, offset) for lane, offset in offsets})
 
     def _place(self, lane: int) -> TopicPartition:
         topic, partition = self._topics.partition(lane)
@@ -198,6 +175,8 @@ class _Lane:
             if error is not None:
                 self._pass(error, message, start)
                 continue
+            if message.offset() < self._next:
+                continue  # fetched again: a client that finds its place anew may go back a little
             self._next = message.offset() + 1
             if self._next > start:
                 taken.append(message)

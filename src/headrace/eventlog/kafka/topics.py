@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import confluent_kafka
 from confluent_kafka.admin import NewTopic
 
-from headrace.errors import ConfigError
+from headrace.errors import BrokerUnavailable, ConfigError
 from headrace.eventlog.kafka.clients import administrator, explained
 from headrace.events.positions import MOST_LANES
 
@@ -138,4 +138,6 @@ class Partitions:
             topic = self._client.list_topics(name, timeout=self._settings.timeout_seconds).topics[name]
         except confluent_kafka.KafkaException as error:
             raise explained(error, self._settings) from error
+        if topic.error is not None:  # a broker that has just come back may not know it yet
+            raise BrokerUnavailable(self._settings.bootstrap, f"topic {name!r}: {topic.error.str()}")
         return len(topic.partitions)
