@@ -1,12 +1,15 @@
 """The outbox as a Kafka topic: a routed range is one transaction, with a record for each partition.
 
-What was committed last says how far routing got. A driver that comes back from the dead can't commit any more: the
-transactions are fenced by their name. A record carries the cuts of its range, and its partition's share of the pairs
-as Arrow; a share that is too large for one record is cut, and only its last part says that the range is complete.
+What was committed last says how far routing got, and who routes. A driver that comes back from the dead can't commit
+any more: the transactions are fenced by their name. A record carries the cut that its range reaches, and its share of
+the pairs as Arrow; a share that is too large for one record is cut, and only its last part says that the range is
+complete.
 """
 
 from __future__ import annotations
 
+import time
+import uuid
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +17,7 @@ import confluent_kafka
 import numpy as np
 import pyarrow as pa
 
-from headrace.errors import LogLocked, OutboxGap
+from headrace.errors import LogLocked, LogUnavailable, OutboxGap
 from headrace.eventlog.kafka.clients import administrator, explained
 from headrace.eventlog.kafka.tail import Tail
 from headrace.eventlog.kafka.transactions import Transactions
@@ -26,27 +29,34 @@ if TYPE_CHECKING:
 
     from headrace.eventlog.kafka.settings import KafkaSettings
 
-_COVERED = "headrace-covered"
+_COVERED, _DRIVER = "headrace-covered", "headrace-driver"
 # A pair takes about 50 bytes before it is compressed, and a broker takes records of 1 MB.
 _PAIRS_PER_RECORD = 15_000
+_NO_PAIRS = pa.table({"position": pa.array([], pa.int64()), "subscription": pa.array([], pa.string())})
 
 
 class KafkaOutboxWriter:
-    """The one writer of the outbox; a second one fences the first off."""
+    """The one writer of the outbox; a second one fences the first off, and leaves a record that says so."""
 
     def __init__(self, settings: KafkaSettings, begin: Cut | None = None) -> None:
         self._settings = settings
+        self._name = uuid.uuid4().hex
         self._shares = count_shares(settings)
         self._transactions = Transactions(settings, f"headrace-route-{settings.outbox}")
-        self._begin = begin or Cut()
-        self._covered = self._recover()
+        self._covered = begin or Cut()
+        self._is_sure = False
+        self._recover()
+        self._take_place()
 
     def covered(self) -> Cut:
-        """Return the cut before which all deliveries are planned."""
+        """Return the cut before which all deliveries are planned, as far as is known here."""
         return self._covered
 
     def write(self, start: Cut, end: Cut, pairs: pa.Table) -> int:
         """Plan the deliveries of what lies between the cuts, and return how many were new."""
+        if not self._is_sure:
+            self._check_place()
+            self._recover()
         if not start <= self._covered:
             raise OutboxGap(self._covered, start)
         if end <= self._covered:
@@ -54,41 +64,64 @@ class KafkaOutboxWriter:
         is_planned = self._covered.are_behind(pairs["position"].to_numpy())
         fresh = pairs.filter(pa.array(~is_planned)).sort_by("position")
         reached = self._covered.join(end)
-        try:
-            with self._transactions.transaction() as producer:
-                for share, part in enumerate(_deal(fresh, self._shares)):
-                    self._produce(producer, share, part, reached)
-        except LogLocked:
-            raise
-        except BaseException:
-            # It may be committed all the same; another one of its range would double the deliveries. What was
-            # committed just before may not be seen yet, but is known here.
-            self._covered = self._covered.join(self._recover())
-            raise
-        self._covered = reached
+        self._is_sure = False
+        self._commit(fresh, reached)
+        self._covered, self._is_sure = reached, True
         return int(fresh.num_rows)
 
     def close(self) -> None:
         """Let go of it."""
 
-    def _recover(self) -> Cut:
+    def _commit(self, pairs: pa.Table, reached: Cut) -> None:
+        try:
+            with self._transactions.transaction() as producer:
+                for share, part in enumerate(_deal(pairs, self._shares)):
+                    self._produce(producer, share, part, reached)
+        except LogLocked as error:
+            self._check_place()
+            problem = "the brokers have ended a transaction that took too long"
+            raise LogUnavailable(problem, is_certain=False) from error
+
+    def _take_place(self) -> None:
+        """Say who routes from here on, and wait until that can be read."""
+        with self._transactions.transaction() as producer:
+            self._produce(producer, 0, _NO_PAIRS, self._covered)
+        deadline = time.monotonic() + self._settings.timeout_seconds
+        with closing(Coverage(self._settings)) as coverage:
+            while coverage.driver() != self._name:
+                if time.monotonic() > deadline:
+                    raise self._replaced()
+
+    def _check_place(self) -> None:
+        """Raise LogLocked where another driver routes; brokers fence off a driver that stood still as well."""
+        with closing(Coverage(self._settings)) as coverage:
+            if coverage.driver() != self._name:
+                raise self._replaced()
+
+    def _replaced(self) -> LogLocked:
+        return LogLocked(f"the outbox {self._settings.outbox}", "a driver that began later")
+
+    def _recover(self) -> None:
         """Settle what was left open, and read what was committed last.
 
-        A broker answers a commit before readers see it, but a new writer of the name only when they do.
+        A transaction that failed may be committed all the same, and another one of its range would double the
+        deliveries: nothing is written before this has succeeded. A broker answers a commit before readers see it,
+        but a new writer of the name only when they do.
         """
         self._transactions.begin()
         with closing(Coverage(self._settings)) as coverage:
-            return coverage.cut().join(self._begin)
+            self._covered = self._covered.join(coverage.cut())
+        self._is_sure = True
 
     def _produce(self, producer: confluent_kafka.Producer, share: int, pairs: pa.Table, reached: Cut) -> None:
         parts = range(0, max(pairs.num_rows, 1), _PAIRS_PER_RECORD)
+        headers = [(_COVERED, reached.to_json().encode()), (_DRIVER, self._name.encode())]
         for part in parts:
-            complete = part == parts[-1]
             producer.produce(
                 self._settings.outbox,
                 _encode(pairs.slice(part, _PAIRS_PER_RECORD)),
                 partition=share,
-                headers=[(_COVERED, reached.to_json().encode())] if complete else [],
+                headers=headers if part == parts[-1] else [],
             )
 
 
@@ -97,13 +130,15 @@ class Record(NamedTuple):
 
     covered: Cut | None
     pairs: pa.Table
+    driver: str
 
 
 def read_outbox_record(message: confluent_kafka.Message) -> Record:
     """Decode a record."""
     headers = dict(message.headers() or ())
     covered = Cut.from_json(headers[_COVERED]) if _COVERED in headers else None
-    return Record(covered, pa.ipc.open_stream(message.value()).read_all())
+    driver = headers.get(_DRIVER, b"").decode()
+    return Record(covered, pa.ipc.open_stream(message.value()).read_all(), driver)
 
 
 class Coverage:
@@ -114,12 +149,21 @@ class Coverage:
 
     def cut(self) -> Cut:
         """Return the cut before which all deliveries are planned."""
-        message = self._tail.last()
-        return Cut() if message is None else read_outbox_record(message).covered or Cut()
+        record = self._last()
+        return record.covered or Cut() if record else Cut()
+
+    def driver(self) -> str:
+        """Return the name of the driver that wrote last."""
+        record = self._last()
+        return record.driver if record else ""
 
     def close(self) -> None:
         """Let go of the connection."""
         self._tail.close()
+
+    def _last(self) -> Record | None:
+        message = self._tail.last()
+        return None if message is None else read_outbox_record(message)
 
 
 def count_shares(settings: KafkaSettings) -> int:

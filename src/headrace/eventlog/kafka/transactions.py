@@ -18,33 +18,39 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# A writer that died holds up readers until this has passed, or until the next of its name begins.
-_TIMEOUT_MILLISECONDS = 15_000
+# A writer that died holds up readers until this has passed, or until the next of its name begins. What a transaction
+# holds must not be given longer.
+_LONGEST_SECONDS = 15.0
 
 
 class Transactions:
-    """For one thread at a time. The first transaction connects, and settles what an earlier writer left."""
+    """For one thread at a time. The first transaction connects, and settles what an earlier writer left.
+
+    Brokers fence off a writer whose name another one has taken, and just so one that stood still in a transaction for
+    longer than that may last. The next transaction begins anew, which fences off whoever has the name then: who
+    shares a name has to find out first.
+    """
 
     def __init__(self, settings: KafkaSettings, name: str, **options: Any) -> None:
         self._settings = settings
         self._name = name
         self._options = options
         self._producer: confluent_kafka.Producer | None = None
-        self._is_fenced = False
 
     def begin(self) -> None:
         """Connect, fence off every earlier writer of the name, and settle what it left open."""
-        if self._is_fenced:
-            raise self._fenced()
         if self._producer is None:
+            longest = max(_LONGEST_SECONDS, self._settings.timeout_seconds)
             client = producer(
                 self._settings,
-                **{"transactional.id": self._name, "transaction.timeout.ms": _TIMEOUT_MILLISECONDS},
+                **{"transactional.id": self._name, "transaction.timeout.ms": int(longest * 1000)},
                 **self._options,
             )
             try:
                 client.init_transactions(self._settings.timeout_seconds * 4)
             except confluent_kafka.KafkaException as error:
+                # It would go on trying, and fence off the next one; the error must not keep it.
+                del client
                 raise explained(error, self._settings) from error
             self._producer = client
 
@@ -52,7 +58,7 @@ class Transactions:
     def transaction(self) -> Iterator[confluent_kafka.Producer]:
         """Commit what is produced inside, or nothing of it.
 
-        Raises LogUnavailable where that failed, LogLocked where another writer has taken the name over.
+        Raises LogUnavailable where that failed, LogLocked where the brokers have fenced this writer off.
         """
         self.begin()
         client = self._producer
@@ -69,16 +75,13 @@ class Transactions:
 
     def _failed(self, client: confluent_kafka.Producer, error: confluent_kafka.KafkaError) -> Exception:
         if error.code() in (error._FENCED, error.INVALID_PRODUCER_EPOCH, error.PRODUCER_FENCED):  # noqa: SLF001
-            self._is_fenced = True
-            return self._fenced()
+            self._producer = None
+            return LogLocked(f"the Kafka transactions of {self._name}", "one that began later")
         is_aborted = self._abort(client)
         if error.code() != error.MSG_SIZE_TOO_LARGE or not is_aborted:
             # What was lost on the way leaves a gap in this client's sequence numbers: a new one begins anew.
             self._producer = None
         return LogUnavailable(f"Kafka refused the transaction: {error.str()}", is_certain=is_aborted)
-
-    def _fenced(self) -> LogLocked:
-        return LogLocked(f"the Kafka transactions of {self._name}", "one that began later")
 
     def _abort(self, client: confluent_kafka.Producer) -> bool:
         try:

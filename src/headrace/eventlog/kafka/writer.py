@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from headrace.errors import BrokerUnavailable, LogUnavailable
+from headrace.errors import BrokerUnavailable, LogLocked, LogUnavailable
 from headrace.eventlog.kafka.clients import producer
 from headrace.eventlog.kafka.grouping import GroupedTransactions
 from headrace.eventlog.kafka.reader import KafkaLogReader
@@ -107,10 +107,15 @@ class KafkaLogWriter:
                 if request >= 0:
                     firsts[request] = position
 
-        with self._transactions.transaction() as transaction:
-            for number, arrivals in enumerate(requests):
-                for place, arrival in enumerate(arrivals):
-                    self._produce(transaction, arrival, partial(report, -1 if place else number))
+        try:
+            with self._transactions.transaction() as transaction:
+                for number, arrivals in enumerate(requests):
+                    for place, arrival in enumerate(arrivals):
+                        self._produce(transaction, arrival, partial(report, -1 if place else number))
+        except LogLocked as error:
+            # The name is this writer's alone: it stood still for too long, and the next request begins anew.
+            problem = "the brokers have ended a transaction that took too long"
+            raise LogUnavailable(problem, is_certain=False) from error
         self._wait_until_seen(list(last.values()))
         return [firsts[number] for number in range(len(requests))]
 
