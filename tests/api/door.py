@@ -118,7 +118,7 @@ class Door:
             self.log, self.channels, self.pressure, settings_, gate, Rates(quotas, self.quotas.all())
         )
         end = lambda: Cut.at(self.writer.end)  # noqa: E731
-        statuses = Statuses(self.store, self.safe, self.records)
+        statuses = Statuses(self.store, self.safe, self.records, end)
         subscriptions = Subscriptions(self.store, end, self.jobs, self.safe, statuses)
         self.replays = Replays(self.jobs)
         self.registry = Registry(url)

@@ -74,7 +74,7 @@ async def test_a_key_that_was_given_is_not_shown(door):
 
 async def test_how_a_credential_fares_is_shown(door):
     id_ = (await create(door, sinkCredential=REFRESH)).json["id"]
-    assert "status" not in (await door.call("GET", f"/subscriptions/{id_}")).json
+    assert "credential" not in (await door.call("GET", f"/subscriptions/{id_}")).json["status"]
     door.safe.report(id_, 1, "the token endpoint answered with status 503")
     for shown in (
         (await door.call("GET", f"/subscriptions/{id_}")).json,

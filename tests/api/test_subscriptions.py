@@ -133,6 +133,7 @@ async def test_a_subscription_is_replaced_whole(door):
         "id": id_,
         "config": {"channel": "default/default"},
         "protocolsettings": {"method": "POST", "mode": "structured"},
+        "status": created.json["status"],
     }
     assert (await door.call("GET", f"/subscriptions/{id_}")).json == answer.json
     after = door.store.get(id_)

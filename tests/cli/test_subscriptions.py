@@ -18,6 +18,7 @@ def test_a_subscription_with_every_option(subscribed):
     )  # fmt: skip
     assert made == {
         "id": made["id"],
+        "status": made["status"],
         "sink": SINK,
         "protocol": "HTTP",
         "protocolsettings": {"method": "POST", "mode": "structured"},

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from headrace.config import load_config
+from headrace.errors import LogDamaged
 from headrace.events.positions import Cut
 from headrace.pipeline.plan import _SCHEMA
 from headrace.pipeline.reports import Reporter, overruns_in
@@ -84,6 +85,28 @@ def test_the_route_takes_overruns_for_what_they_are(deployment, route):
     assert OVERRUNS._value.get() == counted + 3
     (found,) = deployment.store.overruns().values()
     assert (found.overruns, found.reason, found.position) == (3, "why", 2)
+
+
+def test_the_event_is_told_by_what_it_is_known_by(deployment, route):
+    dear, other = deployment.subscribe().id, deployment.subscribe().id
+    deployment.append("a", "b", "c")
+    with route._reporter:
+        route._write(Frame(overrun(dear, 1), overrun(other, 99), {"position": 0, "until": 3}), 0)
+    found = deployment.store.overruns()
+    assert found[dear].event == {"id": "1", "source": "/s", "type": "b"}
+    assert found[other].event == {}, "one that can't be read is told by its position"
+
+
+def test_a_log_that_can_t_be_read_keeps_no_report_back(deployment, caplog):
+    dear = deployment.subscribe().id
+
+    def fail(_):
+        raise LogDamaged("/x", 1, "cut")
+
+    with Reporter(lambda: Store(deployment.store_url), fail) as reporter:
+        reporter.note({dear: status()})
+    assert deployment.store.overruns() == {dear: status()}
+    assert "can't be read" in caplog.text
 
 
 def test_nothing_is_reported_of_a_batch_that_the_outbox_did_not_take(deployment, route, monkeypatch):

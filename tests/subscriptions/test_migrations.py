@@ -61,3 +61,11 @@ def test_subscriptions_that_are_there_are_found_by_what_they_have(database_url, 
         found = store.page(SubscriptionQuery(protocol="HTTP")).subscriptions
         assert [(each.id, each.edited) for each in found] == [("active", 1), ("paused", 2), ("ended", 3)]
         assert store.overruns()["paused"].overruns == 3, "what hangs on a row stays with it"
+
+
+def test_a_store_from_before_versions_gets_what_it_lacks(database_url, tmp_path):
+    with database_of("0001", database_url, tmp_path / "old") as connection:
+        for table in ("overruns", FAMILY.version_table):
+            connection.execute(text(f"DROP TABLE {table}"))
+    with closing(Store(database_url)) as store:
+        assert store.overruns() == {}

@@ -2,6 +2,7 @@
 
 import re
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from tests.subscriptions.stores import proposal
@@ -9,7 +10,6 @@ from tests.subscriptions.stores import proposal
 from headrace.events.positions import Cut
 from headrace.subscriptions.status import FilterStatus, timestamp
 from headrace.subscriptions.store import Store
-from headrace.subscriptions.tables import FAMILY
 
 
 @pytest.fixture
@@ -74,15 +74,22 @@ def test_a_reason_has_room_for_so_much(store):
         assert store.overruns()[dear].reason == "ü" * 500
 
 
-def test_a_store_from_before_versions_gets_the_table(database_url):
-    with closing(Store(database_url)) as old:
-        dear = old.create(proposal(), Cut).id
-        with old._engine.begin() as connection:
-            for table in ("overruns", FAMILY.version_table):
-                connection.exec_driver_sql(f"DROP TABLE {table}")
-    with closing(Store(database_url)) as new:
-        new.report_overruns({dear: status()})
-        assert new.overruns() == {dear: status()}
+def test_the_event_is_told_and_goes_with_the_next(store):
+    dear = store.create(proposal(), Cut).id
+    event = {"id": "1", "source": "/s", "type": "t"}
+    for known in (event, {}, event):  # as a new row, and as one that is there
+        store.report_overruns({dear: replace(status(), event=known)})
+        assert store.overruns()[dear].event == known
+    assert store.overruns()[dear].document()["event"] == event
+
+
+def test_a_report_goes_with_the_filter_it_tells_of(store):
+    dear = store.create(proposal(filters=[{"exact": {"type": "a"}}]), Cut)
+    store.report_overruns({dear.id: status()})
+    store.replace(replace(proposal(filters=[{"exact": {"type": "a"}}], sink="http://other/"), id=dear.id))
+    assert store.overruns() == {dear.id: status()}
+    store.replace(replace(proposal(filters=[{"exact": {"type": "b"}}]), id=dear.id))
+    assert store.overruns() == {}
 
 
 def test_timestamps_are_utc_and_of_one_length():

@@ -1,66 +1,139 @@
-"""What is shown beside a subscription: how it fares, and what its author should know."""
+"""What is shown beside a subscription: how it fares, and what its author should know.
+
+The shape is the same for all: `ready`, `position`, `lag`, `delivery` and `notes` are always there, `filter` and
+`credential` where there is something to tell.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from headrace.errors import FilterError
+from headrace.events.positions import Cut, lane_of, offset_of
 from headrace.filters import compile_filter
-from headrace.subscriptions.subscription import ACTIVE
+from headrace.ledger.status import OPEN, DeliveryStatus
+from headrace.subscriptions.readiness import Readiness, readiness_of
+from headrace.subscriptions.status import timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from headrace.ledger.records import Records
-    from headrace.ledger.status import DeliveryStatus
     from headrace.subscriptions.safe import CredentialStatus, Safe
     from headrace.subscriptions.status import FilterStatus
     from headrace.subscriptions.store import Store
     from headrace.subscriptions.subscription import Subscription
 
+_NOTHING_SENT = DeliveryStatus()
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the databases and the log tell of some subscriptions, by their ids."""
+
+    settled: Cut = field(default_factory=Cut)
+    end: Cut = field(default_factory=Cut)
+    fares: Mapping[str, DeliveryStatus] = field(default_factory=dict)
+    overruns: Mapping[str, FilterStatus] = field(default_factory=dict)
+    credentials: Mapping[str, CredentialStatus] = field(default_factory=dict)
+    unusable: Mapping[str, str] = field(default_factory=dict)
+
 
 class Statuses:
-    """Puts together what the databases tell of subscriptions. Its calls block."""
+    """Puts together what is known of subscriptions. Its calls block."""
 
-    def __init__(self, store: Store, safe: Safe, records: Records) -> None:
+    def __init__(self, store: Store, safe: Safe, records: Records, end_of_log: Callable[[], Cut]) -> None:
         self._store = store
         self._safe = safe
         self._records = records
+        self._end_of_log = end_of_log
 
     def shown(self, subscriptions: Sequence[Subscription]) -> list[dict[str, Any]]:
         """Show subscriptions with their status; each of the databases is asked once for all of them."""
+        if not subscriptions:
+            return []
         ids = [each.id for each in subscriptions]
-        overruns, credentials = self._store.overruns(ids), self._safe.statuses(ids)
-        fares = self._records.statuses(ids)
-        return [
-            _with_status(
-                each, with_notes(each), overruns.get(each.id), credentials.get(each.id), fares.get(each.id)
-            )
-            for each in subscriptions
-        ]
+        known = _Known(
+            self._records.settled(),
+            self._end_of_log(),  # after what is settled, or that could lie behind it
+            self._records.statuses(ids),
+            self._store.overruns(ids),
+            self._safe.statuses(ids),
+            self._store.filters_set_aside(ids),
+        )
+        return [_shown(each, known) for each in subscriptions]
 
 
-def with_notes(subscription: Subscription) -> dict[str, Any]:
-    """Show a subscription, and what its author should know about the way its filters are written."""
-    notes = compile_filter(subscription.filters).notes
-    return subscription.document() | ({"notes": list(notes)} if notes else {})
+def shown_new(subscription: Subscription) -> dict[str, Any]:
+    """Show a subscription that was made at this moment: nothing has happened to it yet, so nobody is asked."""
+    return _shown(subscription, _Known(end=subscription.created or Cut()))
 
 
-def _with_status(
-    subscription: Subscription,
-    document: dict[str, Any],
-    filter_: FilterStatus | None,
-    credential: CredentialStatus | None,
-    fare: DeliveryStatus | None,
-) -> dict[str, Any]:
-    """Add what there is to tell of a subscription; of a new one that is nothing."""
-    status: dict[str, Any] = {} if filter_ is None else {"filter": filter_}
+def _shown(subscription: Subscription, known: _Known) -> dict[str, Any]:
+    document = subscription.document()
+    notes, unusable = _looked_at(subscription.filters)
+    unusable = unusable or known.unusable.get(subscription.id)
+    fare = known.fares.get(subscription.id, _NOTHING_SENT)
+    credential = known.credentials.get(subscription.id)
     if credential is not None:
         document["sinkCredential"]["accessTokenExpiresUtc"] = credential.expires
-        if credential.problem is not None:
-            status["credential"] = {"problem": credential.problem, "time": credential.time}
-    if fare is not None or subscription.state != ACTIVE:
-        status["delivery"] = _state(subscription) | (fare.document() if fare is not None else {})
-    return document | ({"status": status} if status else {})
+    status: dict[str, Any] = {
+        "ready": _readiness(subscription, unusable, fare, credential).document(),
+        **_progress(subscription, known, fare),
+        "delivery": _state(subscription) | fare.document(),
+    }
+    if subscription.id in known.overruns:
+        status["filter"] = known.overruns[subscription.id].document()
+    if credential is not None and credential.problem is not None:
+        status["credential"] = {"problem": credential.problem, "time": credential.time}
+    status["notes"] = list(notes)
+    return document | {"status": status}
+
+
+def _readiness(
+    subscription: Subscription,
+    unusable: str | None,
+    fare: DeliveryStatus,
+    credential: CredentialStatus | None,
+) -> Readiness:
+    """Tell whether it gets events; of several reasons why not, the one that has to be mended first."""
+    its_own = readiness_of(subscription)
+    if not its_own.is_ready:
+        return its_own
+    if unusable is not None:
+        return Readiness(False, "FilterUnusable", unusable)
+    if credential is not None and credential.problem is not None and (credential.expires or "") < timestamp():
+        return Readiness(False, "CredentialUnusable", credential.problem)
+    if fare.report is not None and fare.report.breaker == OPEN:
+        return Readiness(False, "SinkFailing", f"its sink is left alone for a while: {fare.report.reason}")
+    return its_own
+
+
+def _looked_at(filters: Sequence[Any]) -> tuple[Sequence[str], str | None]:
+    """Return what the author of filters should know, and why this version can't use them, where it can't."""
+    try:
+        return compile_filter(list(filters)).notes, None
+    except FilterError as error:
+        return (), str(error)
+
+
+def _progress(subscription: Subscription, known: _Known, fare: DeliveryStatus) -> dict[str, Any]:
+    """Tell how far it is: every event before its position is delivered or given up."""
+    if subscription.created is None:
+        return {"position": None, "lag": {"positions": 0, "waiting": fare.waiting}}
+    reached = dict(known.settled.join(subscription.created))
+    for position in fare.oldest:
+        reached[lane_of(position)] = min(reached.get(lane_of(position), position), position)
+    cut = Cut(reached)
+    lag = {"positions": cut.count_to(known.end), "waiting": fare.waiting}
+    return {"position": _shown_cut(cut, known.end), "lag": lag}
+
+
+def _shown_cut(cut: Cut, end: Cut) -> int | dict[str, int]:
+    """Return a position; in a log of several lanes, how far along each of them it is."""
+    lanes = cut.keys() | end.keys()
+    return {str(lane): offset_of(cut[lane]) for lane in sorted(lanes)} if lanes - {0} else cut[0]
 
 
 def _state(subscription: Subscription) -> dict[str, Any]:

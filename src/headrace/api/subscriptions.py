@@ -14,7 +14,7 @@ from headrace.api.capabilities import COLLECTION, QUERY_PARAMETERS, RESOURCE, ca
 from headrace.api.documents import json_response, read_document
 from headrace.api.etags import check_match, etag_of, is_known
 from headrace.api.parameters import Parameters, write_cursor
-from headrace.api.subscription_status import with_notes
+from headrace.api.subscription_status import shown_new
 from headrace.errors import InvalidSubscription
 from headrace.jobs.job import Job
 from headrace.jobs.requests import CATCH_UP, ReplayRequest
@@ -86,7 +86,7 @@ class Subscriptions:
 
         proposal = await asyncio.to_thread(parse_subscription, document, declared)
         created = await asyncio.to_thread(self._create, proposal)
-        shown = with_made_keys(with_notes(created), proposal.secrets, made=_makes_keys(document))
+        shown = with_made_keys(shown_new(created), proposal.secrets, made=_makes_keys(document))
         return _answer(created, shown, 201, location=f"/subscriptions/{created.id}")
 
     def _create(self, proposal: Subscription) -> Subscription:
@@ -185,7 +185,8 @@ class Subscriptions:
             return changed(old, secrets, wanted)
 
         done = await asyncio.to_thread(self._safe.change, request.path_params["id"], change)
-        return _answer(done, with_made_keys(with_notes(done), done.secrets, made=makes_keys(wanted)))
+        shown = with_made_keys(await self._shown(done), done.secrets, made=makes_keys(wanted))
+        return _answer(done, shown)
 
     async def pause(self, request: Request) -> Response:
         """Let a subscription's events wait until it is resumed."""

@@ -76,11 +76,18 @@ def _print_table(found: Sequence[dict[str, Any]]) -> None:
 
 
 def _status(subscription: dict[str, Any]) -> str:
-    status = subscription.get("status", {})
-    told = [_delivery_status(status["delivery"])] if "delivery" in status else []
+    status = subscription["status"]
+    told = [_readiness(status["ready"]), _delivery_status(status["delivery"])]
     if "filter" in status:
         told.append(_filter_status(status["filter"]))
     return "; ".join(each for each in told if each)
+
+
+def _readiness(ready: dict[str, Any]) -> str:
+    """Say why it gets no events, where the state of its deliveries doesn't tell."""
+    if ready["status"] or ready["reason"] in ("Paused", "SinkGone", "SinkFailing"):
+        return ""
+    return f"not ready: {ready['message']}"
 
 
 def _filter_status(status: dict[str, Any]) -> str:

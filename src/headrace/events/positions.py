@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-_OFFSET_BITS = 44
-MOST_LANES = 1 << (63 - _OFFSET_BITS)
+OFFSET_BITS = 44
+MOST_LANES = 1 << (63 - OFFSET_BITS)
 
 
 def position_at(lane: int, offset: int) -> int:
     """Return the position of an offset in a lane."""
-    return lane << _OFFSET_BITS | offset
+    return lane << OFFSET_BITS | offset
 
 
 def lane_of(position: int) -> int:
     """Return the lane that a position lies in."""
-    return position >> _OFFSET_BITS
+    return position >> OFFSET_BITS
 
 
 def offset_of(position: int) -> int:
     """Return how far along its lane a position is."""
-    return position & ((1 << _OFFSET_BITS) - 1)
+    return position & ((1 << OFFSET_BITS) - 1)
 
 
 def lanes_of(positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the lanes of many positions."""
-    return positions >> _OFFSET_BITS
+    return positions >> OFFSET_BITS
 
 
 class Cut(Mapping[int, int]):

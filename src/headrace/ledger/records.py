@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from headrace.events.positions import Cut
     from headrace.ledger.attempts import AttemptQuery, Logged
     from headrace.ledger.dead_letters import DeadLetter, DeadQuery
     from headrace.ledger.moving import Selection
@@ -49,6 +50,12 @@ class Records:
         """Return what is known, by subscription: of all of which anything is known, or of some."""
         with self._engine.connect() as connection:
             return status.read(connection, among)
+
+    @repeatable
+    def settled(self) -> Cut:
+        """Return the cut before which every delivery was made, waits, or lies with the dead."""
+        with self._engine.connect() as connection:
+            return status.settled(connection)
 
     @repeatable
     def report(self, reports: Sequence[DeliveryReport]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import (
@@ -13,11 +14,14 @@ from sqlalchemy import (
     case,
     func,
     insert,
+    literal_column,
     select,
     update,
 )
 
-from headrace.ledger.tables import DEAD, DELIVERY_STATUS, WAITING
+from headrace.events.positions import OFFSET_BITS, Cut
+from headrace.ledger.stages import SINK
+from headrace.ledger.tables import CURSOR, DEAD, DELIVERY_STATUS, WAITING
 from headrace.ledger.texts import storable
 from headrace.ledger.times import shown_time
 
@@ -48,11 +52,15 @@ class DeliveryReport(NamedTuple):
 
 
 class DeliveryStatus(NamedTuple):
-    """What is known of one subscription: the last report, if any, and how many deliveries wait or are dead now."""
+    """What is known of one subscription: the last report, if any, and how many deliveries wait or are dead now.
 
-    report: DeliveryReport | None
-    waiting: int
-    dead: int
+    `oldest` has, for each lane of the log, the position of the first that waits for its sink.
+    """
+
+    report: DeliveryReport | None = None
+    waiting: int = 0
+    dead: int = 0
+    oldest: tuple[int, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Return it as the API shows it; what there isn't is left out."""
@@ -111,8 +119,9 @@ def read(connection: Connection, among: Sequence[str] | None = None) -> dict[str
         query = query.where(DELIVERY_STATUS.c.subscription.in_(among))
     reports = {row.subscription: DeliveryReport(*row) for row in connection.execute(query)}
     waiting, dead = (_counts(connection, table, among) for table in (WAITING, DEAD))
+    oldest = _oldest(connection, among)
     return {
-        each: DeliveryStatus(reports.get(each), waiting.get(each, 0), dead.get(each, 0))
+        each: DeliveryStatus(reports.get(each), waiting.get(each, 0), dead.get(each, 0), oldest.get(each, ()))
         for each in reports.keys() | waiting.keys() | dead.keys()
     }
 
@@ -129,6 +138,26 @@ def _counts(connection: Connection, table: Table, among: Sequence[str] | None) -
     if among is not None:
         query = query.where(table.c.subscription.in_(among))
     return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def _oldest(connection: Connection, among: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
+    its = WAITING.c
+    lane = its.position.op(">>")(literal_column(str(OFFSET_BITS)))
+    query = select(its.subscription, func.min(its.position).label("oldest")).where(
+        its.replay == "", its.stage == SINK
+    )
+    if among is not None:
+        query = query.where(its.subscription.in_(among))
+    found: dict[str, tuple[int, ...]] = {}
+    for row in connection.execute(query.group_by(its.subscription, lane)):
+        found[row.subscription] = (*found.get(row.subscription, ()), row.oldest)
+    return found
+
+
+def settled(connection: Connection) -> Cut:
+    """Return the cut before which every delivery of every dispatcher was made, waits, or lies with the dead."""
+    cuts = [Cut.from_json(text) for text in connection.execute(select(CURSOR.c.cut)).scalars()]
+    return reduce(Cut.meet, cuts) if cuts else Cut()
 
 
 def _row(report: DeliveryReport) -> dict[str, Any]:

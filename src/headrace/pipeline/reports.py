@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import logging
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 import pyarrow.compute as pc
 
+from headrace.errors import HeadraceError
 from headrace.subscriptions.status import FilterStatus, timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     import pyarrow as pa
 
+    from headrace.events.batch import Recorded
+    from headrace.events.event import Event
     from headrace.subscriptions.store import Store
 
 _log = logging.getLogger(__name__)
@@ -42,8 +46,13 @@ class Reporter:
     repeated reports twice.
     """
 
-    def __init__(self, open_store: Callable[[], Store]) -> None:
+    def __init__(
+        self,
+        open_store: Callable[[], Store],
+        find_events: Callable[[Iterable[int]], Mapping[int, Recorded]] = lambda _: {},
+    ) -> None:
         self._open_store = open_store
+        self._find_events = find_events
         self._store: Store | None = None
         self._waiting: dict[str, FilterStatus] = {}
         self._lock = threading.Lock()
@@ -78,6 +87,20 @@ class Reporter:
         if self._store is not None:
             self._store.close()
 
+    def _with_events(self, overruns: dict[str, FilterStatus]) -> dict[str, FilterStatus]:
+        """Say by which attributes the events are known. One that can't be read is told by its position."""
+        try:
+            found = self._find_events({each.position for each in overruns.values()})
+        except HeadraceError as error:
+            _log.warning("the events that filters cost too much on can't be read: %s", error)
+            return overruns
+        return {
+            subscription: replace(status, event=_attributes(found[status.position].event))
+            if status.position in found
+            else status
+            for subscription, status in overruns.items()
+        }
+
     def _write(self) -> None:
         with self._lock:
             taken, self._waiting = self._waiting, {}
@@ -86,12 +109,16 @@ class Reporter:
         try:
             if self._store is None:
                 self._store = self._open_store()
-            self._store.report_overruns(taken)
+            self._store.report_overruns(self._with_events(taken))
         except Exception as error:  # noqa: BLE001  whatever it is, reports have to go on, and routing does
             _log.warning("overruns of %d filters can't be reported yet: %s", len(taken), error)
             with self._lock:
                 _join(taken, self._waiting)
                 self._waiting = taken
+
+
+def _attributes(event: Event) -> dict[str, str]:
+    return {"id": event.id, "source": event.source, "type": event.type}
 
 
 def _join(waiting: dict[str, FilterStatus], more: Mapping[str, FilterStatus]) -> None:

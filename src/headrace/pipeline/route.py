@@ -19,6 +19,7 @@ import msgspec
 
 from headrace.errors import LogLocked
 from headrace.eventlog.opening import open_log
+from headrace.eventlog.picking import pick
 from headrace.events.positions import Cut
 from headrace.matching.settings import MatchingSettings
 from headrace.matching.warming import warm_up
@@ -69,7 +70,9 @@ class Route:
         self._outbox = outbox
         self._settings = settings
         self._matching = matching or MatchingSettings()
-        self._reporter = Reporter(lambda: Store(paths.store))
+        self._reporter = Reporter(
+            lambda: Store(paths.store), lambda positions: pick(open_log(paths.log), positions)
+        )
         self._batches = 0
         self._refused: LogLocked | None = None
         self._caution = Caution(settings.max_events_per_batch)

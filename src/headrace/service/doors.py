@@ -132,7 +132,7 @@ def _control(
 ) -> list[Door]:
     jobs, safe, records = databases
     return [
-        Subscriptions(store, end_of_log, jobs, safe, Statuses(store, safe, records)),
+        Subscriptions(store, end_of_log, jobs, safe, Statuses(store, safe, records, end_of_log)),
         Management(store, channels),
         Travel(store, jobs, Replays(jobs)),
         Attempts(store, records, open_log(log_place(config))),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import insert, literal, select, update
+import msgspec
+from sqlalchemy import delete, insert, literal, select, update
 
 from headrace.subscriptions.status import FilterStatus
 from headrace.subscriptions.tables import OVERRUNS, SUBSCRIPTIONS
@@ -12,7 +13,7 @@ from headrace.subscriptions.tables import OVERRUNS, SUBSCRIPTIONS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Row
 
 _MAX_REASON = 500
 
@@ -24,7 +25,12 @@ def add(connection: Connection, overruns: Mapping[str, FilterStatus]) -> None:
 
 
 def _add_one(connection: Connection, subscription_id: str, status: FilterStatus) -> None:
-    last = {"reason": status.reason[:_MAX_REASON], "position": status.position, "time": status.time}
+    last = {
+        "reason": status.reason[:_MAX_REASON],
+        "position": status.position,
+        "time": status.time,
+        "event": msgspec.json.encode(status.event).decode() if status.event else None,
+    }
     known = connection.execute(
         update(OVERRUNS)
         .where(OVERRUNS.c.subscription == subscription_id)
@@ -44,4 +50,14 @@ def read(connection: Connection, among: Sequence[str] | None) -> dict[str, Filte
     if among is not None:
         query = query.where(OVERRUNS.c.subscription.in_(among))
     rows = connection.execute(query).all()
-    return {row.subscription: FilterStatus(row.times, row.reason, row.position, row.time) for row in rows}
+    return {row.subscription: _from_row(row) for row in rows}
+
+
+def forget(connection: Connection, subscription_id: str) -> None:
+    """Forget what was said of a filter that is gone."""
+    connection.execute(delete(OVERRUNS).where(OVERRUNS.c.subscription == subscription_id))
+
+
+def _from_row(row: Row[Any]) -> FilterStatus:
+    event = {} if row.event is None else msgspec.json.decode(row.event, type=dict[str, str])
+    return FilterStatus(row.times, row.reason, row.position, row.time, event)

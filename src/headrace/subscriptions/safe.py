@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import delete, func, insert, select, update
 
 from headrace.errors import NotFound, SecretsLocked
+from headrace.subscriptions import overruns
 from headrace.subscriptions.credential_form import expiry_of
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import once, repeatable
@@ -121,6 +122,8 @@ class Safe:
                 return changed
             check(connection, changed)
             connection.execute(update(SUBSCRIPTIONS).where(its).values(edited(changed, revision)))
+            if not changed.selects_as(before):
+                overruns.forget(connection, subscription_id)
             if old != changed.secrets:
                 self._put(connection, subscription_id, changed.secrets)
         return replace(changed, edited=revision)

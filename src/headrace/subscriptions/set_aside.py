@@ -12,7 +12,7 @@ from headrace.subscriptions.status import timestamp
 from headrace.subscriptions.tables import SET_ASIDE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from sqlalchemy import Connection
 
@@ -112,6 +112,14 @@ def newest(connection: Connection, limit: int) -> list[SetAside]:
         )
         for row in rows
     ]  # fmt: skip
+
+
+def filters(connection: Connection, among: Sequence[str]) -> dict[str, str]:
+    """Return why subscriptions among these get no event, by their ids."""
+    query = select(SET_ASIDE.c.subscription, SET_ASIDE.c.reason).where(
+        SET_ASIDE.c.kind == Kind.FILTER, SET_ASIDE.c.subscription.in_(among)
+    )
+    return {row.subscription: row.reason for row in connection.execute(query)}
 
 
 def forget_filters(connection: Connection) -> None:

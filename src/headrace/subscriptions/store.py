@@ -271,9 +271,12 @@ class Store:
             row = connection.execute(select(SUBSCRIPTIONS).where(its, ~SUBSCRIPTIONS.c.deleting)).first()
             if row is None or subscription.channel != ChannelName(row.namespace, row.channel):
                 raise NotFound("subscription", subscription.id)
-            becomes = replaced(from_row(row), subscription)
+            known = from_row(row)
+            becomes = replaced(known, subscription)
             self.check_cost(connection, becomes)
             connection.execute(update(SUBSCRIPTIONS).where(its).values(edited(becomes, revision)))
+            if not becomes.selects_as(known):
+                overruns.forget(connection, subscription.id)
             if not becomes.has_secrets:
                 connection.execute(delete(SECRETS).where(SECRETS.c.subscription == subscription.id))
         return replace(becomes, edited=revision)
@@ -331,6 +334,12 @@ class Store:
             return overruns.read(connection, among)
 
     # What could not be routed
+
+    @repeatable
+    def filters_set_aside(self, among: Sequence[str]) -> dict[str, str]:
+        """Return why filters can't be used here, by subscription: of those among these with which it is so."""
+        with self._engine.connect() as connection:
+            return set_aside.filters(connection, among)
 
     @repeatable
     def set_aside(self, records: Iterable[SetAside]) -> None:

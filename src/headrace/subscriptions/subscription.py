@@ -94,6 +94,11 @@ class Subscription:
         """To whom its secrets were given, and to nobody else."""
         return self.protocol, *authority_of(self.sink)
 
+    def selects_as(self, other: Subscription) -> bool:
+        """Tell whether it wants the same events as another one."""
+        mine, theirs = ((each.source, each.types, each.filters) for each in (self, other))
+        return mine == theirs
+
     @property
     def delivery(self) -> Mapping[str, Any] | None:
         """The delivery object of its own, which replaces its channel's whole; `delivery_spec` reads it."""

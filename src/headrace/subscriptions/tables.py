@@ -94,8 +94,10 @@ OVERRUNS = Table(
     Column("reason", Text, nullable=False),
     Column("position", BigInteger, nullable=False),
     Column("time", String(24), nullable=False),
+    Column("event", Text),
 )
-"""Filters that cost more than they may, one row per subscription; it goes with the subscription."""
+"""Filters that cost more than they may, one row per subscription; it goes with the subscription or the filter. `event`
+has the attributes of the last one that are shown, as JSON."""
 
 SECRETS = Table(
     "secrets",

@@ -10,7 +10,7 @@ from headrace.controlplane.kinds import CHANNEL, SUBSCRIPTION
 from headrace.controlplane.objects import Key
 from headrace.controlplane.reconcile.addressables import dead_letter_reference, ensure_channel, see_address
 from headrace.controlplane.reconcile.outcome import Seen
-from headrace.controlplane.reconcile.subscribers import UNRESOLVED, Readiness, readiness, sync
+from headrace.controlplane.reconcile.subscribers import UNRESOLVED, readiness, sync
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from headrace.controlplane.deployment import Deployment
     from headrace.controlplane.objects import Object
     from headrace.subscriptions.channel import ChannelName
+    from headrace.subscriptions.readiness import Readiness
 
 
 def references(spec: Mapping[str, Any], namespace: str) -> list[Key]:

@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headrace.controlplane.conditions import Condition, is_false, is_true
+from headrace.controlplane.conditions import is_false, is_true
 from headrace.errors import NotFound
+from headrace.subscriptions.readiness import Readiness, readiness_of
 from headrace.subscriptions.replacing import replaced
 from headrace.subscriptions.subscription import parse_subscription
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from headrace.controlplane.conditions import Condition
     from headrace.controlplane.deployment import Deployment
     from headrace.subscriptions.subscription import Subscription
-
-
-@dataclass(frozen=True, slots=True)
-class Readiness:
-    """Whether a subscriber gets events, and why not."""
-
-    is_ready: bool
-    reason: str = ""
-    message: str = ""
-
-    def as_condition(self, type_: str) -> Condition:
-        """Say it as a condition."""
-        return is_true(type_) if self.is_ready else is_false(type_, self.reason, self.message)
 
 
 UNRESOLVED = Readiness(
@@ -45,6 +34,11 @@ def sync(deployment: Deployment, uid: str, wanted: Mapping[str, Mapping[str, Any
         if subscriber not in wanted:
             _end(deployment, subscription)
             deployment.registry.unbind(uid, subscriber)
+
+
+def as_condition(readiness: Readiness, type_: str) -> Condition:
+    """Say it as a condition."""
+    return is_true(type_) if readiness.is_ready else is_false(type_, readiness.reason, readiness.message)
 
 
 def readiness(deployment: Deployment, uid: str) -> dict[str, Readiness]:
@@ -84,10 +78,4 @@ def _readiness(found: Subscription | None) -> Readiness:
         return Readiness(
             False, "SubscriptionDeleted", "its subscription was deleted by hand; apply the object again"
         )
-    if found.created is None:
-        return Readiness(False, "NotSettled", "where in the log it begins is not settled yet")
-    if found.ended is not None:
-        return Readiness(False, "SinkGone", f"its deliveries ended: {found.ended}")
-    if found.paused:
-        return Readiness(False, "Paused", "it is paused; its events wait")
-    return Readiness(True)
+    return readiness_of(found)

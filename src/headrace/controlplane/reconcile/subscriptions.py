@@ -11,7 +11,7 @@ from headrace.controlplane.objects import Key
 from headrace.controlplane.reconcile.addressables import dead_letter_reference
 from headrace.controlplane.reconcile.channels import proposal_of, subscriber_of
 from headrace.controlplane.reconcile.outcome import Seen
-from headrace.controlplane.reconcile.subscribers import UNRESOLVED, readiness, sync
+from headrace.controlplane.reconcile.subscribers import UNRESOLVED, as_condition, readiness, sync
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,7 +62,7 @@ def observe(deployment: Deployment, subscription: Object) -> Seen:
     if deployment.registry.get(key) is None:
         channel = is_false(_CHANNEL, "ChannelDoesNotExist", f"{key} is not there")
     added = readiness(deployment, subscription.uid).get(subscription.uid, UNRESOLVED)
-    return Seen((resolved, channel, added.as_condition(_ADDED)), status)
+    return Seen((resolved, channel, as_condition(added, _ADDED)), status)
 
 
 def _physical(subscriber: Mapping[str, Any]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from headrace.controlplane.kinds import BROKER
 from headrace.controlplane.objects import Key
 from headrace.controlplane.reconcile.addressables import dead_letter_reference, see_dead_letters
 from headrace.controlplane.reconcile.outcome import Seen
-from headrace.controlplane.reconcile.subscribers import UNRESOLVED, readiness, sync
+from headrace.controlplane.reconcile.subscribers import UNRESOLVED, as_condition, readiness, sync
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,4 +69,4 @@ def observe(deployment: Deployment, trigger: Object) -> Seen:
         resolved = is_false(_RESOLVED, "NotResolved", str(error))
     dead_letters = see_dead_letters(deployment, trigger, status)
     subscribed = readiness(deployment, trigger.uid).get(trigger.uid, UNRESOLVED)
-    return Seen((broker, resolved, *dead_letters, subscribed.as_condition(_SUBSCRIBED)), status)
+    return Seen((broker, resolved, *dead_letters, as_condition(subscribed, _SUBSCRIBED)), status)
