@@ -9,6 +9,7 @@ from ipaddress import ip_network
 import pytest
 from aiohttp import web
 from tests.subscriptions.stores import proposal
+from tests.subscriptions.test_credentials import PLAIN
 
 from headrace.delivery.credentials import Credentials
 from headrace.delivery.guard import Guard
@@ -20,6 +21,7 @@ from headrace.subscriptions.credential_form import write_time
 from headrace.subscriptions.keys import KeyFile
 from headrace.subscriptions.safe import Safe
 from headrace.subscriptions.store import Store
+from headrace.subscriptions.updating import updated
 
 LOOPBACK = [ip_network("127.0.0.0/8")]
 
@@ -351,8 +353,44 @@ async def test_a_subscription_that_changed_is_opened_again(office, issuer):
         office.safe.replace(subscription.id, opened.version, type(opened.secrets)(changed))
         assert await credentials.current(same) is first
         assert (await credentials.current(office.store.get(subscription.id))).value == "at-new"
-        credentials.forget(subscription.id)
-        assert credentials.signing(subscription) == ()
+
+
+def updating(sink, **properties):
+    document = {"sink": sink, "protocolsettings": {"headers": {"x-token": "new"}, "signing": "generate"}}
+    return lambda old, secrets: updated(old, secrets, document | properties)
+
+
+async def test_secrets_for_another_sink_are_not_opened_for_this_one(office, issuer):
+    """A dispatcher hears of a change a moment later than the safe."""
+    before = office.subscribe(refresh(issuer, 3600))
+    async with office.credentials() as credentials, office.credentials() as other:
+        await credentials.current(before)
+        office.safe.change(before.id, updating("https://example.org/elsewhere"))
+        for each in (credentials, other):
+            stale = office.store.get(before.id)
+            object.__setattr__(stale, "sink", before.sink)
+            with pytest.raises(CredentialUnusable, match="another sink at this moment"):
+                await each.current(stale)
+        now = office.store.get(before.id)
+        assert await credentials.current(now) is None
+        assert credentials.settings(now)["headers"] == {"x-token": "new"}
+        assert len(credentials.signing(now)) == 1
+        for ask in (credentials.settings, credentials.signing):
+            with pytest.raises(CredentialUnusable, match="was changed at this moment"):
+                ask(before)
+
+
+async def test_secrets_that_were_taken_away_are_not_used_any_more(office):
+    subscription = office.subscribe(PLAIN)
+    async with office.credentials() as credentials:
+        office.safe.change(subscription.id, updating("https://example.com/in"))
+        held = office.store.get(subscription.id)
+        await credentials.current(held)
+        assert credentials.settings(held)["headers"] == {"x-token": "new"}
+        office.safe.change(subscription.id, updating("https://example.org/", protocolsettings={}))
+        bare = office.store.get(subscription.id)
+        assert await credentials.current(bare) is None
+        assert (credentials.signing(bare), credentials.settings(bare)) == ((), bare.protocolsettings)
 
 
 async def test_the_endpoint_is_reached_through_the_guard(office, issuer):

@@ -54,3 +54,24 @@ def test_one_in_a_base_is_replaced_too(deployment, few_changes, restarts):
     matcher = Loaded((_roster(deployment) if restarts else roster).current(Cut()))
     assert matcher.match(_event(0, "new")) == [made[2].id]
     assert set(matcher.match(_event(0, "old"))) == {each.id for each in made} - {made[2].id}
+
+
+def test_source_and_types_constrain_what_is_matched_and_change_with_it(deployment):
+    def wish(**scope):
+        return parse_subscription({"sink": "http://x/", "filters": [{"prefix": {"type": "t"}}], **scope})
+
+    made = deployment.store.create(wish(source="/s", types=["t1", "t2", "other"]), Cut)
+    roster = _roster(deployment)
+    loaded = Loaded(roster.current(Cut()))
+    assert [loaded.match(_event(0, type_)) for type_ in ("t1", "t2", "t3", "other")] == [
+        [made.id],
+        [made.id],
+        [],
+        [],
+    ]
+    deployment.store.replace(replace(wish(source="/elsewhere"), id=made.id))
+    loaded = Loaded(roster.current(Cut()))
+    assert loaded.match(_event(0, "t1")) == []
+    deployment.store.replace(replace(wish(), id=made.id))
+    loaded = Loaded(roster.current(Cut()))
+    assert [loaded.match(_event(0, type_)) for type_ in ("t1", "t3", "other")] == [[made.id], [made.id], []]

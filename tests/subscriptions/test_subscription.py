@@ -86,6 +86,7 @@ FAULTS = [
     ({"sink": SINK, "protocolsettings": {"method": "GET"}}, ["protocolsettings.method"]),
     ({"sink": SINK, "source": ""}, ["source"]),
     ({"sink": SINK, "source": None}, ["source"]),
+    ({"sink": SINK, "source": "no reference"}, ["source"]),
     ({"sink": SINK, "source": ["/s"]}, ["source"]),
     ({"sink": SINK, "types": "t"}, ["types"]),
     ({"sink": SINK, "types": None}, ["types"]),

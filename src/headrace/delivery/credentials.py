@@ -106,7 +106,7 @@ class Credentials:
 
     def signing(self, subscription: Subscription) -> tuple[str, ...]:
         """Return the keys that requests are signed with, newest first; ask for `current` before."""
-        held = self._held.get(subscription.id)
+        held = self._held_for(subscription)
         return held.opened.secrets.signing if held is not None else ()
 
     def settings(self, subscription: Subscription) -> Mapping[str, Any]:
@@ -114,8 +114,17 @@ class Credentials:
 
         The same object as long as nothing changes.
         """
-        held = self._held.get(subscription.id)
+        held = self._held_for(subscription)
         return held.settings if held is not None else subscription.protocolsettings
+
+    def _held_for(self, subscription: Subscription) -> _Held | None:
+        """Return what is held for exactly this one: secrets of what it was before, or is by now, may be for others."""
+        if not subscription.has_secrets:
+            return None
+        held = self._held.get(subscription.id)
+        if held is None or held.subscription is not subscription:
+            raise CredentialUnusable("the subscription was changed at this moment", 0.0)
+        return held
 
     def invalidate(self, subscription_id: str) -> bool:
         """Take note that the sink refused the token; tell whether another attempt may fare better, with a new one."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import FilterError, InvalidChannel, InvalidSubscription
+from headrace.events.attributes import problem_1_0
 from headrace.filters import compile_filter
 from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName, parse_channel
 from headrace.subscriptions.config_keys import check_keys, nothing_declared
@@ -200,9 +201,9 @@ def _credential_of(
 
 def _check_scope(document: dict[str, Any]) -> Faults:
     faults: Faults = []
-    source, types = document.get("source"), document.get("types", [])
-    if "source" in document and (not isinstance(source, str) or not source):
-        faults.append(("source", "has to be a non-empty URI-reference"))
+    types = document.get("types", [])
+    if "source" in document and (problem := problem_1_0("source", document["source"])) is not None:
+        faults.append(("source", problem))
     if not isinstance(types, list) or not all(isinstance(item, str) and item for item in types):
         faults.append(("types", "has to be an array of non-empty strings"))
     return faults

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headrace.events.attributes import URI_REFERENCE
 from headrace.subscriptions.protocols import PROTOCOLS, address_schema
 from headrace.subscriptions.secret_changes import ROTATE
 from headrace.subscriptions.signing import SIGNING
@@ -59,7 +60,7 @@ def _proposal(name: str, protocol: Protocol) -> Schema:
             "id": {"description": "Ignored."},
             "source": {
                 "type": "string",
-                "minLength": 1,
+                "pattern": f"^{URI_REFERENCE}$",
                 "description": "Only events of this source.",
                 "examples": ["/sensors/tn-1234567/alerts"],
             },
