@@ -423,3 +423,54 @@ async def test_a_manifest_leaves_declarations_alone(door):
     door.store.change_channel(ChannelName("shop", "orders"), {"retry": 1})
     channel = door.store.channel(ChannelName("shop", "orders"))
     assert (channel.delivery, list(channel.config)) == ({"retry": 1}, ["a"])
+
+
+# The specification's own words
+
+
+async def test_the_example_of_the_specification(door):
+    example = {
+        "id": "sub-193-18365",
+        "config": {"data": "hello", "interval": 5},
+        "filters": [{"prefix": {"type": "com.example."}}],
+        "protocol": "HTTP",
+        "protocolsettings": {"method": "POST"},
+        "sink": "http://example.com/event-processor",
+    }
+    declared = {"subscriptionconfig": {"data": "string", "interval": "integer"}}
+    assert (await door.send_json("PUT", "/api/channels/default/default", declared)).status == 200
+    created = await door.send_json("POST", "/subscriptions", example)
+    assert created.status == 201
+    made = created.json
+    assert made.pop("id") != example.pop("id"), "ids are the service's"
+    del made["status"]
+    assert made == example | {
+        "config": example["config"] | {"channel": "default/default"},
+        "protocolsettings": {"method": "POST", "mode": "binary"},
+    }
+
+
+@pytest.mark.parametrize("filters", [[{"regex": {"type": "a"}}], [{"all": [{"xpath": "/"}]}]])
+async def test_a_dialect_that_is_not_supported_is_refused_at_creation_and_update(door, filters):
+    id_ = (await create(door)).json["id"]
+    wish = WISH | {"filters": filters}
+    for answer in (await door.send_json("POST", "/subscriptions", wish), await put(door, id_, wish)):
+        problem = assert_problem(answer, 400, "invalid-subscription")
+        assert "exact, prefix, suffix, all, any, not, sql" in problem["faults"][0]["problem"]
+    assert door.store.get(id_).filters == ()
+
+
+async def test_names_of_protocols_and_properties_are_case_sensitive(door):
+    answer = await door.send_json("POST", "/subscriptions", WISH | {"protocol": "http", "Sink": "x"})
+    problem = assert_problem(answer, 400, "invalid-subscription")
+    assert {fault["path"] for fault in problem["faults"]} == {"protocol", "Sink"}
+
+
+async def test_ids_are_unique(door):
+    ids = {(await create(door, id="mine")).json["id"] for _ in range(20)}
+    assert len(ids) == 20
+
+
+async def test_a_query_without_results_is_an_empty_list(door):
+    answer = await door.call("GET", "/subscriptions?limit=10")
+    assert (answer.status, answer.json, "link" in answer.headers) == (200, [], False)
