@@ -16,6 +16,7 @@ from headrace.api.app import build_app
 from headrace.api.attempts import Attempts
 from headrace.api.authority import Authority
 from headrace.api.channels import KnownChannels
+from headrace.api.filters import Filters
 from headrace.api.gate import Gate
 from headrace.api.health import Health
 from headrace.api.ingress import Ingress
@@ -130,6 +131,7 @@ class Door:
             health,
             subscriptions,
             Management(self.store, self.channels),
+            Filters(),
             Travel(self.store, self.jobs, self.replays),
             Attempts(self.store, self.records, SegmentReader(folder / "log")),
             Probing(self.store, self.records, default_spec(load_config(None, {}, {}).delivery)),

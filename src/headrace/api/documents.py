@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from starlette.responses import Response
 
-from headrace.errors import PayloadTooLarge
+from headrace.errors import InvalidRequest, PayloadTooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from starlette.requests import Request
 
@@ -39,6 +39,26 @@ async def read_document(request: Request, fault: HeadraceError) -> Any:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise fault from error
+
+
+def read_members(
+    body: bytes, known: Sequence[str], required: Sequence[str] = (), form: str = ""
+) -> dict[str, msgspec.Raw]:
+    """Return the members of a JSON object as they stand there: an event's data is not to be altered.
+
+    InvalidRequest lists what is unknown or missing; `form` says what the whole looks like.
+    """
+    wanted = form or f"the body has to be a JSON object with: {', '.join(known)}"
+    try:
+        msgspec.json.decode(body)  # raw slices are handed out without a look at what they are
+        members = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        raise InvalidRequest([("", wanted)]) from None
+    faults = [(name, f"unknown member; {wanted}") for name in members if name not in known]
+    faults += [(name, f"is required; {wanted}") for name in required if name not in members]
+    if faults:
+        raise InvalidRequest(faults)
+    return members
 
 
 def json_response(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

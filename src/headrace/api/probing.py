@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from headrace.api.documents import json_response, read_body
+from headrace.api.documents import json_response, read_body, read_members
 from headrace.api.waiting import until
 from headrace.errors import InvalidRequest, NoDispatcher
 from headrace.events.event import DataKind, Event
@@ -73,7 +73,7 @@ class Probing:
 
     async def test_proposal(self, request: Request) -> Response:
         """Send an event to the sink of a subscription that doesn't exist yet; nothing is created."""
-        members = _members(await read_body(request))
+        members = read_members(await read_body(request), _MEMBERS, ("subscription",), _FORM)
         document = msgspec.json.decode(members["subscription"])
         proposal = await asyncio.to_thread(parse_subscription, document, self._store.declared)
         if proposal.secrets:
@@ -112,17 +112,3 @@ def sample_event() -> Event:
         "datacontenttype": "application/json",
     }
     return Event(attributes, b'{"message":"a test of this sink"}', DataKind.JSON)
-
-
-def _members(body: bytes) -> dict[str, msgspec.Raw]:
-    """Return the members of the request as they stand there: an event's data is not to be altered."""
-    try:
-        members = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, RecursionError):
-        raise InvalidRequest([("", _FORM)]) from None
-    faults = [(name, f"unknown member; {_FORM}") for name in members if name not in _MEMBERS]
-    if "subscription" not in members:
-        faults.append(("subscription", f"is required; {_FORM}"))
-    if faults:
-        raise InvalidRequest(faults)
-    return members

@@ -113,7 +113,8 @@ def body_of(error: HeadraceError) -> bytes:
     elif isinstance(error, _FAULTY) and error.faults:
         extra["faults"] = [_fault(path, problem) for path, problem in error.faults]
     elif isinstance(error, FilterError):
-        extra["faults"] = [_fault(error.path, error.detail)]
+        limit = {} if error.limit is None else {"limit": error.limit}
+        extra["faults"] = [_fault(error.path, error.detail) | limit]
     elif isinstance(error, QuotaExceeded):
         extra |= {"quota": error.quota, "limit": error.limit, "current": error.current}
     elif isinstance(error, PreconditionFailed):

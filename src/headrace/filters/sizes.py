@@ -57,6 +57,17 @@ class _Size:
     macros: list[Macro] = field(default_factory=list)
 
 
+def sizes_of(expression: Expression) -> dict[str, int]:
+    """Return how much of the limits a tree uses, by the limit's name: of those that count something in the tree."""
+    size = _size_of(expression)
+    return {
+        "atoms": size.atoms,
+        "scans": count_scans(expression),
+        "macros": len(size.macros),
+        "body": max(map(_nodes_inside, size.macros), default=0),
+    }
+
+
 def check_size(expression: Expression, limits: Limits) -> None:
     """Refuse a tree above any limit, with the limit's name. Its CEL text has to be one that can be read."""
     size = _size_of(expression)
@@ -64,10 +75,13 @@ def check_size(expression: Expression, limits: Limits) -> None:
     _check_count("scans", "searches and comparisons of values", count_scans(expression), limits.scans)
     _check_count("macros", "macros", len(size.macros), limits.macros)
     for macro in size.macros:
-        inside = sum(1 for body in macro.bodies for _ in nodes_of(body))
-        _check_count("body", "nodes in the body of a macro", inside, limits.body)
+        _check_count("body", "nodes in the body of a macro", _nodes_inside(macro), limits.body)
     if size.text > limits.expression or size.depth > SURELY_READABLE:
         _check_text(expression, size, limits)
+
+
+def _nodes_inside(macro: Macro) -> int:
+    return sum(1 for body in macro.bodies for _ in nodes_of(body))
 
 
 def _check_count(limit: str, what: str, count: int, most: int) -> None:

@@ -13,6 +13,7 @@ from headrace.api.app import build_app
 from headrace.api.attempts import Attempts
 from headrace.api.authority import Authority
 from headrace.api.channels import KnownChannels
+from headrace.api.filters import Filters
 from headrace.api.health import Health
 from headrace.api.ingress import Ingress
 from headrace.api.management import Management
@@ -134,6 +135,7 @@ def _control(
     return [
         Subscriptions(store, end_of_log, jobs, safe, Statuses(store, safe, records, end_of_log)),
         Management(store, channels),
+        Filters(),
         Travel(store, jobs, Replays(jobs)),
         Attempts(store, records, open_log(log_place(config))),
         Probing(store, records, default_spec(config.delivery)),
