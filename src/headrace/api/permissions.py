@@ -112,6 +112,8 @@ PERMISSIONS: Mapping[str, Mapping[str, Permission]] = {
     # The past
     "/api/subscriptions/{id}/seek": {"POST": _subscribe(Of.SUBSCRIPTION, "seek")},
     "/api/subscriptions/{id}/replay": {"POST": _subscribe(Of.SUBSCRIPTION, "replay")},
+    "/api/filters/compile": {"POST": KNOWN},
+    "/api/filters/explain": {"POST": KNOWN},
     "/api/filters/backtest": {"POST": _subscribe(Of.HANDLER, "backtest")},
     "/api/jobs": {"GET": _subscribe(Of.HANDLER)},
     "/api/jobs/{id}": {"GET": _subscribe(Of.JOB), "DELETE": _subscribe(Of.JOB, "job")},
