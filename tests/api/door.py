@@ -16,6 +16,7 @@ from headrace.api.app import build_app
 from headrace.api.attempts import Attempts
 from headrace.api.authority import Authority
 from headrace.api.channels import KnownChannels
+from headrace.api.discovery import Discovery
 from headrace.api.filters import Filters
 from headrace.api.gate import Gate
 from headrace.api.health import Health
@@ -132,6 +133,7 @@ class Door:
             subscriptions,
             Management(self.store, self.channels),
             Filters(),
+            Discovery(self.store, settings_),
             Travel(self.store, self.jobs, self.replays),
             Attempts(self.store, self.records, SegmentReader(folder / "log")),
             Probing(self.store, self.records, default_spec(load_config(None, {}, {}).delivery)),

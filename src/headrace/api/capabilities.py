@@ -27,7 +27,7 @@ _OPERATIONS = {
 async def capabilities(request: Request) -> Response:
     """Tell which methods the address takes, and what can be asked of the service. It is the same for every id."""
     path = RESOURCE if "id" in request.path_params else COLLECTION
-    return json_response(_document(), headers={"allow": ", ".join(methods(path))})
+    return json_response(supported(), headers={"allow": ", ".join(methods(path))})
 
 
 def methods(path: str) -> list[str]:
@@ -36,7 +36,8 @@ def methods(path: str) -> list[str]:
     return sorted({*its, "HEAD", "OPTIONS"})
 
 
-def _document() -> dict[str, Any]:
+def supported() -> dict[str, Any]:
+    """List what is supported, by name; `GET /api/discovery` says more of each."""
     return {
         "operations": {
             name: {"method": method, "path": path} for name, (method, path) in _OPERATIONS.items()

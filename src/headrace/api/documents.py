@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
     Handler = Callable[[Request], Awaitable[Response]]
 
-_MAX_DOCUMENT = 1 << 20
+MAX_DOCUMENT = 1 << 20
+"""The bytes of a document, unless a door says otherwise."""
 
 
-async def read_body(request: Request, most: int = _MAX_DOCUMENT) -> bytes:
+async def read_body(request: Request, most: int = MAX_DOCUMENT) -> bytes:
     """Read a request's body, as long as it is small."""
     chunks, size = [], 0
     async for chunk in request.stream():

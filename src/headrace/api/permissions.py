@@ -84,6 +84,9 @@ PERMISSIONS: Mapping[str, Mapping[str, Permission]] = {
     # What there is
     "/openapi.json": {"GET": OPEN},
     "/docs": {"GET": OPEN},
+    "/api/discovery": {"GET": OPEN},
+    "/api/discovery/endpoints": {"GET": Permission(None, Of.HANDLER)},
+    "/api/discovery/endpoints/{id}": {"GET": Permission(None, Of.HANDLER)},
     # Subscriptions
     "/subscriptions": {
         "GET": _subscribe(Of.HANDLER),

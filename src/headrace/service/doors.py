@@ -13,6 +13,7 @@ from headrace.api.app import build_app
 from headrace.api.attempts import Attempts
 from headrace.api.authority import Authority
 from headrace.api.channels import KnownChannels
+from headrace.api.discovery import Discovery
 from headrace.api.filters import Filters
 from headrace.api.health import Health
 from headrace.api.ingress import Ingress
@@ -136,6 +137,7 @@ def _control(
         Subscriptions(store, end_of_log, jobs, safe, Statuses(store, safe, records, end_of_log)),
         Management(store, channels),
         Filters(),
+        Discovery(store, config.api),
         Travel(store, jobs, Replays(jobs)),
         Attempts(store, records, open_log(log_place(config))),
         Probing(store, records, default_spec(config.delivery)),

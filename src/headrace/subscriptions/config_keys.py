@@ -16,8 +16,18 @@ if TYPE_CHECKING:
     from headrace.subscriptions.channel import ChannelName
     from headrace.subscriptions.faults import Faults
 
-OWN_KEYS = ("channel", "start", "delivery", "reply")
-"""What every subscription may have in its `config`."""
+OWN_TYPES: dict[str, dict[str, Any]] = {
+    "channel": {"type": "string", "required": False, "description": "The channel, as namespace/name."},
+    "start": {"type": ["string", "object"], "required": False, "description": "From where it is delivered."},
+    "delivery": {"type": "object", "required": False, "description": "How hard delivery is tried."},
+    "reply": {
+        "type": "object",
+        "required": False,
+        "description": "Where events go that the sink answers with.",
+    },
+}
+"""What every subscription may have in its `config`, declared as a channel declares what it has besides."""
+OWN_KEYS = tuple(OWN_TYPES)
 
 _MOST_KEYS, _MOST_VALUES, _LONGEST = 100, 100, 200
 _MEMBERS = ("type", "required", "enum", "description")
