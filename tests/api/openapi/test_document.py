@@ -1,5 +1,6 @@
 """The document that a real process serves, and how it is put together."""
 
+import re
 import urllib.request
 
 import jsonschema  # type: ignore[import-untyped]
@@ -25,9 +26,20 @@ def fetch(role):
 
 
 @pytest.fixture(scope="module")
-def document(tmp_path_factory):
+def role(tmp_path_factory):
     with HttpRole(tmp_path_factory.mktemp("http") / "data") as role:
-        return fetch(role)
+        yield role
+
+
+@pytest.fixture(scope="module")
+def document(role):
+    return fetch(role)
+
+
+@pytest.fixture
+def page(role):
+    with urllib.request.urlopen(f"{role.url}/docs", timeout=20) as answer:
+        yield answer
 
 
 def test_every_route_that_is_served_is_described_and_nothing_else(document):
@@ -67,6 +79,14 @@ def test_no_shorthand_is_left(document):
         waiting += value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
 
 
+def test_the_page_shows_the_document_and_needs_no_other_host(page):
+    assert page.headers["content-type"].startswith("text/html")
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    text = page.read().decode()
+    assert 'fetch("openapi.json")' in text
+    assert not re.search(r"https?:|//cdn|@import|<link|<img|<script src", text)
+
+
 def test_examples_of_schemas_are_valid(document):
     shown = 0
     for name, schema in document["components"]["schemas"].items():
@@ -80,7 +100,7 @@ def test_examples_of_schemas_are_valid(document):
 def test_a_process_describes_what_it_serves_itself(tmp_path):
     with HttpRole(tmp_path / "data", "ingress", api__metrics=False) as ingress:
         alone = fetch(ingress)
-    assert set(alone["paths"]) == {CHANNEL_ADDRESS, "/healthz", "/readyz", "/openapi.json"}
+    assert set(alone["paths"]) == {CHANNEL_ADDRESS, "/healthz", "/readyz", "/openapi.json", "/docs"}
     assert "Subscription" not in alone["components"]["schemas"]
     assert "CloudEvent" in alone["components"]["schemas"]
 

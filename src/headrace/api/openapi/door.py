@@ -1,9 +1,10 @@
-"""The door that shows the OpenAPI document, of what a process serves."""
+"""The door that shows the OpenAPI document of what a process serves, as JSON and as a page to read."""
 
 from __future__ import annotations
 
 import asyncio
 from functools import cached_property
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
 
     from headrace.api.documents import Handler
 
-DOCUMENT = "/openapi.json"
+DOCUMENT, PAGE = "/openapi.json", "/docs"
+# The page needs nothing but itself and the document, and can't be made to fetch anything else.
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 
 
 class Description:
@@ -29,11 +35,16 @@ class Description:
 
     def served(self) -> dict[str, dict[str, Handler]]:
         """List what is served, and by which methods."""
-        return {DOCUMENT: {"GET": self.document}}
+        return {DOCUMENT: {"GET": self.document}, PAGE: {"GET": self.page}}
 
     async def document(self, _: Request) -> Response:
         """Show the document of what this process serves."""
         return Response(await asyncio.to_thread(lambda: self._document), media_type="application/json")
+
+    async def page(self, _: Request) -> Response:
+        """Show the page, which reads the document."""
+        text = (files(__package__) / "page.html").read_text("utf-8")
+        return Response(text, headers={"content-security-policy": _POLICY}, media_type="text/html")
 
     @cached_property
     def _document(self) -> bytes:
