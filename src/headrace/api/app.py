@@ -11,7 +11,7 @@ from headrace.api.gate import OPEN_GATE
 from headrace.api.management import on_error, on_status
 from headrace.api.openapi.document import CHANNEL_ADDRESS
 from headrace.api.openapi.door import Description
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, InvalidRequest, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -28,6 +28,7 @@ _HANDLERS: dict[Any, Any] = {
     405: on_status(405, "method-not-allowed", "{path} does not take {method}"),
     500: on_status(500, "internal", "the service failed on this request; its log says why"),
 }
+_NUL = "\x00"
 _SIGNPOSTS = ("/subscriptions", "/api/channels", "/healthz", "/openapi.json")
 
 
@@ -50,7 +51,7 @@ def build_app(
     addresses = {CHANNEL_ADDRESS: ["POST"]} if ingress else {}
     served |= Description(addresses | {path: list(handlers) for path, handlers in served.items()}).served()
     routes = [
-        Route(path, gate.guard(path, _by_method(handlers)), methods=list(handlers))
+        Route(path, _without_nul(gate.guard(path, _by_method(handlers))), methods=list(handlers))
         for path, handlers in served.items()
     ]
     control = Starlette(
@@ -76,6 +77,27 @@ def _on_unknown(
     known += [f"GET {path}" for path in _SIGNPOSTS if path in served]
     hint = "; see " + ", ".join(known).replace("{", "{{").replace("}", "}}") if known else ""
     return on_status(404, "not-found", "nothing is served at {path}" + hint)
+
+
+def _without_nul(handler: Handler) -> Handler:
+    """Refuse U+0000 in an address before anybody looks it up: no name has it, and PostgreSQL fails on it."""
+
+    async def answer(request: Request) -> Response:
+        for name, value in request.path_params.items():
+            if _NUL in value:
+                raise NotFound(name, value)
+        faults = [
+            (name, "has the character U+0000") for name, value in _query(request) if _NUL in name + value
+        ]
+        if faults:
+            raise InvalidRequest(faults)
+        return await handler(request)
+
+    return answer
+
+
+def _query(request: Request) -> list[tuple[str, str]]:
+    return request.query_params.multi_items() if request.url.query else []
 
 
 def _by_method(handlers: Mapping[str, Handler]) -> Handler:

@@ -13,7 +13,8 @@ from headrace.controlplane.kinds import BROKER, KINDS, TRIGGER, Kind, kind_calle
 from headrace.controlplane.manifest import DEFAULT_NAMESPACE
 from headrace.controlplane.manifest_text import read_manifests
 from headrace.controlplane.objects import Key
-from headrace.errors import InvalidManifest, InvalidRequest
+from headrace.errors import InvalidChannel, InvalidManifest, InvalidRequest
+from headrace.subscriptions.channel import check_channel
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -50,8 +51,7 @@ class ControlDoor:
         """Bring objects to what the manifests of the body say: YAML of many documents, or JSON."""
         documents = read_manifests(await read_body(request, _MOST_BYTES))
         _check_place(request, documents)
-        given = request.query_params
-        namespace = request.path_params.get("namespace") or given.get("namespace") or DEFAULT_NAMESPACE
+        namespace = request.path_params.get("namespace") or _namespace(request) or DEFAULT_NAMESPACE
         dry_run = _flag(request, "dryRun")
         applied = await asyncio.to_thread(self._plane.apply, documents, namespace, dry_run=dry_run)
         await self._refresh()
@@ -65,7 +65,7 @@ class ControlDoor:
 
     async def list(self, request: Request) -> Response:
         """List the objects of a kind, of all namespaces or of one."""
-        kind, namespace = _kind_of(request), request.query_params.get("namespace")
+        kind, namespace = _kind_of(request), _namespace(request)
         return json_response(await asyncio.to_thread(self._plane.list, kind, namespace))
 
     async def get(self, request: Request) -> Response:
@@ -108,7 +108,7 @@ def _check_place(request: Request, documents: Any) -> None:
     kind, parts = _kind_of(request), request.path_params
     for document in documents:
         given = document if isinstance(document, dict) else {}
-        metadata = given.get("metadata") or {}
+        metadata = given["metadata"] if isinstance(given.get("metadata"), dict) else {}
         if given.get("kind") != kind.name:
             raise InvalidManifest(
                 [("kind", f"{given.get('kind')!r} can't be put here; this is the place of {kind.name}")]
@@ -121,6 +121,17 @@ def _check_place(request: Request, documents: Any) -> None:
             raise InvalidManifest([("metadata.namespace", "is not the namespace in the address")])
     if "name" in parts and len(documents) != 1:
         raise InvalidManifest([("", "one object is put at its address")])
+
+
+def _namespace(request: Request) -> str | None:
+    """Return the namespace that the query names, which has to be one."""
+    given = request.query_params.get("namespace")
+    if given is None:
+        return None
+    try:
+        return check_channel(given, "x").namespace
+    except InvalidChannel as error:
+        raise InvalidRequest([("namespace", str(error).partition(": ")[2])]) from None
 
 
 def _flag(request: Request, name: str) -> bool:

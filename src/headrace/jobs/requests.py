@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.errors import InvalidChannel, InvalidRequest
 from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName, parse_channel
+from headrace.subscriptions.delivery_members import HIGHEST_RATE, is_rate
 from headrace.subscriptions.points import EARLIEST, Point, check_filter, parse_point, parse_time
 
 if TYPE_CHECKING:
@@ -113,8 +114,8 @@ def parse_replay(document: object) -> ReplayRequest:
     if members.get("filter") is not None:
         check_filter(members["filter"], "filter", faults)
     rate = members.get("rate")
-    if rate is not None and (isinstance(rate, bool) or not isinstance(rate, int | float) or not rate > 0):
-        faults.append(("rate", f"{rate!r} is no number of events a second above 0"))
+    if rate is not None and not is_rate(rate):
+        faults.append(("rate", f"{rate!r} is no number of events a second above 0 and up to {HIGHEST_RATE}"))
     _refuse(faults)
     return ReplayRequest(from_, to, members.get("filter"), None if rate is None else float(rate))
 

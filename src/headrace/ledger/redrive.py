@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import InvalidChannel, InvalidRequest
 from headrace.ledger.times import shown_time
 from headrace.subscriptions.channel import ChannelName, parse_channel
+from headrace.subscriptions.delivery_members import HIGHEST_RATE, is_rate
 from headrace.subscriptions.points import check_filter, parse_time
 
 if TYPE_CHECKING:
@@ -145,7 +146,9 @@ def _rate(document: dict[str, Any], faults: Faults) -> float | None:
     rate = document.get("rate")
     if rate is None:
         return None
-    if isinstance(rate, bool) or not isinstance(rate, int | float) or not rate > 0:
-        faults.append(("rate", f"{rate!r} is no number of deliveries a second above 0"))
+    if not is_rate(rate):
+        faults.append(
+            ("rate", f"{rate!r} is no number of deliveries a second above 0 and up to {HIGHEST_RATE}")
+        )
         return None
     return float(rate)

@@ -19,7 +19,7 @@ _DAY, _HOUR, _MINUTE = 86400.0, 3600.0, 60.0
 _MOST_RETRIES = 1000
 _MOST_AT_A_TIME = 1000
 _MOST_IN_A_BATCH = 1000
-_HIGHEST_RATE = 100_000
+HIGHEST_RATE = 100_000
 
 
 class Refused(Exception):
@@ -79,14 +79,18 @@ def _duration(field: str, most: float, *, may_be_zero: bool = True) -> Member:
     return Member({**DURATION, "description": limits}, read)
 
 
+def is_rate(value: object) -> bool:
+    """Tell whether it is a number of events a second that can be asked for."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= HIGHEST_RATE
+
+
 def _rate(value: Any) -> dict[str, Any]:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 0 < value <= _HIGHEST_RATE:
-        raise Refused(f"{value!r} is no number of events a second above 0 and up to {_HIGHEST_RATE}")
+    if not is_rate(value):
+        raise Refused(f"{value!r} is no number of events a second above 0 and up to {HIGHEST_RATE}")
     return {"rate": float(value)}
 
 
-_RATE = Member({"type": "number", "exclusiveMinimum": 0, "maximum": _HIGHEST_RATE}, _rate)
+_RATE = Member({"type": "number", "exclusiveMinimum": 0, "maximum": HIGHEST_RATE}, _rate)
 
 
 DESTINATION = {

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 EARLIEST, LATEST = "earliest", "latest"
 _MEMBERS = ("position", "time", "eventTime", "filter")
 _HIGHEST = 2**63 - 1
+# The years 1 to 9999, which RFC 3339 can write, in milliseconds.
+TIMES = range(-62_135_596_800_000, 253_402_300_800_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ def parse_point(value: object, path: str, faults: Faults) -> Point:
 
 def parse_time(value: object, path: str, faults: Faults) -> int | None:
     """Read a time as milliseconds since the epoch; nothing stays nothing."""
-    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value in TIMES):
         return value
     if isinstance(value, str):
         try:
