@@ -116,7 +116,7 @@ def _config() -> Schema:
             "delivery": _ref("Delivery"),
             "reply": _ref("Destination"),
         },
-        "additionalProperties": False,
+        "additionalProperties": {"description": "A key that the channel declares in `subscriptionconfig`."},
     }
 
 
