@@ -1,5 +1,7 @@
 """Query, update and optimistic concurrency; what creating and deleting do is in test_management."""
 
+from typing import Any
+
 import msgspec
 import pytest
 from tests.api.test_management import WISH, assert_problem
@@ -429,7 +431,7 @@ async def test_a_manifest_leaves_declarations_alone(door):
 
 
 async def test_the_example_of_the_specification(door):
-    example = {
+    example: dict[str, Any] = {
         "id": "sub-193-18365",
         "config": {"data": "hello", "interval": 5},
         "filters": [{"prefix": {"type": "com.example."}}],

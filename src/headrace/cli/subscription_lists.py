@@ -112,4 +112,8 @@ def _delivery_status(status: dict[str, Any]) -> str:
 
 
 def _filters(subscription: dict[str, Any]) -> str:
-    return msgspec.json.encode(subscription["filters"]).decode() if subscription["filters"] else "all events"
+    """Say which events it wants."""
+    wanted = {name: subscription[name] for name in ("source", "types", "filters") if subscription.get(name)}
+    if wanted.keys() <= {"filters"}:
+        wanted = wanted.get("filters", {})
+    return msgspec.json.encode(wanted).decode() if wanted else "all events"
