@@ -120,8 +120,8 @@ class Door:
             self.log, self.channels, self.pressure, settings_, gate, Rates(quotas, self.quotas.all())
         )
         end = lambda: Cut.at(self.writer.end)  # noqa: E731
-        statuses = Statuses(self.store, self.safe, self.records, end)
-        subscriptions = Subscriptions(self.store, end, self.jobs, self.safe, statuses)
+        self.statuses = Statuses(self.store, self.safe, self.records, end)
+        subscriptions = Subscriptions(self.store, end, self.jobs, self.safe, self.statuses)
         self.replays = Replays(self.jobs)
         self.registry = Registry(url)
         deployment = Deployment(self.store, self.registry, lambda: Cut.at(self.writer.end), ADDRESS)

@@ -10,6 +10,7 @@ from tests.ledger.entries import dead, wait, write
 from tests.subscriptions.test_credentials import REFRESH
 
 from headrace.api.subscription_status import shown_new
+from headrace.errors import BrokerUnavailable
 from headrace.events.positions import Cut, position_at
 from headrace.ledger.ledger import Changes, Key, Ledger, Wait
 from headrace.ledger.status import DeliveryReport
@@ -52,6 +53,16 @@ async def test_how_far_it_is(door, id_):
     later = (await door.send_json("POST", "/subscriptions", WISH)).json["id"]
     status = await status_of(door, later)
     assert (status["position"], status["lag"]) == (5, {"positions": 0, "waiting": 0}), "it begins here"
+
+
+async def test_while_the_log_doesn_t_answer_the_rest_is_told(door, id_, monkeypatch, caplog):
+    def fail():
+        raise BrokerUnavailable("127.0.0.1:9092", "nobody answers")
+
+    monkeypatch.setattr(door.statuses, "_end_of_log", fail)
+    status = await status_of(door, id_)
+    assert (status["position"], status["lag"]) == (0, {"positions": None, "waiting": 0})
+    assert "nobody answers" in caplog.text
 
 
 async def test_a_replay_doesn_t_take_it_back(door, id_):

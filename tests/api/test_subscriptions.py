@@ -8,6 +8,7 @@ from tests.api.test_management import WISH, assert_problem
 from tests.subscriptions.test_credentials import PLAIN, REFRESH
 
 from headrace.api import subscriptions
+from headrace.api.parameters import write_cursor
 from headrace.events.positions import Cut
 from headrace.subscriptions.channel import ChannelName
 from headrace.subscriptions.config_keys import parse_declarations
@@ -105,6 +106,9 @@ async def test_lists_are_filtered(door):
         ("limit=1001", "limit"),
         ("cursor=nonsense", "cursor"),
         ("cursor=WzEsMl0=", "cursor"),
+        (f"cursor={write_cursor([2**63, 'x'])}", "cursor"),
+        (f"cursor={write_cursor([1, 'x' + chr(0)])}", "cursor"),
+        ("namespace=%00", "namespace"),
         ("channel=orders", "channel"),
         ("protocol=http", "protocol"),
         ("state=asleep", "state"),
@@ -476,3 +480,8 @@ async def test_ids_are_unique(door):
 async def test_a_query_without_results_is_an_empty_list(door):
     answer = await door.call("GET", "/subscriptions?limit=10")
     assert (answer.status, answer.json, "link" in answer.headers) == (200, [], False)
+
+
+async def test_a_name_that_no_database_could_have(door):
+    for method in ("GET", "PUT", "DELETE"):
+        assert_problem(await door.send_json(method, "/subscriptions/a\0b", WISH), 404, "not-found")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from headrace.errors import InvalidChannel, InvalidRequest
-from headrace.subscriptions.channel import parse_channel
+from headrace.subscriptions.channel import check_channel, parse_channel
 from headrace.subscriptions.points import parse_time
 
 if TYPE_CHECKING:
@@ -82,6 +82,15 @@ class Parameters:
         self._faults.append((name, f"{text!r} is no status such as 503, and no class of them such as 5xx"))
         return None
 
+    def namespace(self, name: str) -> str | None:
+        """Read the name of a namespace."""
+        text = self._given.get(name)
+        try:
+            return None if text is None else check_channel(text, text).namespace
+        except InvalidChannel as error:
+            self._faults.append((name, str(error)))
+            return None
+
     def channel(self, name: str) -> ChannelName | None:
         """Read the name of a channel."""
         text = self._given.get(name)
@@ -98,12 +107,17 @@ class Parameters:
             return None
         try:
             values = msgspec.json.decode(urlsafe_b64decode(text.encode()))
-            if [type(each) for each in values] == list(kinds):
+            if [type(each) for each in values] == list(kinds) and all(map(_is_storable, values)):
                 return tuple(values)
         except (ValueError, TypeError, msgspec.DecodeError):
             pass
         self._faults.append((name, "is none that an answer gave; begin without one"))
         return None
+
+
+def _is_storable(value: Any) -> bool:
+    """Tell whether a database could have such a value: no integer beyond 64 bits, no text with a NUL."""
+    return "\0" not in value if isinstance(value, str) else abs(value) <= _HIGHEST
 
 
 def write_cursor(values: Sequence[Any]) -> str:

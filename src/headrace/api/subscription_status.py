@@ -6,10 +6,11 @@ The shape is the same for all: `ready`, `position`, `lag`, `delivery` and `notes
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import FilterError
+from headrace.errors import FilterError, LogError
 from headrace.events.positions import Cut, lane_of, offset_of
 from headrace.filters import compile_filter
 from headrace.ledger.status import OPEN, DeliveryStatus
@@ -25,15 +26,16 @@ if TYPE_CHECKING:
     from headrace.subscriptions.store import Store
     from headrace.subscriptions.subscription import Subscription
 
+_log = logging.getLogger(__name__)
 _NOTHING_SENT = DeliveryStatus()
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the databases and the log tell of some subscriptions, by their ids."""
+    """What the databases and the log tell of some subscriptions, by their ids; `end` is None where the log doesn't."""
 
     settled: Cut = field(default_factory=Cut)
-    end: Cut = field(default_factory=Cut)
+    end: Cut | None = None
     fares: Mapping[str, DeliveryStatus] = field(default_factory=dict)
     overruns: Mapping[str, FilterStatus] = field(default_factory=dict)
     credentials: Mapping[str, CredentialStatus] = field(default_factory=dict)
@@ -56,13 +58,21 @@ class Statuses:
         ids = [each.id for each in subscriptions]
         known = _Known(
             self._records.settled(),
-            self._end_of_log(),  # after what is settled, or that could lie behind it
+            self._end(),  # after what is settled, or that could lie behind it
             self._records.statuses(ids),
             self._store.overruns(ids),
             self._safe.statuses(ids),
             self._store.filters_set_aside(ids),
         )
         return [_shown(each, known) for each in subscriptions]
+
+    def _end(self) -> Cut | None:
+        """Return the end of the log; None while its brokers don't answer: the rest is told all the same."""
+        try:
+            return self._end_of_log()
+        except LogError as error:
+            _log.warning("how far subscriptions lag can't be told: %s", error)
+            return None
 
 
 def shown_new(subscription: Subscription) -> dict[str, Any]:
@@ -125,9 +135,9 @@ def _progress(subscription: Subscription, known: _Known, fare: DeliveryStatus) -
     reached = dict(known.settled.join(subscription.created))
     for position in fare.oldest:
         reached[lane_of(position)] = min(reached.get(lane_of(position), position), position)
-    cut = Cut(reached)
-    lag = {"positions": cut.count_to(known.end), "waiting": fare.waiting}
-    return {"position": _shown_cut(cut, known.end), "lag": lag}
+    cut, end = Cut(reached), known.end
+    lag = {"positions": None if end is None else cut.count_to(end), "waiting": fare.waiting}
+    return {"position": _shown_cut(cut, end or Cut()), "lag": lag}
 
 
 def _shown_cut(cut: Cut, end: Cut) -> int | dict[str, int]:

@@ -119,7 +119,7 @@ class Subscriptions:
         limit = given.number("limit", 1, MOST_LISTED)
         query = SubscriptionQuery(
             among=access_of(request).namespaces,
-            namespace=given.text("namespace"),
+            namespace=given.namespace("namespace"),
             channel=given.channel("channel"),
             sink=given.text("sink"),
             protocol=given.one_of("protocol", tuple(PROTOCOLS)),
