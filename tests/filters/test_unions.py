@@ -6,6 +6,9 @@ from tests.filters.every_dialect import every_event, every_filter
 from tests.filters.strategies import events, filters
 
 from headrace.filters import compile_filter, union
+from headrace.filters.backends.cel import write_cel
+from headrace.filters.covers import cover
+from headrace.filters.ir.expression import And, all_of, any_of
 
 
 def of(*texts, **options):
@@ -44,8 +47,40 @@ def test_widens_when_it_is_too_long():
     types = of(*texts, longest=200)
     assert types.widened
     assert types.cel.startswith('ce.type in ["0", "1",')
-    assert of(*texts, longest=50).cel == "has(ce.type)"
+    assert types.cel.endswith("] && data.b > 0")
+    assert of(*texts, longest=50).cel == 'ce.type.startsWith("") && data.b > 0'
     assert of(*texts, longest=5).cel == "true"
+
+
+COVERS = [
+    (["data.a == 1", "data.a == 5", "data.a == 9"], "data.a >= 1 && data.a <= 9"),
+    (
+        ["data.a > 1 && data.b == 'x'", "data.a >= 1 && data.b == 'x' && data.c"],
+        'data.a >= 1 && data.b == "x"',
+    ),
+    (["data.a > 1 && data.a < 3", "data.a == 7.5"], "data.a > 1 && data.a <= 7.5"),
+    (["data.a > 1 && data.b < 1", "data.a < 3 && data.b < 2"], "has(data.a) && data.b < 2"),
+    (["data.a == 'ab1'", "data.a == 'ab2'", "data.a.startsWith('abc')"], 'data.a.startsWith("ab")'),
+    (["data.a == 'ab'", "data.a == 'abc'"], 'data.a.startsWith("ab")'),
+    (["has(ce.x) && ce.x == 'ab'", "has(ce.x) && ce.x == 'ac'"], 'ce.x.startsWith("a")'),
+]
+
+
+@pytest.mark.parametrize(("texts", "expected"), COVERS)
+def test_covers_hold_wherever_something_they_cover_does(texts, expected):
+    compiled = [compile_filter({"cel": text}).expression for text in texts]
+    alternatives = [each.parts if isinstance(each, And) else (each,) for each in compiled]
+    covers = cover(alternatives, 1)
+    assert write_cel(any_of(tuple(map(all_of, covers)))) == expected
+
+
+def test_the_largest_groups_of_texts_are_told_apart_first():
+    texts = [f"data.a == 'com.example.{kind}.{i}'" for kind in ("order", "item") for i in range(50)]
+    alternatives = [(compile_filter({"cel": text}).expression,) for text in [*texts, "data.a == 'org.one'"]]
+    (found,) = cover(alternatives, 4)
+    assert write_cel(all_of(found)) == (
+        'data.a == "org.one" || data.a.startsWith("com.example.item.") || data.a.startsWith("com.example.order.")'
+    )
 
 
 @given(st.lists(filters, max_size=4), events())
@@ -65,7 +100,9 @@ def test_does_not_blow_up_a_filter_that_has_many_alternatives():
 
 
 @settings(max_examples=200)
-@given(st.lists(cel_filters, min_size=1, max_size=4), data_events, st.sampled_from([10, 100, 300, 10_000]))
+@given(
+    st.lists(cel_filters, min_size=1, max_size=4), data_events, st.sampled_from([10, 40, 100, 300, 10_000])
+)
 def test_never_narrows(compiled, event, longest):
     joined = union(compiled, longest=longest)
     wanted = any(each.matches(event) for each in compiled)
@@ -76,7 +113,7 @@ def test_never_narrows(compiled, event, longest):
 
 
 @settings(max_examples=200, suppress_health_check=list(HealthCheck), deadline=None)
-@given(st.lists(every_filter, min_size=1, max_size=3), every_event(), st.sampled_from([30, 10_000]))
+@given(st.lists(every_filter, min_size=1, max_size=3), every_event(), st.sampled_from([30, 60, 10_000]))
 def test_is_true_wherever_a_filter_of_any_dialect_is(specs, event, longest):
     compiled = [compile_filter(spec) for spec in specs]
     joined = union(compiled, longest=longest)

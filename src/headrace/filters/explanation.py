@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.filters.backends.cel import write_cel, write_literal
 from headrace.filters.backends.reference import evaluate, value_of
-from headrace.filters.ir.atoms import Has
-from headrace.filters.ir.expression import And, Constant, Not, Or, nodes_of
+from headrace.filters.ir.expression import And, Constant, Not, Or, paths_of
 from headrace.filters.ir.opaque import Opaque
-from headrace.filters.ir.operands import Path, Text
 from headrace.filters.ir.terms import Macro
 from headrace.filters.truth import UNKNOWN, Truth, conjunction, disjunction, negation
 from headrace.filters.values.budget import OverBudget
@@ -19,9 +17,8 @@ from headrace.filters.values.kinds import Kind, kind_of, named
 from headrace.filters.variables import attributes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from headrace.filters.ir.expression import Clause, Expression
+    from headrace.filters.ir.operands import Path
     from headrace.filters.variables import Variables
 
 _SHOWN = 80
@@ -101,7 +98,7 @@ def _explain_opaque(clause: Opaque, variables: Variables) -> Explanation:
 
 def _reason(clause: Clause, truth: Truth, variables: Variables) -> str:
     """Say what stands at every path of the clause, or why it is unknown where that says nothing."""
-    paths = list(dict.fromkeys(_paths_of(clause)))
+    paths = list(dict.fromkeys(paths_of(clause)))
     reasons = [_described(path, variables) for path in paths]
     if truth is UNKNOWN and (
         not paths or len(paths) > 1 or isinstance(clause, Macro) or _is_over_budget(clause, variables)
@@ -130,21 +127,6 @@ def _is_over_budget(clause: Clause, variables: Variables) -> bool:
     except Fault as fault:
         return isinstance(fault, OverBudget)
     return False
-
-
-def _paths_of(clause: Clause) -> Iterator[Path]:
-    for node in nodes_of(clause):
-        match node:
-            case Path():
-                yield node
-            case Has(path):
-                yield path
-            case _:
-                operand = getattr(node, "operand", None)
-                if isinstance(operand, Path | Text):
-                    yield operand.path if isinstance(operand, Text) else operand
-                elif isinstance(node, Text):
-                    yield node.path
 
 
 def _shown(value: Any) -> str:

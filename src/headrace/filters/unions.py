@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import FilterError
 from headrace.filters.backends.cel import is_sayable, write_cel
-from headrace.filters.ir.atoms import Comparison, Has, OneOf, Operator
+from headrace.filters.covers import cover, literals_of, one_of
+from headrace.filters.ir.atoms import Comparison, OneOf
 from headrace.filters.ir.expression import Constant, all_of, any_of
-from headrace.filters.ir.operands import Text
 from headrace.filters.limits import DEFAULT_LIMITS
 from headrace.filters.rewrites.deduplicate import deduplicate
 from headrace.filters.rewrites.distribute import distribute
@@ -25,10 +25,13 @@ if TYPE_CHECKING:
     from headrace.filters.filter import Filter
     from headrace.filters.ir.expression import Expression
     from headrace.filters.ir.literals import Literal
-    from headrace.filters.ir.operands import Operand, Path
+    from headrace.filters.ir.operands import Operand
     from headrace.filters.rewrites.distribute import Alternative
 
 LONGEST = 10_000
+
+_KEPT = (1024, 256, 64, 16, 4, 1)
+"""Values that each operand may keep, tried one after the other."""
 
 _SPREAD = 16
 """Alternatives that one filter may become: more would cost more text than merging them with others saves."""
@@ -56,13 +59,25 @@ def union(filters: Iterable[Filter], *, longest: int = LONGEST) -> Union:
     expressions = dict.fromkeys(each.expression for each in filters)
     exact = [each for expression in expressions for each in _alternatives(expression)]
     sayable = [tuple(part for part in each if is_sayable(part)) for each in exact]
-    weaker = [_weakest(each) for each in sayable]
-    present = [_presence(each) for each in weaker]
-    for widened, alternatives in ((sayable != exact, sayable), (True, weaker), (True, present)):
-        expression = _joined(alternatives)
-        if _fits(expression, longest):
-            return Union(expression, widened)
+    merged = _merged(_absorbed(sayable))
+    if found := _within(merged, longest):
+        return Union(found, sayable != exact)
+    for most in _KEPT:
+        if found := _within(_merged(_absorbed(cover(merged, most))), longest):
+            return Union(found, widened=True)
     return Union(Constant(value=True), widened=True)
+
+
+def _within(alternatives: list[Alternative], longest: int) -> Expression | None:
+    """Return the expression, unless it is too large for a filter."""
+    if sum(1 + sum(map(_count, each)) for each in alternatives) > longest:
+        return None  # each of them takes more than a character: no need to write it down
+    expression = deduplicate(fold(flatten(any_of(tuple(map(all_of, alternatives))))))
+    return expression if _fits(expression, longest) else None
+
+
+def _count(part: Expression) -> int:
+    return max(1, len(literals_of(part)))
 
 
 def _fits(expression: Expression, longest: int) -> bool:
@@ -78,11 +93,6 @@ def _alternatives(expression: Expression) -> tuple[Alternative, ...]:
     return distribute(normal, _SPREAD).alternatives
 
 
-def _joined(alternatives: list[Alternative]) -> Expression:
-    merged = _merged(_absorbed(alternatives))
-    return deduplicate(fold(flatten(any_of(tuple(map(all_of, merged))))))
-
-
 def _absorbed(alternatives: list[Alternative]) -> list[Alternative]:
     """`A || A && B -> A`, for alternatives of a single part."""
     alone = {each[0] for each in alternatives if len(each) == 1}
@@ -93,46 +103,14 @@ def _merged(alternatives: list[Alternative]) -> list[Alternative]:
     """`a == 1 && B || a == 2 && B -> a in [1, 2] && B`."""
     groups: dict[tuple[Operand | None, Alternative], list[Literal]] = defaultdict(list)
     for each in alternatives:
-        position = next((index for index, part in enumerate(each) if _literals(part)), None)
+        position = next((index for index, part in enumerate(each) if literals_of(part)), None)
         if position is None:
             groups[None, each] = []
             continue
         part = each[position]
         if isinstance(part, Comparison | OneOf):
-            groups[part.operand, each[:position] + each[position + 1 :]].extend(_literals(part))
+            groups[part.operand, each[:position] + each[position + 1 :]].extend(literals_of(part))
     return [
-        rest if operand is None else (_one_of(operand, literals), *rest)
+        rest if operand is None else (one_of(operand, literals), *rest)
         for (operand, rest), literals in groups.items()
     ]
-
-
-def _literals(part: Expression) -> tuple[Literal, ...]:
-    match part:
-        case Comparison(_, Operator.EQUAL, literal):
-            return (literal,)
-        case OneOf(_, literals):
-            return literals
-        case _:
-            return ()
-
-
-def _one_of(operand: Operand, literals: list[Literal]) -> Expression:
-    distinct = tuple(dict.fromkeys(literals))
-    if len(distinct) == 1:
-        return Comparison(operand, Operator.EQUAL, distinct[0])
-    return OneOf(operand, distinct)
-
-
-def _weakest(alternative: Alternative) -> Alternative:
-    """`A && B -> A`, where A is a part that merges well with others."""
-    best = next((part for part in alternative if _literals(part)), None)
-    return alternative[:1] if best is None else (best,)
-
-
-def _presence(alternative: Alternative) -> Alternative:
-    """`a == 1 -> has(a)`: what compares equal is there."""
-    for part in alternative:
-        if isinstance(part, Comparison | OneOf) and _literals(part):
-            path: Path = part.operand.path if isinstance(part.operand, Text) else part.operand
-            return (Has(path),) if len(path.steps) > 1 else ()
-    return ()

@@ -13,13 +13,10 @@ from pyspark.sql.types import BooleanType
 from headrace.events.batch import SCHEMA
 from headrace.filters.backends.arrow import evaluate
 from headrace.filters.backends.spark_native import STRING_COLUMNS
-from headrace.filters.ir.atoms import Has
-from headrace.filters.ir.expression import nodes_of
-from headrace.filters.ir.opaque import Opaque
-from headrace.filters.ir.operands import CE, Path, Text
+from headrace.filters.ir.expression import paths_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from pyspark.sql import Column
 
@@ -44,19 +41,8 @@ def in_python(expression: Expression, known: Column) -> Column:
 
 def columns_of(expression: Expression) -> frozenset[str]:
     """Return the columns of the event table that the expression reads."""
-    found = {name for path in _paths_of(expression) for name in _columns_of_path(path.steps)}
+    found = {name for path in paths_of(expression) for name in _columns_of_path(path.steps)}
     return frozenset(found | {"data_kind"})
-
-
-def _paths_of(expression: Expression) -> Iterator[Path]:
-    for node in nodes_of(expression):
-        operand = getattr(node, "operand", node)
-        if isinstance(operand, Text | Has):
-            yield operand.path
-        elif isinstance(operand, Path):
-            yield operand
-        elif isinstance(operand, Opaque):
-            yield CE
 
 
 def _columns_of_path(steps: tuple[str, ...]) -> tuple[str, ...]:

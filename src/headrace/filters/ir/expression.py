@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from headrace.filters.ir.atoms import Atom
+from headrace.filters.ir.atoms import Atom, Has
 from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.node import Node
 from headrace.filters.ir.opaque import Opaque
-from headrace.filters.ir.operands import Operand
+from headrace.filters.ir.operands import CE, Operand, Path, Text
 from headrace.filters.ir.terms import Call, HasKey, ListOf, Macro, MapOf, Operation, Select, Term
 
 if TYPE_CHECKING:
@@ -105,3 +105,15 @@ def nodes_of(expression: Expression) -> Iterator[Expression]:
         node = waiting.pop()
         yield node
         waiting.extend(reversed(parts_of(node)))
+
+
+def paths_of(expression: Expression) -> Iterator[Path]:
+    """Yield the paths that the expression looks at, as often as it does; opaque clauses look at any attribute."""
+    for node in nodes_of(expression):
+        looked_at = getattr(node, "operand", node)
+        if isinstance(looked_at, Text | Has):
+            yield looked_at.path
+        elif isinstance(looked_at, Path):
+            yield looked_at
+        elif isinstance(looked_at, Opaque):
+            yield CE
