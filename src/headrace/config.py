@@ -17,6 +17,7 @@ from headrace.errors import ConfigError
 from headrace.eventlog.archive.settings import ArchiveSettings
 from headrace.eventlog.kafka.settings import KafkaSettings
 from headrace.eventlog.settings import LogSettings
+from headrace.interest.settings import InterestSettings
 from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.settings import PipelineSettings
 from headrace.subscriptions.database import address_of
@@ -49,6 +50,7 @@ class Config:
     archive: ArchiveSettings
     kafka: KafkaSettings
     matching: MatchingSettings
+    interest: InterestSettings
     pipeline: PipelineSettings
     delivery: DeliverySettings
 

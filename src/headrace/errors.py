@@ -18,6 +18,7 @@
     ├── QuotaExceeded             a namespace has as much of something as it may have
     ├── RateExceeded              events come faster to a namespace than they may
     ├── IssuerUnavailable         the keys of an OpenID provider can't be had now
+    ├── InterestRefused           what a channel's subscriptions want is not told
     ├── StoreUnavailable          the database can't be reached or used now
     ├── SchemaRefused             the tables are of a version that this Headrace doesn't know
     ├── SecretsLocked             secrets can't be sealed or opened: their key is missing or another one
@@ -307,6 +308,17 @@ class IssuerUnavailable(HeadraceError):
             f"try again in {retry_after} s"
         )
         self.issuer, self.retry_after = issuer, retry_after
+
+
+class InterestRefused(HeadraceError):
+    """An operator decided that publishers aren't told what is wanted: they send everything."""
+
+    code = "interest-refused"
+
+    def __init__(self, channel: str) -> None:
+        super().__init__(
+            f"what the subscriptions of channel {channel} want is not told here: send every event"
+        )
 
 
 class StoreUnavailable(HeadraceError):

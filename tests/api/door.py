@@ -21,6 +21,7 @@ from headrace.api.filters import Filters
 from headrace.api.gate import Gate
 from headrace.api.health import Health
 from headrace.api.ingress import Ingress
+from headrace.api.interest import InterestDoor
 from headrace.api.management import Management
 from headrace.api.pressure import Gauges, Pressure
 from headrace.api.probing import Probing
@@ -48,6 +49,7 @@ from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events.batch import Recorded, from_batch
 from headrace.events.positions import Cut
+from headrace.interest import Interests
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.ledger.records import Records
@@ -104,7 +106,8 @@ class Door:
         self.keys, self.quotas, self.audit = KeyStore(url), QuotaStore(url), AuditLog(url)
         self.channels = KnownChannels(self.store)
         overrides = {f"api.{key}": value for key, value in settings.items()}
-        settings_ = load_config(None, overrides, {}).api
+        config = load_config(None, overrides, {})
+        settings_ = config.api
         gauges = Gauges(lambda: self.backlog, lambda: self.backlog_bytes, lambda: self.outbox_bytes, [folder])
         self.pressure = Pressure(gauges, settings_)
         self.jobs = Jobs(url)
@@ -127,6 +130,7 @@ class Door:
         deployment = Deployment(self.store, self.registry, lambda: Cut.at(self.writer.end), ADDRESS)
         self.plane = ControlPlane(deployment)
         control = ControlDoor(self.plane, self.channels.refresh)
+        self.interests = Interests(self.store, config.interest)
         self.app = build_app(
             self.ingress,
             health,
@@ -138,6 +142,7 @@ class Door:
             Attempts(self.store, self.records, SegmentReader(folder / "log")),
             Probing(self.store, self.records, default_spec(load_config(None, {}, {}).delivery)),
             Authority(self.keys, self.quotas, self.audit, quotas),
+            InterestDoor(self.interests, self.channels, config.interest),
             control,
             gate=gate,
         )
@@ -146,6 +151,7 @@ class Door:
         await self.log.close()
         for each in (self.keys, self.quotas, self.audit, self.store):
             each.close()
+        self.interests.close()
         self.registry.close()
         self.jobs.close()
         self.safe.close()

@@ -31,6 +31,11 @@ UNIONS = [
     ),
     (["data.a == 1", "true"], "true"),
     (["data.a", "!data.a"], "data.a || !data.a"),
+    (
+        ["has(data.a) && data.a == 1", "has(data.a) && has(data.b)"],
+        "data.a == 1 || has(data.a) && has(data.b)",
+    ),
+    (["has(data.a) && !(data.a < 5)"], "!(data.a < 5)"),
 ]
 
 

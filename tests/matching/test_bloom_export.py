@@ -232,6 +232,27 @@ def test_the_seed_is_not_that_of_the_index():
     assert matcher._book.seed not in seeds
 
 
+def test_two_of_one_seed_and_size_are_joined():
+    base = exported('data.v == "a"', 'ce.subject.startsWith("abc")', *(f'data.v == "{n}"' for n in range(50)))
+    matcher = Matcher()
+    for number, text in enumerate(['data.v == "b"', "data.w > 5", 'ce.subject.startsWith("wx")']):
+        matcher.add(str(number), compile_filter({"cel": text}))
+    beside = ExportedBloom.from_bytes(export_bloom(matcher, HERE, like=base.header))
+    both = ExportedBloom.from_bytes(base.joined(beside).to_bytes())
+    for wanted in (
+        event({"v": "a"}), event({"v": "b"}), event({"w": 7}), event(subject="abcd"), event(subject="wxy"),
+    ):  # fmt: skip
+        assert both.may_match(wanted)
+    assert not both.may_match(event({"v": "c", "w": "text"}, subject="none"))
+    assert both.header.keys == base.header.keys + beside.header.keys
+    assert not both.header.bypass
+    matcher.add("all", compile_filter({"cel": "true"}))
+    everything = ExportedBloom.from_bytes(export_bloom(matcher, HERE, like=base.header))
+    assert base.joined(everything).may_match(event())
+    with pytest.raises(ValueError, match="different channels, seeds or sizes"):
+        base.joined(exported('data.v == "b"'))
+
+
 GOOD = exported('ce.subject == "a"')
 
 

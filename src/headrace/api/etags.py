@@ -31,9 +31,9 @@ def check_match(request: Request, subscription: Subscription) -> None:
         raise PreconditionFailed("subscription", subscription.id, etag_of(subscription))
 
 
-def is_known(request: Request, subscription: Subscription) -> bool:
-    """Tell whether `If-None-Match` says that the subscription as it is was seen already."""
-    return _names(request.headers.getlist("if-none-match"), etag_of(subscription), weak=True)
+def is_known(request: Request, etag: str) -> bool:
+    """Tell whether `If-None-Match` says that what has this ETag was seen already."""
+    return _names(request.headers.getlist("if-none-match"), etag, weak=True)
 
 
 def _names(given: list[str], etag: str, *, weak: bool) -> bool:

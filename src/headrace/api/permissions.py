@@ -112,6 +112,8 @@ PERMISSIONS: Mapping[str, Mapping[str, Permission]] = {
         "PUT": _admin(Of.CHANNEL, "channel"),
         "DELETE": _admin(Of.CHANNEL, "channel"),
     },
+    "/api/channels/{namespace}/{name}/interest": {"GET": _publish(Of.PATH)},
+    "/api/channels/{namespace}/{name}/interest/bloom": {"GET": _publish(Of.PATH)},
     # The past
     "/api/subscriptions/{id}/seek": {"POST": _subscribe(Of.SUBSCRIPTION, "seek")},
     "/api/subscriptions/{id}/replay": {"POST": _subscribe(Of.SUBSCRIPTION, "replay")},

@@ -105,7 +105,7 @@ class Subscriptions:
     async def retrieve(self, request: Request) -> Response:
         """Show one subscription, unless the one that was seen already is asked for."""
         found = await asyncio.to_thread(self._store.get, request.path_params["id"])
-        if is_known(request, found):
+        if is_known(request, etag_of(found)):
             return Response(status_code=304, headers={"etag": etag_of(found)})
         return _answer(found, await self._shown(found))
 

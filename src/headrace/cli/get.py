@@ -13,13 +13,15 @@ from headrace.cli.objects import NAMES, show_objects
 from headrace.cli.subscription_lists import list_subscriptions, subscription_options
 from headrace.cli.tables import print_table
 from headrace.client import Client
+from headrace.client.client import DEFAULT_CHANNEL
 from headrace.controlplane.kinds import kind_called
 from headrace.controlplane.manifest import DEFAULT_NAMESPACE
+from headrace.subscriptions.channel import parse_channel
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-_LISTS = ("subscriptions", "channels", "jobs", "redrives", "dead-letters", "set-aside")
+_LISTS = ("subscriptions", "channels", "interest", "jobs", "redrives", "dead-letters", "set-aside")
 _MOST_DEAD = 1000
 
 
@@ -56,6 +58,8 @@ def get(
 
     --channel, --sink, --protocol, --state and -n choose subscriptions; a table has 1000 unless --limit says more.
 
+    The interest of a channel, default/default or the one named, is what its subscriptions want, as one CEL expression.
+
     Dead letters are deliveries that were given up; what could not be routed was set aside.
 
     Knative's objects are triggers, brokers, headracechannels, inmemorychannels, ch (Channel) and sub (Subscription).
@@ -65,6 +69,7 @@ def get(
       headrace get subscriptions
       headrace get subscriptions --channel shop/orders --state paused
       headrace get channels --json
+      headrace get interest default/default
       headrace get jobs
       headrace get dead-letters
       headrace get set-aside
@@ -86,6 +91,9 @@ def get(
         raise click.UsageError(
             "-n goes with Knative's objects and subscriptions, -o with Knative's objects only"
         )
+    if kind == "interest":
+        _show_interest(asyncio.run(_fetch_interest(id_ or DEFAULT_CHANNEL, url)), as_json=as_json)
+        return
     if id_ is not None and kind not in ("subscriptions", "jobs", "redrives"):
         raise click.UsageError("an id goes with subscriptions, jobs and redrives only")
     found = asyncio.run(_fetch(kind, id_, url))
@@ -103,6 +111,26 @@ async def _fetch_objects(
         if name is None:
             return await client.objects(plural, namespace)
         return [await client.object(plural, namespace or DEFAULT_NAMESPACE, name)]
+
+
+async def _fetch_interest(channel: str, url: str) -> dict[str, Any]:
+    parse_channel(channel)
+    async with Client(url) as client:
+        return await client.interest(channel)
+
+
+def _show_interest(interest: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(interest), indent=2))
+        return
+    count, revision, seconds = interest["subscriptions"], interest["revision"], interest["maxAge"]
+    events = "the events" if interest["exact"] else "at least the events"
+    click.echo(interest["cel"])
+    click.echo(
+        f"These are {events} that the {count} subscriptions of {interest['channel']} want at revision {revision}. "
+        f"A publisher may rely on it for {seconds:g} s.",
+        err=True,
+    )
 
 
 async def _fetch(kind: str, id_: str | None, url: str) -> Any:

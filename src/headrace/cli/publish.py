@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import uuid
 from datetime import UTC, datetime
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from headrace.cli import options
-from headrace.client import Client
+from headrace.client import Client, Publisher
 from headrace.errors import InvalidEvent
 from headrace.events.attributes import faults
 from headrace.events.event import Event
 from headrace.events.json_format import decode
+
+if TYPE_CHECKING:
+    from headrace.client.interest import Kind
 
 _BATCH = 200
 
@@ -34,6 +37,13 @@ _BATCH = 200
 @click.option(
     "--file", "-f", type=click.File("rb"), help="Events as JSON, one per line; - is standard input."
 )
+@click.option(
+    "--if-wanted",
+    type=click.Choice(["cel", "bloom"]),
+    is_flag=False,
+    flag_value="cel",
+    help="Send only what a subscription wants, judged here: by the channel's CEL expression, or its Bloom filter.",
+)
 @options.channel
 @options.url
 def publish(
@@ -46,15 +56,21 @@ def publish(
     data_: str | None,
     datacontenttype: str,
     file: IO[bytes] | None,
+    if_wanted: Kind | None,
     channel: str,
     url: str,
 ) -> None:
     """Send one event, or a file of events. They are durable when the command returns.
 
+    With --if-wanted events that no subscription wants stay here: they are in no history, and who subscribes at this
+    moment may miss them.
+
     \b
     Examples:
       headrace publish --type com.example.order --data '{"amount": 7}'
       headrace publish --file events.jsonl --channel default/default
+      headrace publish --file events.jsonl --if-wanted
+      headrace publish --file events.jsonl --if-wanted=bloom
     """
     if (file is None) == (type_ is None):
         raise click.UsageError("give either --type, for one event, or --file, for many")
@@ -74,7 +90,7 @@ def publish(
         if found := faults(attributes):
             raise InvalidEvent(found)
         events = [Event(attributes, None if data_ is None else data_.encode())]
-    asyncio.run(_send(events, channel, url))
+    asyncio.run(_send(events, channel, if_wanted, url))
 
 
 def _decode_line(number: int, line: bytes) -> Event:
@@ -92,16 +108,26 @@ def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
     return {name: value for name, _, value in split}
 
 
-async def _send(events: list[Event], channel: str, url: str) -> None:
-    async with Client(url) as client:
+async def _send(events: list[Event], channel: str, if_wanted: Kind | None, url: str) -> None:
+    async with Client(url) as client, client.publisher(channel, interest=if_wanted) as publisher:
         if len(events) == 1:
-            await client.publish(events[0], channel)
+            await publisher.publish(events[0])
         else:
-            await _send_many(client, events, channel)
-    click.echo(f"accepted {len(events)} event{'s' if len(events) != 1 else ''} on {channel}")
+            await _send_many(publisher, events)
+        click.echo(f"accepted {_counted(publisher.sent)} on {channel}{_not_sent(publisher, if_wanted)}")
 
 
-async def _send_many(client: Client, events: list[Event], channel: str) -> None:
+def _counted(number: int) -> str:
+    return f"{number} event{'s' if number != 1 else ''}"
+
+
+def _not_sent(publisher: Publisher, if_wanted: Kind | None) -> str:
+    if if_wanted is not None and not publisher.is_informed:
+        return "; what is wanted could not be found out, so everything was sent"
+    return f"; {_counted(publisher.dropped)} that nobody wants stayed here" if publisher.dropped else ""
+
+
+async def _send_many(publisher: Publisher, events: list[Event]) -> None:
     """Send batches of one specversion each, in order, with progress."""
     columns = (TextColumn("publishing"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
@@ -114,6 +140,6 @@ async def _send_many(client: Client, events: list[Event], channel: str) -> None:
                 and events[end].specversion == events[start].specversion
             ):
                 end += 1
-            await client.publish_batch(events[start:end], channel)
+            await publisher.publish_batch(events[start:end])
             progress.update(task, completed=end)
             start = end

@@ -1,6 +1,7 @@
 """What a Python program uses to publish, subscribe and receive."""
 
 from headrace.client.client import Client
+from headrace.client.publisher import Publisher
 from headrace.client.sink import Received, Sink
 
-__all__ = ["Client", "Received", "Sink"]
+__all__ = ["Client", "Publisher", "Received", "Sink"]

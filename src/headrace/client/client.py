@@ -9,12 +9,14 @@ import aiohttp
 import msgspec
 
 from headrace.client.points import PointLike, point
+from headrace.client.publisher import Publisher
 from headrace.errors import JobFailed, ServiceRefused, ServiceUnreachable
 from headrace.events.bindings.http import Message, encode_batch, encode_binary, encode_structured
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
+    from headrace.client.interest import Kind
     from headrace.events.event import Event
 
 DEFAULT_URL = "http://127.0.0.1:8080"
@@ -25,8 +27,9 @@ _Kind = TypeVar("_Kind")
 class _Answer(NamedTuple):
     """What the service answered; `next` is the query by which the page behind is asked for, where there is one."""
 
+    status: int
+    headers: Mapping[str, str]
     content: bytes
-    etag: str
     next: str | None
 
 
@@ -67,6 +70,20 @@ class Client:
     async def post(self, message: Message, channel: str = DEFAULT_CHANNEL) -> None:
         """Send an encoded message to a channel."""
         await self._request("POST", f"/channels/{channel}", message.body, message.headers)
+
+    def publisher(
+        self,
+        channel: str = DEFAULT_CHANNEL,
+        *,
+        interest: Kind | None = "cel",
+        max_age: float | None = None,
+    ) -> Publisher:
+        """Return a publisher that drops what nobody wants: by the channel's CEL expression or its Bloom filter."""
+        return Publisher(self, channel, interest, max_age)
+
+    async def interest(self, channel: str = DEFAULT_CHANNEL) -> dict[str, Any]:
+        """Show what a channel's subscriptions want, as one CEL expression."""
+        return await self._object("GET", f"/api/channels/{channel}/interest")
 
     async def create_channel(
         self,
@@ -126,7 +143,7 @@ class Client:
     async def look_at_subscription(self, subscription_id: str) -> tuple[dict[str, Any], str]:
         """Show one subscription, and the ETag that stands for it as it is now."""
         answer = await self._exchange("GET", f"/subscriptions/{subscription_id}")
-        return self._read(answer.content, dict[str, Any]), answer.etag
+        return self._read(answer.content, dict[str, Any]), answer.headers.get("etag", "")
 
     async def update_subscription(
         self, subscription_id: str, subscription: Mapping[str, Any], etag: str | None = None
@@ -325,6 +342,13 @@ class Client:
     ) -> bytes:
         return (await self._exchange(method, path, body, headers)).content
 
+    async def ask(
+        self, method: str, path: str, body: bytes = b"", headers: Sequence[tuple[str, str]] = ()
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """Make a request of any kind, and return status, headers and content; 304 is an answer too."""
+        answer = await self._exchange(method, path, body, headers)
+        return answer.status, answer.headers, answer.content
+
     async def _exchange(
         self, method: str, path: str, body: bytes = b"", headers: Sequence[tuple[str, str]] = ()
     ) -> _Answer:
@@ -337,11 +361,11 @@ class Client:
                 content = await response.read()
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise ServiceUnreachable(self._url, str(error) or type(error).__name__) from error
-        if not 200 <= response.status < 300:
+        if not 200 <= response.status < 300 and response.status != 304:
             raise ServiceRefused(response.status, _problem(content))
         link = response.links.get("next")
         behind = None if link is None else urlsplit(str(link["url"])).query
-        return _Answer(content, response.headers.get("etag", ""), behind)
+        return _Answer(response.status, response.headers, content, behind)
 
 
 def _if_match(etag: str | None) -> list[tuple[str, str]]:

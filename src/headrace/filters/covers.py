@@ -17,13 +17,13 @@ from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import Path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from headrace.filters.ir.expression import Expression
     from headrace.filters.ir.operands import Operand
     from headrace.filters.rewrites.distribute import Alternative
 
-_Parts: TypeAlias = "list[Expression]"
+_Parts: TypeAlias = "Sequence[Expression]"
 _ABOVE = (Operator.GREATER_OR_EQUAL, Operator.GREATER)
 _BELOW = (Operator.LESS_OR_EQUAL, Operator.LESS)
 
@@ -69,8 +69,8 @@ def one_of(operand: Operand, literals: Iterable[Literal]) -> Expression:
     return OneOf(operand, distinct)
 
 
-def _by_operand(alternative: Alternative) -> dict[Operand, _Parts]:
-    asked: dict[Operand, _Parts] = defaultdict(list)
+def _by_operand(alternative: Alternative) -> dict[Operand, list[Expression]]:
+    asked: dict[Operand, list[Expression]] = defaultdict(list)
     for part in alternative:
         match part:
             case Has(path):

@@ -78,6 +78,18 @@ class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     grams: tuple[int, ...] = ()
     present: tuple[Literal["anything", "number", "text"], ...] = ()
 
+    def joined(self, other: Field) -> Field:
+        """Return what is asked about the same field by either."""
+        return msgspec.structs.replace(
+            self,
+            equal=self.equal or other.equal,
+            elements=self.elements or other.elements,
+            starts=tuple(sorted({*self.starts, *other.starts})),
+            ends=tuple(sorted({*self.ends, *other.ends})),
+            grams=tuple(sorted({*self.grams, *other.grams})),
+            present=tuple(sorted({*self.present, *other.present})),
+        )
+
 
 class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All but the bits. `bypass`: a subscription can match without any key, so that every event may match."""
@@ -122,6 +134,25 @@ class ExportedBloom:
         if len(words) != header.blocks * _BLOCK:
             raise UnreadableExport(_WHAT, f"it has {len(words)} bytes of bits, and {header.blocks} blocks")
         return cls(header, words)
+
+    def joined(self, other: ExportedBloom) -> ExportedBloom:
+        """Return one that says no where both do. Both are of one channel, one seed and one size."""
+        mine, theirs = self.header, other.header
+        if (mine.channel, mine.seed, mine.blocks, mine.bits) != (
+            theirs.channel, theirs.seed, theirs.blocks, theirs.bits,
+        ):  # fmt: skip
+            raise ValueError("these Bloom filters are of different channels, seeds or sizes")
+        fields = {each.name: each for each in mine.fields}
+        for each in theirs.fields:
+            fields[each.name] = each.joined(fields[each.name]) if each.name in fields else each
+        header = msgspec.structs.replace(
+            mine,
+            fields=tuple(fields.values()),
+            keys=mine.keys + theirs.keys,
+            bypass=mine.bypass or theirs.bypass,
+        )
+        words = int.from_bytes(self.words, "little") | int.from_bytes(other.words, "little")
+        return ExportedBloom(header, words.to_bytes(len(self.words), "little"))
 
     def may_match(self, event: Event | Recorded) -> bool:
         """Say whether any subscription of the channel, or without a scope, may match; false is certain.

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from headrace.errors import FilterError
 from headrace.filters.backends.cel import is_sayable, write_cel
 from headrace.filters.covers import cover, literals_of, one_of
-from headrace.filters.ir.atoms import Comparison, OneOf
-from headrace.filters.ir.expression import Constant, all_of, any_of
-from headrace.filters.limits import DEFAULT_LIMITS
+from headrace.filters.ir.atoms import Comparison, Has, OneOf
+from headrace.filters.ir.expression import Constant, Not, all_of, any_of
+from headrace.filters.ir.operands import Path, Text
+from headrace.filters.limits import DEFAULT_LIMITS, Limits
 from headrace.filters.rewrites.deduplicate import deduplicate
 from headrace.filters.rewrites.distribute import distribute
 from headrace.filters.rewrites.flatten import flatten
@@ -50,7 +51,7 @@ class Union:
         return write_cel(self.expression)
 
 
-def union(filters: Iterable[Filter], *, longest: int = LONGEST) -> Union:
+def union(filters: Iterable[Filter], *, longest: int = LONGEST, limits: Limits = DEFAULT_LIMITS) -> Union:
     """Join filters into one simplified expression: a filter itself, with at most `longest` characters of CEL.
 
     Where the exact one is larger it is widened step by step, never narrowed, in the end to `true`. Conditions that
@@ -60,29 +61,30 @@ def union(filters: Iterable[Filter], *, longest: int = LONGEST) -> Union:
     exact = [each for expression in expressions for each in _alternatives(expression)]
     sayable = [tuple(part for part in each if is_sayable(part)) for each in exact]
     merged = _merged(_absorbed(sayable))
-    if found := _within(merged, longest):
+    limits = replace(limits, expression=longest)
+    if found := _within(merged, limits):
         return Union(found, sayable != exact)
     for most in _KEPT:
-        if found := _within(_merged(_absorbed(cover(merged, most))), longest):
+        if found := _within(_merged(_absorbed(cover(merged, most))), limits):
             return Union(found, widened=True)
     return Union(Constant(value=True), widened=True)
 
 
-def _within(alternatives: list[Alternative], longest: int) -> Expression | None:
+def _within(alternatives: list[Alternative], limits: Limits) -> Expression | None:
     """Return the expression, unless it is too large for a filter."""
-    if sum(1 + sum(map(_count, each)) for each in alternatives) > longest:
+    if sum(1 + sum(map(_count, each)) for each in alternatives) > limits.expression:
         return None  # each of them takes more than a character: no need to write it down
     expression = deduplicate(fold(flatten(any_of(tuple(map(all_of, alternatives))))))
-    return expression if _fits(expression, longest) else None
+    return expression if _fits(expression, limits) else None
 
 
 def _count(part: Expression) -> int:
     return max(1, len(literals_of(part)))
 
 
-def _fits(expression: Expression, longest: int) -> bool:
+def _fits(expression: Expression, limits: Limits) -> bool:
     try:
-        check_size(expression, replace(DEFAULT_LIMITS, expression=longest))
+        check_size(expression, limits)
     except FilterError:
         return False
     return True
@@ -90,7 +92,14 @@ def _fits(expression: Expression, longest: int) -> bool:
 
 def _alternatives(expression: Expression) -> tuple[Alternative, ...]:
     normal = deduplicate(fold(flatten(push_negations(expression))))
-    return distribute(normal, _SPREAD).alternatives
+    return tuple(map(_without_guards, distribute(normal, _SPREAD).alternatives))
+
+
+def _without_guards(alternative: Alternative) -> Alternative:
+    """`has(a) && a == 1 -> a == 1`: where unknown is false, whatever asks about a value asks for its presence."""
+    clauses = [part.part if isinstance(part, Not) else part for part in alternative]
+    asked = {_path_of(clause) for clause in clauses}
+    return tuple(part for part in alternative if not (isinstance(part, Has) and part.path in asked))
 
 
 def _absorbed(alternatives: list[Alternative]) -> list[Alternative]:
@@ -114,3 +123,11 @@ def _merged(alternatives: list[Alternative]) -> list[Alternative]:
         rest if operand is None else (one_of(operand, literals), *rest)
         for (operand, rest), literals in groups.items()
     ]
+
+
+def _path_of(clause: Expression) -> Path | None:
+    """Return the path that an atom asks about, other than for its presence."""
+    operand = getattr(clause, "operand", None)
+    if isinstance(operand, Text):
+        return operand.path
+    return operand if isinstance(operand, Path) else None

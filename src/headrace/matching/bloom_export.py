@@ -47,16 +47,28 @@ __all__ = ["ExportedBloom", "export_bloom"]
 _LOWER = 0xFFFFFFFF
 
 
-def export_bloom(matcher: Matcher, channel: Channel | None, settings: BloomSettings | None = None) -> bytes:
-    """Write down what the subscriptions of a channel, and those without a scope, may match by."""
+def export_bloom(
+    matcher: Matcher,
+    channel: Channel | None,
+    settings: BloomSettings | None = None,
+    *,
+    like: Header | None = None,
+) -> bytes:
+    """Write down what the subscriptions of a channel, and those without a scope, may match by.
+
+    `like` another one, of its seed and size, it can be joined with that one.
+    """
     level = matcher.live_level(channel)
     operands = level.legend.operands
     settings = replace(settings or matcher.bloom, initial_capacity=1)
-    seed = secrets.randbits(64)
+    seed = secrets.randbits(64) if like is None else int(like.seed, 16)
     names = {operand: write_cel(operand) for operand in operands}
     keys = _access_keys(level)
     hashes = _hashes(level, keys, [field_seed(names[each], seed) for each in operands])
-    blocks, bits = int(blocks_for(np.array([len(hashes)]), settings)[0]), bits_per_key(settings)
+    if like is None:
+        blocks, bits = int(blocks_for(np.array([len(hashes)]), settings)[0]), bits_per_key(settings)
+    else:
+        blocks, bits = like.blocks, like.bits
     words = empty_blocks(blocks)
     insert_all(words.ctypes.data, 0, blocks, hashes, bits)
     header = Header(

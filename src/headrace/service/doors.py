@@ -17,6 +17,7 @@ from headrace.api.discovery import Discovery
 from headrace.api.filters import Filters
 from headrace.api.health import Health
 from headrace.api.ingress import Ingress
+from headrace.api.interest import InterestDoor
 from headrace.api.management import Management
 from headrace.api.pressure import Pressure
 from headrace.api.probing import Probing
@@ -32,6 +33,7 @@ from headrace.controlplane.registry import Registry
 from headrace.delivery.specs import default_spec
 from headrace.errors import HeadraceError
 from headrace.eventlog.opening import open_log
+from headrace.interest import Interests
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.ledger.records import Records
@@ -84,7 +86,7 @@ async def _serve(role: str, config: Config, listener: socket.socket, *, ingress:
         ]
         if databases is not None:
             end_of_log = end_of_log or open_log(log_place(config)).end
-            doors += _control(config, store, channels, end_of_log, databases)
+            doors += _control(config, store, channels, end_of_log, databases, opened)
             doors.append(Authority(keeping.keys, keeping.quotas, keeping.audit, config.quotas))
             doors.append(
                 _control_plane(config, store, channels, end_of_log, opened, _address(config, listener))
@@ -131,8 +133,11 @@ def _control(
     channels: KnownChannels,
     end_of_log: Callable[[], Cut],
     databases: _Databases,
+    opened: AsyncExitStack,
 ) -> list[Door]:
     jobs, safe, records = databases
+    interests = Interests(store, config.interest)
+    opened.callback(interests.close)
     return [
         Subscriptions(store, end_of_log, jobs, safe, Statuses(store, safe, records, end_of_log)),
         Management(store, channels),
@@ -141,6 +146,7 @@ def _control(
         Travel(store, jobs, Replays(jobs)),
         Attempts(store, records, open_log(log_place(config))),
         Probing(store, records, default_spec(config.delivery)),
+        InterestDoor(interests, channels, config.interest),
     ]
 
 

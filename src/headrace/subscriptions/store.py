@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import bindparam, case, delete, insert, select, update
+from sqlalchemy import bindparam, case, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from headrace.errors import Conflict, NotFound
@@ -219,6 +219,14 @@ class Store:
         query = select(SUBSCRIPTIONS.c.id).where(*its, ~SUBSCRIPTIONS.c.deleting).limit(limit)
         with self._engine.connect() as connection:
             return list(connection.execute(query).scalars())
+
+    @repeatable
+    def count_listeners(self, channel: ChannelName) -> int:
+        """Return how many subscriptions a channel has."""
+        its = SUBSCRIPTIONS.c.namespace == channel.namespace, SUBSCRIPTIONS.c.channel == channel.name
+        query = select(func.count()).select_from(SUBSCRIPTIONS).where(*its, ~SUBSCRIPTIONS.c.deleting)
+        with self._engine.connect() as connection:
+            return int(connection.execute(query).scalar_one())
 
     @once
     def go_live(self, subscription_id: str, cut: Cut, also: Callable[[Connection], object]) -> None:

@@ -1,0 +1,121 @@
+"""A publisher that sends only what somebody wants, as far as it knows, and whatever it doesn't know."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Self
+
+from headrace.client.interest import PATHS, READERS, Told, may_be_wanted
+from headrace.errors import HeadraceError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.client.client import Client
+    from headrace.client.interest import Kind
+    from headrace.events.event import Event
+
+_log = logging.getLogger(__name__)
+_FASTEST, _SLOWEST = 0.2, 10.0
+_LONGEST_WAIT = 10
+
+
+class Publisher:
+    """Made by `Client.publisher`; use it as an async context manager, from the client's event loop.
+
+    It drops an event only by an interest that it asked for less than `max_age` seconds ago, or what the service allows
+    if that is less. Without one, because the service doesn't answer, refuses to tell or speaks another version, it
+    sends everything. Who subscribes may miss what is dropped in the `max_age` seconds after that, and a dropped event
+    is in no history. `sent` and `dropped` count events; what could not be sent is in neither.
+    """
+
+    def __init__(
+        self, client: Client, channel: str, interest: Kind | None, max_age: float | None = None
+    ) -> None:
+        if interest is not None and interest not in READERS:
+            raise ValueError(f"interest is {interest!r}; give one of {', '.join(READERS)}, or None")
+        if max_age is not None and max_age <= 0:
+            raise ValueError(f"max_age is {max_age!r}; give seconds above 0")
+        self.sent = 0
+        self.dropped = 0
+        self._client = client
+        self._channel = channel
+        self._interest = interest
+        self._most_age = max_age
+        self._told: Told | None = None
+        self._asked = 0.0
+        self._following: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        if self._interest is not None:
+            with suppress(HeadraceError):
+                await self._ask(wait=False)
+            self._following = asyncio.create_task(self._follow())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._following is not None:
+            self._following.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._following
+
+    @property
+    def is_informed(self) -> bool:
+        """Whether it may drop events at this moment."""
+        return self._told is not None and time.monotonic() - self._asked < self._max_age(self._told)
+
+    def wants(self, event: Event) -> bool:
+        """Say whether the event would be sent."""
+        return not self.is_informed or self._told is None or may_be_wanted(self._told.wants, event)
+
+    async def publish(self, event: Event, *, structured: bool = False) -> bool:
+        """Send an event if somebody wants it, and say whether it was sent; it is durable then."""
+        if not self.wants(event):
+            self.dropped += 1
+            return False
+        await self._client.publish(event, self._channel, structured=structured)
+        self.sent += 1
+        return True
+
+    async def publish_batch(self, events: Sequence[Event]) -> int:
+        """Send those that somebody wants in one request, and say how many: all of them are durable then, or none."""
+        wanted = [event for event in events if self.wants(event)]
+        if wanted:
+            await self._client.publish_batch(wanted, self._channel)
+        self.sent += len(wanted)
+        self.dropped += len(events) - len(wanted)
+        return len(wanted)
+
+    def _max_age(self, told: Told) -> float:
+        return told.max_age if self._most_age is None else min(self._most_age, told.max_age)
+
+    async def _follow(self) -> None:
+        """Ask again and again; each time the service answers at once when something has changed."""
+        pause = _FASTEST
+        while True:
+            try:
+                began = time.monotonic()
+                await self._ask(wait=True)
+                # A service that doesn't wait must not be asked without end.
+                pause = max(0.0, _FASTEST - (time.monotonic() - began))
+            except HeadraceError as error:
+                pause = min(max(_FASTEST, 2 * pause), _SLOWEST)
+                _log.info("what is wanted on %s isn't known, everything is sent: %s", self._channel, error)
+            await asyncio.sleep(pause)
+
+    async def _ask(self, *, wait: bool) -> None:
+        """Ask what is wanted. Its age counts from before the question: whoever had subscribed by then is in it."""
+        assert self._interest is not None  # noqa: S101  nobody asks otherwise
+        told = self._told
+        headers = [] if told is None else [("if-none-match", told.tag)]
+        if wait and told is not None:
+            headers.append(("prefer", f"wait={min(_LONGEST_WAIT, int(self._max_age(told) / 3))}"))
+        asked = time.monotonic()
+        path = f"/api/channels/{self._channel}/{PATHS[self._interest]}"
+        status, answered, content = await self._client.ask("GET", path, headers=headers)
+        if status != 304:
+            self._told = READERS[self._interest](answered, content)
+        self._asked = asked

@@ -1,0 +1,20 @@
+"""Settings of the interest that is told to publishers; `defaults.toml` explains each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
+
+_LONGEST_TEXT = 100_000
+"""Google's parser of CEL reads no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class InterestSettings:
+    """Whether it is told, for how long it may be used, and how many characters of CEL it has at most."""
+
+    enabled: bool = True
+    max_age_seconds: Annotated[float, Meta(gt=0, le=3600)] = 10.0
+    longest: Annotated[int, Meta(ge=5, le=_LONGEST_TEXT)] = 20_000
