@@ -1,3 +1,4 @@
+import urllib.request
 from datetime import datetime
 
 import msgspec
@@ -106,35 +107,44 @@ def test_a_channel_that_is_not_there(run, service, channel):
     assert channel in result.stderr
 
 
+@pytest.fixture(scope="module")
+def wanting(service):
+    """A channel with one subscription, which wants one subject."""
+    for path, asked in (
+        ("/api/channels", {"namespace": "cli", "name": "wanting"}),
+        (
+            "/subscriptions",
+            {
+                "sink": "http://127.0.0.1:1/",
+                "config": {"channel": "cli/wanting"},
+                "filters": [{"exact": {"subject": "wanted"}}],
+            },
+        ),
+    ):
+        headers = {"content-type": "application/json"}
+        request = urllib.request.Request(service.url + path, msgspec.json.encode(asked), headers)
+        urllib.request.urlopen(request, timeout=20).close()
+    return "cli/wanting"
+
+
 @pytest.mark.parametrize("how", ["--if-wanted", "--if-wanted=bloom"])
-def test_only_what_somebody_wants(run, service, logged, subscribed, how):
-    made = subscribed("--sink", "http://127.0.0.1:1/", "--exact", "subject=wanted")
-    try:
-        lines = "\n".join(
-            document(id=str(number), subject=each) for number, each in enumerate(["wanted", "not"])
-        )
-        result = run("publish", "--url", service.url, "--file", "-", how, input=lines)
-        said = "accepted 1 event on default/default; 1 event that nobody wants stayed here\n"
-        assert (result.exit_code, result.stdout) == (0, said)
-        alone = run("publish", "--url", service.url, "--type", "t", how)
-        said = "accepted 0 events on default/default; 1 event that nobody wants stayed here\n"
-        assert (alone.exit_code, alone.stdout) == (0, said)
-        assert [each.event.id for each in logged()] == ["0"]
-    finally:
-        run("delete", "subscription", made["id"], "--url", service.url)
+def test_only_what_somebody_wants(run, service, logged, wanting, how):
+    lines = "\n".join(document(id=str(number), subject=each) for number, each in enumerate(["wanted", "not"]))
+    where = "--url", service.url, "--channel", wanting
+    result = run("publish", *where, "--file", "-", how, input=lines)
+    said = "accepted 1 event on cli/wanting; 1 event that nobody wants stayed here\n"
+    assert (result.exit_code, result.stdout) == (0, said)
+    alone = run("publish", *where, "--type", "t", how)
+    said = "accepted 0 events on cli/wanting; 1 event that nobody wants stayed here\n"
+    assert (alone.exit_code, alone.stdout) == (0, said)
+    assert [each.event.id for each in logged()] == ["0"]
 
 
-def test_interest_is_shown(run, service, subscribed):
-    made = subscribed("--sink", "http://127.0.0.1:1/", "--exact", "subject=wanted")
-    try:
-        shown = run("get", "interest", "--url", service.url)
-        assert shown.stdout.strip() == 'ce.subject == "wanted"'
-        assert "the 1 subscriptions of default/default want" in shown.stderr
-        whole = msgspec.json.decode(
-            run("get", "interest", "default/default", "--json", "--url", service.url).stdout
-        )
-        assert whole["exact"] is True
-        wrong = run("get", "interest", "nowhere", "--url", service.url)
-        assert (wrong.exit_code, "namespace/name" in wrong.output) == (1, True)
-    finally:
-        run("delete", "subscription", made["id"], "--url", service.url)
+def test_interest_is_shown(run, service, wanting):
+    shown = run("get", "interest", wanting, "--url", service.url)
+    assert shown.stdout.strip() == 'ce.subject == "wanted"'
+    assert "the events that the 1 subscription of cli/wanting wants at revision" in shown.stderr
+    whole = msgspec.json.decode(run("get", "interest", wanting, "--json", "--url", service.url).stdout)
+    assert whole["exact"] is True
+    wrong = run("get", "interest", "nowhere", "--url", service.url)
+    assert (wrong.exit_code, "namespace/name" in wrong.output) == (1, True)

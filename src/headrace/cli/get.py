@@ -126,8 +126,10 @@ def _show_interest(interest: dict[str, Any], *, as_json: bool) -> None:
     count, revision, seconds = interest["subscriptions"], interest["revision"], interest["maxAge"]
     events = "the events" if interest["exact"] else "at least the events"
     click.echo(interest["cel"])
+    channel, many = interest["channel"], "" if count == 1 else "s"
+    who = f"{count} subscription{many} of {channel} want{'s' if count == 1 else ''}"
     click.echo(
-        f"These are {events} that the {count} subscriptions of {interest['channel']} want at revision {revision}. "
+        f"These are {events} that the {who} at revision {revision}. "
         f"A publisher may rely on it for {seconds:g} s.",
         err=True,
     )
