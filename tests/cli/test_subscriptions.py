@@ -1,5 +1,6 @@
 """subscribe, get and delete, against the real service."""
 
+import urllib.request
 from contextlib import closing
 
 import msgspec
@@ -193,3 +194,23 @@ def test_an_update_that_can_t_be_made(run, service, subscribed, tmp_path):
     ):
         result = run("update", id_, "--url", service.url, *refused)
         assert (result.exit_code, said in result.stderr) == (1, True), result.stderr
+
+
+def test_delete_by_kind(run, service, subscribed):
+    id_ = subscribed("--sink", "http://127.0.0.1:1/")["id"]
+    assert run("delete", "subscription", id_, "--url", service.url).stdout == f"deleted {id_}\n"
+    made = urllib.request.Request(
+        f"{service.url}/api/channels",
+        b'{"namespace": "cli", "name": "gone"}',
+        {"content-type": "application/json"},
+    )
+    urllib.request.urlopen(made, timeout=20).close()
+    kept = subscribed("--sink", "http://127.0.0.1:1/", "--channel", "cli/gone")["id"]
+    refused = run("delete", "channel", "cli/gone", "--url", service.url)
+    assert refused.exit_code == 1
+    assert "has subscriptions; delete them first" in refused.stderr
+    run("delete", kept, "--url", service.url)
+    assert run("delete", "channel", "cli/gone", "--url", service.url).stdout == "deleted channel cli/gone\n"
+    again = run("delete", "channel", "cli/gone", "--url", service.url)
+    assert (again.exit_code, "no channel 'cli/gone'" in again.stderr) == (1, True)
+    assert "not of the form namespace/name" in run("delete", "channel", "gone", "--url", service.url).stderr

@@ -1,4 +1,4 @@
-"""`headrace delete`: end a subscription, or remove Knative's objects."""
+"""`headrace delete`: end a subscription, or remove a channel or Knative's objects."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from headrace.client import Client
 from headrace.controlplane.kinds import kind_called
 from headrace.controlplane.manifest import DEFAULT_NAMESPACE, Manifest, read_manifest
 from headrace.errors import ServiceRefused
+from headrace.subscriptions.channel import ChannelName, parse_channel
+
+_SUBSCRIPTION, _CHANNEL = ("subscription", "subscriptions"), ("channel", "channels")
 
 
 @click.command()
-@click.argument("what", nargs=-1, metavar="[ID | KIND NAME]")
+@click.argument("what", nargs=-1, metavar="[ID | subscription ID | channel NAMESPACE/NAME | KIND NAME]")
 @file_option
 @namespace_option
 @options.url
 def delete(what: tuple[str, ...], files: tuple[str, ...], namespace: str | None, url: str) -> None:
-    """End a subscription by its id, or remove Knative's objects by kind and name or by their manifests.
+    """End a subscription by its id, remove a channel, or Knative's objects by kind and name or by their manifests.
 
     A subscription that has ended gets no event accepted from now on, and what is not delivered yet is dropped. An
     object goes with its subscriptions and with the channel that was made for it.
@@ -30,13 +33,17 @@ def delete(what: tuple[str, ...], files: tuple[str, ...], namespace: str | None,
     \b
     Examples:
       headrace delete 7f0c1f5e-0000-4000-8000-000000000000
+      headrace delete channel shop/orders
       headrace delete trigger orders -n shop
       headrace delete -f triggers.yaml
     """
     if bool(what) == bool(files) or len(what) > 2:
         raise click.UsageError("give the id of a subscription, or a kind and a name, or manifests with -f")
-    if len(what) == 1:
-        asyncio.run(_unsubscribe(what[0], url))
+    if len(what) == 1 or (what and what[0] in _SUBSCRIPTION):
+        asyncio.run(_unsubscribe(what[-1], url))
+        return
+    if what and what[0] in _CHANNEL:
+        asyncio.run(_delete_channel(parse_channel(what[1]), url))
         return
     targets = (
         [_target(each, namespace) for each in read_files(files)]
@@ -49,7 +56,8 @@ def delete(what: tuple[str, ...], files: tuple[str, ...], namespace: str | None,
 def _named(kind: str, name: str, namespace: str | None) -> tuple[str, str, str]:
     if kind not in NAMES:
         raise click.BadParameter(
-            f"{kind!r} is no kind of objects; there are {', '.join(NAMES)}", param_hint="KIND"
+            f"{kind!r} is no kind of objects; there are {', '.join((*_SUBSCRIPTION, *_CHANNEL, *NAMES))}",
+            param_hint="KIND",
         )
     return kind_called(kind).plural, namespace or DEFAULT_NAMESPACE, name
 
@@ -63,6 +71,12 @@ async def _unsubscribe(subscription_id: str, url: str) -> None:
     async with Client(url) as client:
         await client.unsubscribe(subscription_id)
     click.echo(f"deleted {subscription_id}")
+
+
+async def _delete_channel(channel: ChannelName, url: str) -> None:
+    async with Client(url) as client:
+        await client.delete_channel(str(channel))
+    click.echo(f"deleted channel {channel}")
 
 
 async def _delete(targets: list[tuple[str, str, str]], url: str, *, may_be_gone: bool) -> None:

@@ -110,6 +110,10 @@ class Client:
         given = {"delivery": delivery, "subscriptionconfig": subscriptionconfig}
         return await self._object("PUT", f"/api/channels/{channel}", given)
 
+    async def delete_channel(self, channel: str) -> None:
+        """Remove a channel, `namespace/name`, that nobody listens to."""
+        await self._request("DELETE", f"/api/channels/{channel}")
+
     async def channels(self) -> list[dict[str, Any]]:
         """List the channels."""
         return await self._list("/api/channels")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from headrace.errors import UnreadableExport
 from headrace.filters import compile_filter
 from headrace.filters.backends.cel import write_cel
 from headrace.filters.exported_bloom import ExportedBloom
@@ -41,6 +42,7 @@ _BASE_SHARE = 0.75
 _REST = 20
 """A new base is made after so many times the seconds that the last one took, so that it takes a twentieth of a core."""
 
+_BETWEEN = len("() || ()")
 _AFTER_FAILURE = 60.0
 _OPEN = Text("true", exact=False)
 _EVERYTHING = (b"[null,[],[]]",)
@@ -59,7 +61,7 @@ class ChannelInterest:
     def __init__(self, channel: ChannelName, longest: int) -> None:
         self.channel = channel
         self.wants: Counter[bytes] = Counter()
-        self._longest = longest
+        self._longest = longest - _BETWEEN
         self._base: _Base | None = None
         self._made: _Base | None = None
         self._making: threading.Thread | None = None
@@ -107,14 +109,16 @@ class ChannelInterest:
         is_stale = is_too_much or has_removed or (base is not None and len(added) > FEW)
         if is_too_much:
             return _Joined(self.channel, _OPEN, _EVERYTHING, None, is_stale)
-        share = 1.0 if base is None else 1.0 - _BASE_SHARE
-        text = write_text(Task(self.channel, added, self._longest, share))
+        text = write_text(self._task(added, 1.0 if base is None else 1.0 - _BASE_SHARE))
         if base is not None:
             text = _either(base.text, text, exact=not has_removed)
         return _Joined(self.channel, text, tuple(added), base, is_stale)
 
+    def _task(self, wants: list[bytes], share: float) -> Task:
+        return Task(self.channel, wants, self._longest, share)
+
     def _make_base(self) -> None:
-        task = Task(self.channel, sorted(self.wants), self._longest, _BASE_SHARE)
+        task = self._task(sorted(self.wants), _BASE_SHARE)
         self._making = threading.Thread(target=self._make, args=[task], name="headrace-interest", daemon=True)
         self._making.start()
 
@@ -125,12 +129,13 @@ class ChannelInterest:
             built = self._apart.wait()
             self._made = _Base(frozenset(task.wants), built.text, ExportedBloom.from_bytes(built.bloom))
             self._rest_until = time.monotonic() + _REST * (time.monotonic() - began)
-        except (OSError, subprocess.SubprocessError, msgspec.DecodeError) as error:
+        except (OSError, subprocess.SubprocessError, msgspec.DecodeError, UnreadableExport) as error:
             _log.warning(
                 "the interest of channel %s lets everything through for now: %s", task.channel, error
             )
             self._rest_until = time.monotonic() + _AFTER_FAILURE
-        self._making = None
+        finally:
+            self._making = None
 
 
 @dataclass(frozen=True)

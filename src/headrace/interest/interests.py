@@ -27,7 +27,6 @@ class Interests:
         self._loaded = 0
         self._channels: dict[ChannelName, ChannelInterest] = {}
         self._ids: dict[ChannelName, dict[str, bytes]] = {}
-
         self._unchecked: set[ChannelName] = set()
 
     def of(self, channel: ChannelName) -> Interest:

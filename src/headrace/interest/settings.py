@@ -17,4 +17,4 @@ class InterestSettings:
 
     enabled: bool = True
     max_age_seconds: Annotated[float, Meta(gt=0, le=3600)] = 10.0
-    longest: Annotated[int, Meta(ge=5, le=_LONGEST_TEXT)] = 20_000
+    longest: Annotated[int, Meta(ge=100, le=_LONGEST_TEXT)] = 20_000
