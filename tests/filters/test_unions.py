@@ -6,9 +6,6 @@ from tests.filters.every_dialect import every_event, every_filter
 from tests.filters.strategies import events, filters
 
 from headrace.filters import compile_filter, union
-from headrace.filters.backends.cel import write_cel
-from headrace.filters.covers import cover
-from headrace.filters.ir.expression import And, all_of, any_of
 
 
 def of(*texts, **options):
@@ -55,37 +52,6 @@ def test_widens_when_it_is_too_long():
     assert types.cel.endswith("] && data.b > 0")
     assert of(*texts, longest=50).cel == 'ce.type.startsWith("") && data.b > 0'
     assert of(*texts, longest=5).cel == "true"
-
-
-COVERS = [
-    (["data.a == 1", "data.a == 5", "data.a == 9"], "data.a >= 1 && data.a <= 9"),
-    (
-        ["data.a > 1 && data.b == 'x'", "data.a >= 1 && data.b == 'x' && data.c"],
-        'data.a >= 1 && data.b == "x"',
-    ),
-    (["data.a > 1 && data.a < 3", "data.a == 7.5"], "data.a > 1 && data.a <= 7.5"),
-    (["data.a > 1 && data.b < 1", "data.a < 3 && data.b < 2"], "has(data.a) && data.b < 2"),
-    (["data.a == 'ab1'", "data.a == 'ab2'", "data.a.startsWith('abc')"], 'data.a.startsWith("ab")'),
-    (["data.a == 'ab'", "data.a == 'abc'"], 'data.a.startsWith("ab")'),
-    (["has(ce.x) && ce.x == 'ab'", "has(ce.x) && ce.x == 'ac'"], 'ce.x.startsWith("a")'),
-]
-
-
-@pytest.mark.parametrize(("texts", "expected"), COVERS)
-def test_covers_hold_wherever_something_they_cover_does(texts, expected):
-    compiled = [compile_filter({"cel": text}).expression for text in texts]
-    alternatives = [each.parts if isinstance(each, And) else (each,) for each in compiled]
-    covers = cover(alternatives, 1)
-    assert write_cel(any_of(tuple(map(all_of, covers)))) == expected
-
-
-def test_the_largest_groups_of_texts_are_told_apart_first():
-    texts = [f"data.a == 'com.example.{kind}.{i}'" for kind in ("order", "item") for i in range(50)]
-    alternatives = [(compile_filter({"cel": text}).expression,) for text in [*texts, "data.a == 'org.one'"]]
-    (found,) = cover(alternatives, 4)
-    assert write_cel(all_of(found)) == (
-        'data.a == "org.one" || data.a.startsWith("com.example.item.") || data.a.startsWith("com.example.order.")'
-    )
 
 
 @given(st.lists(filters, max_size=4), events())
