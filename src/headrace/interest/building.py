@@ -1,7 +1,7 @@
 """Wants, joined: into one CEL expression, and into one Bloom filter.
 
-Many wants take many seconds to compile, so that is done in a process of its own: `python -m headrace.interest.building`
-reads a `Task` from its standard input and writes `Built` to its standard output.
+Many wants take many seconds to compile, so that is done in a process of its own: `python -m headrace.interest` reads a
+`Task` from its standard input and writes `Built` to its standard output.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Apart:
     """The making in another process."""
 
     def __init__(self, task: Task) -> None:
-        command = (sys.executable, "-m", "headrace.interest.building")
+        command = (sys.executable, "-m", "headrace.interest")
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
         self._task = task
 
@@ -102,11 +102,6 @@ class Apart:
         self._process.kill()
 
 
-def _main() -> None:
-    task = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Task)
-    built = Built(write_text(task), write_bloom(task.channel, task.wants).to_bytes())
-    sys.stdout.buffer.write(msgspec.msgpack.encode(built))
-
-
-if __name__ == "__main__":
-    _main()
+def build(task: Task) -> Built:
+    """Join wants in both ways."""
+    return Built(write_text(task), write_bloom(task.channel, task.wants).to_bytes())

@@ -67,25 +67,28 @@ class ChannelInterest:
         self._making: threading.Thread | None = None
         self._apart: Apart | None = None
         self._rest_until = 0.0
+        self._added: set[bytes] = set()
+        self._removed: set[bytes] = set()
         self._joined: _Joined | None = None
 
     def add(self, want: bytes) -> None:
         """Count somebody who wants this."""
         self.wants[want] += 1
         if self.wants[want] == 1:
-            self._joined = None
+            self._note(want, self._added, self._removed)
 
     def remove(self, want: bytes) -> None:
         """Count somebody no more."""
         self.wants[want] -= 1
         if not self.wants[want]:
             del self.wants[want]
-            self._joined = None
+            self._note(want, self._removed, self._added)
 
     def joined(self) -> _Joined:
         """Return all wants together, as they are now."""
         if self._made is not None:
-            self._base, self._made, self._joined = self._made, None, None
+            self._stand_on(self._made)
+            self._made = None
         if self._joined is None:
             self._joined = self._join()
         if self._joined.is_stale and self._making is None and time.monotonic() >= self._rest_until:
@@ -99,12 +102,24 @@ class ChannelInterest:
             apart.end()
             making.join()
 
+    def _note(self, want: bytes, on: set[bytes], off: set[bytes]) -> None:
+        """Keep what differs from the base: whatever comes back, or goes again, differs no more."""
+        if want in off:
+            off.discard(want)
+        else:
+            on.add(want)
+        self._joined = None
+
+    def _stand_on(self, base: _Base | None) -> None:
+        self._base = base
+        known = frozenset() if base is None else base.wants
+        self._added, self._removed = self.wants.keys() - known, set(known - self.wants.keys())
+        self._joined = None
+
     def _join(self) -> _Joined:
-        if len(self.wants) <= FEW:
-            self._base = None
-        base = self._base
-        added = sorted(self.wants.keys() - base.wants) if base is not None else sorted(self.wants)
-        has_removed = base is not None and not base.wants <= self.wants.keys()
+        if self._base is not None and len(self.wants) <= FEW:
+            self._stand_on(None)
+        base, added, has_removed = self._base, sorted(self._added), bool(self._removed)
         is_too_much = len(added) > (MANY if base is not None else FEW)
         is_stale = is_too_much or has_removed or (base is not None and len(added) > FEW)
         if is_too_much:
