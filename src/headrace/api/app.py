@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
 from headrace.api.gate import OPEN_GATE
@@ -105,8 +104,6 @@ def _by_method(handlers: Mapping[str, Handler]) -> Handler:
     """One route per path, or the `Allow` of a refusal would name the methods of one route only."""
 
     async def answer(request: Request) -> Response:
-        if "\0" in request.url.path:
-            raise HTTPException(404)  # nothing has such a name, and PostgreSQL refuses to look for it
         return await handlers["GET" if request.method == "HEAD" else request.method](request)
 
     return answer

@@ -113,7 +113,9 @@ class Authority:
 
     async def quotas(self, request: Request) -> Response:
         """Show what a namespace may have, and what it has."""
-        return json_response(await asyncio.to_thread(self._shown_quotas, request.path_params["namespace"]))
+        namespace = request.path_params["namespace"]
+        check_channel(namespace, "x")
+        return json_response(await asyncio.to_thread(self._shown_quotas, namespace))
 
     async def set_quotas(self, request: Request) -> Response:
         """Let a namespace have these quotas of its own, and the defaults for the rest."""
@@ -149,7 +151,7 @@ class Authority:
         """List changes, the newest first; `next` is the cursor of the next page."""
         given = Parameters(request, _AUDIT)
         cursor, limit = given.cursor("cursor", (int,)), given.number("limit", 1, _MOST_SHOWN) or _SHOWN
-        seen, wanted = access_of(request).namespaces, given.text("namespace")
+        seen, wanted = access_of(request).namespaces, given.namespace("namespace")
         query = AuditQuery(
             namespaces=seen if wanted is None else {wanted} if seen is None or wanted in seen else (),
             who=given.text("who"),
