@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from tests.filters import google
-from tests.filters.every_dialect import every_event, every_filter
+from tests.filters.every_dialect import every_event, every_filter, is_filter
 from tests.filters.strategies import texts
 
 from headrace.errors import FilterError
@@ -47,7 +47,7 @@ subscriptions = st.lists(
     st.builds(
         subscription,
         st.just(""),
-        st.lists(every_filter, max_size=2),
+        st.lists(every_filter, max_size=2).filter(is_filter),
         st.none() | texts.filter(bool),
         st.lists(texts.filter(bool), max_size=2),
     ),
