@@ -207,6 +207,31 @@ def test_what_changes_while_a_base_is_written_is_not_lost(deployment, few_change
     assert len(msgspec.json.decode(after.read_bytes())["changes"]) == 2
 
 
+@pytest.mark.parametrize("busy", [False, True])
+def test_an_import_becomes_a_base_before_workers_see_it(deployment, few_changes, monkeypatch, busy):
+    """Or each of them would compile all of it."""
+    monkeypatch.setattr("headrace.pipeline.roster._MANY_CHANGES", 10)
+    made = [deployment.subscribe() for _ in range(5)]
+    roster = _roster(deployment)
+    roster.current(Cut())
+    going_on = threading.Event()
+    save = Matcher.save
+
+    def slow(self, path):
+        going_on.wait(20)
+        save(self, path)
+
+    monkeypatch.setattr(Matcher, "save", slow)
+    if busy:
+        made += [deployment.subscribe() for _ in range(4)]
+        assert len(msgspec.json.decode(roster.current(Cut()).read_bytes())["changes"]) == 4
+    made += [deployment.subscribe() for _ in range(11)]
+    threading.Timer(0.2, going_on.set).start()
+    path = roster.current(Cut())
+    assert msgspec.json.decode(path.read_bytes())["changes"] == {}
+    assert Loaded(path).match(_event(0, "x")) == [each.id for each in made]
+
+
 def test_the_next_start_begins_with_the_last_base(deployment, few_changes):
     made = [deployment.subscribe() for _ in range(5)]
     first = _roster(deployment).current(Cut())

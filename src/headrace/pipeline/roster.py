@@ -34,6 +34,7 @@ _log = logging.getLogger(__name__)
 _NEVER = Cut.at(position_at(MOST_LANES - 1, 1))
 _KEPT = 3
 _FEW_CHANGES = 512
+_MANY_CHANGES = 10_000
 _SHARE = 20
 """A new base is made when more than one in so many subscriptions of the old one has changed."""
 
@@ -160,6 +161,10 @@ class RosterWriter:
             self._changes[subscription_id] = None
 
     def _rebase_if_due(self) -> None:
+        is_import = len(self._changes) > _MANY_CHANGES
+        if is_import and self._rebasing is not None:
+            self._rebasing.wait()
+            self._take_base()
         base = self._base
         if self._rebasing is not None or len(self._changes) <= max(
             _FEW_CHANGES, base.size // _SHARE if base else 0
@@ -167,8 +172,8 @@ class RosterWriter:
             return
         path = self._folder / f"{self._loaded:020d}-{len(self._changes)}.index"
         self._rebasing = _Rebase(base.path if base else None, dict(self._changes), path, self._matching)
-        if base is None:
-            self._rebasing.wait()  # without one, every worker would compile every filter
+        if base is None or is_import:
+            self._rebasing.wait()  # without it, every worker would compile every filter
             self._take_base()
 
     def _take_base(self) -> bool:
