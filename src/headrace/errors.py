@@ -7,6 +7,7 @@
     ├── PayloadTooLarge           above the configured size
     ├── FilterError               a filter that can't be compiled; carries where and why
     ├── InvalidSubscription       a subscription object with faults; carries the property's path
+    ├── InvalidImport             lines that can't become subscriptions; carries their numbers and faults
     ├── InvalidChannel            a channel object with faults
     ├── InvalidManifest           a Knative object with faults; carries the property's path
     ├── InvalidRequest            a request with faults; carries the property's path
@@ -180,6 +181,20 @@ class InvalidSubscription(HeadraceError):
     def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
         super().__init__("; ".join(f"{path}: {problem}" for path, problem in faults))
         self.faults = tuple(faults)
+
+
+class InvalidImport(HeadraceError):
+    """Some of many subscriptions are faulty, so that none was created. `lines` has the faults of the first of them."""
+
+    code = "invalid-import"
+
+    def __init__(self, refused: int, lines: Sequence[Mapping[str, Any]]) -> None:
+        super().__init__(
+            f"{refused} line{'s' if refused != 1 else ''} can't be used and nothing was created; "
+            "correct them, or ask to have them skipped"
+        )
+        self.refused = refused
+        self.lines = tuple(lines)
 
 
 class InvalidChannel(HeadraceError):

@@ -15,6 +15,7 @@ import uvicorn
 from headrace.api.app import build_app
 from headrace.api.attempts import Attempts
 from headrace.api.authority import Authority
+from headrace.api.bulk import Bulk
 from headrace.api.channels import KnownChannels
 from headrace.api.discovery import Discovery
 from headrace.api.filters import Filters
@@ -135,6 +136,7 @@ class Door:
             self.ingress,
             health,
             subscriptions,
+            Bulk(self.store, end, self.jobs, self.safe, settings_),
             Management(self.store, self.channels),
             Filters(),
             Discovery(self.store, settings_),
@@ -211,7 +213,7 @@ class Door:
 
         target, _, query = path.partition("?")
         scope = {
-            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http",
+            "type": "http", "asgi": {"version": "3.0", "spec_version": "2.4"}, "http_version": "1.1", "scheme": "http",
             "method": method, "path": target, "raw_path": path.encode(), "query_string": query.encode(),
             "root_path": "",
             "headers": raw, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8080),

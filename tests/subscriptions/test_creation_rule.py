@@ -17,6 +17,7 @@ from tests.subscriptions.stores import proposal
 
 from headrace.errors import NotFound
 from headrace.events.positions import Cut
+from headrace.subscriptions.lot import Lot
 from headrace.subscriptions.store import Store
 
 
@@ -120,6 +121,26 @@ class World:
         self.store.delete(proposed.id, self.end_of_log(pause))
         life.times["deleted"] = self.tick()
 
+    def live_in_a_lot(self, pause):
+        """The API: somebody creates several at once, and later deletes one of them."""
+        proposals = [proposal(), proposal()]
+        lives = [Life(each.id) for each in proposals]
+        self.lives += lives
+        moment = self.tick()
+        with Lot() as lot:
+            for each, life in zip(proposals, lives, strict=True):
+                lot.add(each)
+                life.times["create"] = moment
+            assert self.store.create_lot(lot, self.end_of_log(pause)) == 2
+        moment = self.tick()
+        for life in lives:
+            life.times["created"] = moment
+            assert self.store.get(life.id).created is not None
+        pause()
+        lives[0].times["delete"] = self.tick()
+        self.store.delete(lives[0].id, self.end_of_log(pause))
+        lives[0].times["deleted"] = self.tick()
+
     def route(self, pause):
         """The pipeline: where the batch ends first, the subscriptions second, then the matches."""
         while not self.stopping:
@@ -183,10 +204,11 @@ MEANWHILE = st.lists(st.sampled_from(["append", "append", "purge", "other", 1, 4
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(MEANWHILE, min_size=API_STEPS, max_size=API_STEPS))
-def test_exactly_the_events_between_creation_and_deletion(store, schedule):
+@given(st.lists(MEANWHILE, min_size=API_STEPS, max_size=API_STEPS), st.booleans())
+def test_exactly_the_events_between_creation_and_deletion(store, schedule, in_a_lot):
     world = World(store)
-    routing, living, other = Actor(world.route), Actor(world.live), Actor(world.live)
+    routing, other = Actor(world.route), Actor(world.live)
+    living = Actor(world.live_in_a_lot if in_a_lot else world.live)
     other.step()
     try:
         for meanwhile in schedule:

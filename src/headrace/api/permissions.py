@@ -102,6 +102,8 @@ PERMISSIONS: Mapping[str, Mapping[str, Permission]] = {
     "/subscriptions/{id}/secrets": {"PUT": _subscribe(Of.SUBSCRIPTION, "subscription")},
     "/api/subscriptions/{id}/pause": {"POST": _subscribe(Of.SUBSCRIPTION, "subscription")},
     "/api/subscriptions/{id}/resume": {"POST": _subscribe(Of.SUBSCRIPTION, "subscription")},
+    "/api/subscriptions/import": {"POST": _subscribe(Of.HANDLER, "subscription")},
+    "/api/subscriptions/export": {"GET": _subscribe(Of.HANDLER)},
     "/api/subscriptions/{id}/test": {"POST": _subscribe(Of.SUBSCRIPTION, "test-send")},
     "/api/deliveries/test": {"POST": _subscribe(Of.HANDLER, "test-send")},
     "/api/set-aside": {"GET": _subscribe(Of.HANDLER)},

@@ -17,6 +17,7 @@ from headrace.errors import (
     InterestRefused,
     InvalidChannel,
     InvalidEvent,
+    InvalidImport,
     InvalidManifest,
     InvalidRequest,
     InvalidSubscription,
@@ -41,6 +42,7 @@ _STATUS: dict[type[HeadraceError], int] = {
     InvalidEvent: 400,
     FilterError: 400,
     InvalidSubscription: 400,
+    InvalidImport: 400,
     InvalidManifest: 400,
     InvalidRequest: 400,
     InvalidChannel: 400,
@@ -121,6 +123,8 @@ def body_of(error: HeadraceError) -> bytes:
         extra |= {"quota": error.quota, "limit": error.limit, "current": error.current}
     elif isinstance(error, PreconditionFailed):
         extra["etag"] = error.etag
+    elif isinstance(error, InvalidImport):
+        extra |= {"refused": error.refused, "lines": error.lines}
     return problem(status_of(error), error.code, str(error), **extra)
 
 

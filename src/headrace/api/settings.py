@@ -23,6 +23,7 @@ class ApiSettings:
     max_event_bytes: _Bytes
     max_batch_bytes: _Bytes
     max_inflight_bytes: _Bytes
+    max_import_bytes: _Bytes
     max_backlog_events: _Kept
     max_backlog_bytes: _Bytes
     max_outbox_bytes: _Bytes

@@ -11,14 +11,12 @@ from starlette.responses import Response, StreamingResponse
 
 from headrace.api.access import access_of
 from headrace.api.capabilities import COLLECTION, QUERY_PARAMETERS, RESOURCE, capabilities
+from headrace.api.creation import beside
 from headrace.api.documents import json_response, read_document
 from headrace.api.etags import check_match, etag_of, is_known
 from headrace.api.parameters import Parameters, write_cursor
 from headrace.api.subscription_status import shown_new
 from headrace.errors import InvalidSubscription
-from headrace.jobs.job import Job
-from headrace.jobs.requests import CATCH_UP, ReplayRequest
-from headrace.subscriptions.points import LATEST, Point
 from headrace.subscriptions.protocols import PROTOCOLS
 from headrace.subscriptions.secret_changes import changed
 from headrace.subscriptions.secrets import Secrets, makes_keys, with_made_keys
@@ -29,7 +27,6 @@ from headrace.subscriptions.updating import updated
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
-    from sqlalchemy import Connection
     from starlette.requests import Request
 
     from headrace.api.documents import Handler
@@ -91,16 +88,7 @@ class Subscriptions:
 
     def _create(self, proposal: Subscription) -> Subscription:
         """Add it, together with the job that brings what it wants of the past."""
-        seal = self._safe.writing(proposal)
-        if proposal.start == Point(edge=LATEST):
-            return self._store.create(proposal, self._end_of_log, seal)
-        catch_up = Job(CATCH_UP, ReplayRequest(proposal.start).document(), proposal.id)
-
-        def also(connection: Connection) -> None:
-            seal(connection)
-            self._jobs.add(catch_up, connection)
-
-        return self._store.create(proposal, self._end_of_log, also)
+        return self._store.create(proposal, self._end_of_log, beside(proposal, self._safe, self._jobs))
 
     async def retrieve(self, request: Request) -> Response:
         """Show one subscription, unless the one that was seen already is asked for."""

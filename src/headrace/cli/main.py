@@ -16,6 +16,7 @@ from headrace.cli.demo import demo
 from headrace.cli.doctor import doctor
 from headrace.cli.filter import filter_
 from headrace.cli.get import get
+from headrace.cli.import_ import export, import_
 from headrace.cli.listen import listen
 from headrace.cli.migrate import migrate
 from headrace.cli.operator import operator
@@ -69,6 +70,8 @@ for _command in (
     publish,
     subscribe,
     update,
+    import_,
+    export,
     listen,
     apply,
     get,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 from urllib.parse import urlencode, urlsplit
 
@@ -14,7 +15,7 @@ from headrace.errors import JobFailed, ServiceRefused, ServiceUnreachable
 from headrace.events.bindings.http import Message, encode_batch, encode_binary, encode_structured
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 
     from headrace.client.interest import Kind
     from headrace.events.event import Event
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 DEFAULT_URL = "http://127.0.0.1:8080"
 DEFAULT_CHANNEL = "default/default"
 _Kind = TypeVar("_Kind")
+_UNHURRIED = aiohttp.ClientTimeout(total=None, sock_connect=30.0)
 
 
 class _Answer(NamedTuple):
@@ -164,6 +166,30 @@ class Client:
         """End a subscription, and return what it was; with an ETag, only if nobody changed it since."""
         path = f"/subscriptions/{subscription_id}"
         return await self._object("DELETE", path, headers=_if_match(etag))
+
+    async def import_subscriptions(
+        self,
+        lines: AsyncIterable[bytes],
+        *,
+        dry_run: bool = False,
+        keep_ids: bool = False,
+        skip_faulty: bool = False,
+    ) -> dict[str, Any]:
+        """Create a subscription of every line of JSON, or none if one is faulty; it takes as long as it takes."""
+        flags = {"dryRun": dry_run, "keepIds": keep_ids, "skipFaulty": skip_faulty}
+        query = urlencode({name: "true" for name, is_set in flags.items() if is_set})
+        headers = [("content-type", "application/x-ndjson")]
+        async with self._answer(
+            "POST", f"/api/subscriptions/import?{query}", lines, headers, _UNHURRIED
+        ) as response:
+            return self._read(await response.read(), dict[str, Any])
+
+    async def export_subscriptions(self, channel: str | None = None) -> AsyncIterator[bytes]:
+        """Go through the subscriptions, of a channel or all, as lines of JSON; their secrets are not among it."""
+        path = f"/api/subscriptions/export?{_query({'channel': channel})}"
+        async with self._answer("GET", path, timeout=_UNHURRIED) as response:
+            async for line in response.content:
+                yield line
 
     async def set_aside(self, limit: int = 100) -> list[dict[str, Any]]:
         """List what could not be routed, the newest first."""
@@ -356,20 +382,38 @@ class Client:
     async def _exchange(
         self, method: str, path: str, body: bytes = b"", headers: Sequence[tuple[str, str]] = ()
     ) -> _Answer:
+        async with self._answer(method, path, body, headers) as response:
+            content = await response.read()
+        link = response.links.get("next")
+        behind = None if link is None else urlsplit(str(link["url"])).query
+        return _Answer(response.status, response.headers, content, behind)
+
+    @asynccontextmanager
+    async def _answer(
+        self,
+        method: str,
+        path: str,
+        body: bytes | AsyncIterable[bytes] = b"",
+        headers: Sequence[tuple[str, str]] = (),
+        timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109  aiohttp's own
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Yield an answer that says that it went well; any other is an error."""
         if self._session is None:
             raise RuntimeError("use the client as `async with Client(…) as client`")
         try:
             async with self._session.request(
-                method, self._url + path, data=body, headers=headers, allow_redirects=False
+                method,
+                self._url + path,
+                data=body,
+                headers=headers,
+                allow_redirects=False,
+                timeout=timeout or self._timeout,
             ) as response:
-                content = await response.read()
+                if not 200 <= response.status < 300 and response.status != 304:
+                    raise ServiceRefused(response.status, _problem(await response.read()))
+                yield response
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise ServiceUnreachable(self._url, str(error) or type(error).__name__) from error
-        if not 200 <= response.status < 300 and response.status != 304:
-            raise ServiceRefused(response.status, _problem(content))
-        link = response.links.get("next")
-        behind = None if link is None else urlsplit(str(link["url"])).query
-        return _Answer(response.status, response.headers, content, behind)
 
 
 def _if_match(etag: str | None) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ import uvloop
 from headrace.api.app import build_app
 from headrace.api.attempts import Attempts
 from headrace.api.authority import Authority
+from headrace.api.bulk import Bulk
 from headrace.api.channels import KnownChannels
 from headrace.api.discovery import Discovery
 from headrace.api.filters import Filters
@@ -140,6 +141,7 @@ def _control(
     opened.callback(interests.close)
     return [
         Subscriptions(store, end_of_log, jobs, safe, Statuses(store, safe, records, end_of_log)),
+        Bulk(store, end_of_log, jobs, safe, config.api),
         Management(store, channels),
         Filters(),
         Discovery(store, config.api),

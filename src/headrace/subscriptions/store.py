@@ -23,7 +23,7 @@ from sqlalchemy.exc import IntegrityError
 
 from headrace.errors import Conflict, NotFound
 from headrace.events.positions import Cut
-from headrace.subscriptions import channel_rows, overruns, set_aside
+from headrace.subscriptions import channel_rows, lots, overruns, set_aside
 from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName
 from headrace.subscriptions.channel_document import Channel
 from headrace.subscriptions.database import open_database
@@ -34,14 +34,24 @@ from headrace.subscriptions.revisions import last_revision, next_revision
 from headrace.subscriptions.subscription import ACTIVE, ENDED, PAUSED
 from headrace.subscriptions.subscription_query import Page, SubscriptionQuery, find
 from headrace.subscriptions.subscription_rows import cut_of, edited, from_row, to_row
-from headrace.subscriptions.tables import CHANNELS, FAMILY, REVISION, SECRETS, SUBSCRIPTIONS
+from headrace.subscriptions.tables import (
+    CHANNELS,
+    FAMILY,
+    HAS_ENDED,
+    NO_BEGINNING,
+    NO_END,
+    REVISION,
+    SECRETS,
+    SUBSCRIPTIONS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import ColumnElement, Connection, Row
 
     from headrace.subscriptions.config_keys import ConfigKey
+    from headrace.subscriptions.lot import Lot
     from headrace.subscriptions.quotas import Quotas
     from headrace.subscriptions.set_aside import SetAside
     from headrace.subscriptions.status import FilterStatus
@@ -159,8 +169,26 @@ class Store:
             )
             connection.execute(insert(SUBSCRIPTIONS).values(to_row(subscription, revision)))
             also(connection)
-        self._settle("created", subscription.id, end_of_log())
+        self._settle("created", SUBSCRIPTIONS.c.id == subscription.id, end_of_log())
         return self.get(subscription.id)
+
+    @once
+    def create_lot(
+        self,
+        lot: Lot,
+        end_of_log: Callable[[], Cut],
+        also: Callable[[Connection, Subscription], object] = lambda *_: None,
+    ) -> int:
+        """Add many, all or none, beside a pipeline that runs; they see the events accepted from now on.
+
+        Whose id is there already stays as it is. `also` is done in the same transaction, for those that need more than
+        a row. Return how many were added.
+        """
+        with self._engine.begin() as connection:
+            revision = next_revision(connection)
+            added = lots.add(connection, lot, revision, self._quotas, also)
+        self._settle("created", SUBSCRIPTIONS.c.first_revision == revision, end_of_log())
+        return added
 
     @once
     def create_many(self, subscriptions: Iterable[Subscription], created: Cut) -> None:
@@ -262,7 +290,7 @@ class Store:
             check(subscription)
             connection.execute(update(SUBSCRIPTIONS).where(its).values(deleting=True, revision=revision))
             connection.execute(delete(SECRETS).where(SECRETS.c.subscription == subscription_id))
-        self._settle("deleted", subscription_id, end_of_log())
+        self._settle("deleted", SUBSCRIPTIONS.c.id == subscription_id, end_of_log())
         return subscription
 
     @repeatable
@@ -416,17 +444,16 @@ class Store:
 
     @repeatable
     def settle(self, end_of_log: Callable[[], Cut]) -> None:
-        """Give subscriptions that wait for a cut the end of the log as it is now."""
-        waiting = select(SUBSCRIPTIONS.c.id, SUBSCRIPTIONS.c.created, SUBSCRIPTIONS.c.deleting).where(
-            SUBSCRIPTIONS.c.created.is_(None) | (SUBSCRIPTIONS.c.deleting & SUBSCRIPTIONS.c.deleted.is_(None))
-        )
+        """Give subscriptions that wait for a cut the end of the log as it is now, however many they are."""
         with self._engine.connect() as connection:
-            rows = connection.execute(waiting).all()
-        for row in rows:
-            if row.created is None:
-                self._settle("created", row.id, end_of_log())
-            if row.deleting:
-                self._settle("deleted", row.id, end_of_log())
+            seen = last_revision(connection)  # first: whoever waits at this revision is seen now
+            waiting = [
+                column
+                for column, which in (("created", NO_BEGINNING), ("deleted", NO_END))
+                if connection.execute(select(SUBSCRIPTIONS.c.id).where(which).limit(1)).first()
+            ]
+        for column in waiting:
+            self._settle(column, SUBSCRIPTIONS.c.revision <= seen, end_of_log())
 
     @repeatable
     def purge(self, settled: Cut) -> list[str]:
@@ -434,9 +461,7 @@ class Store:
 
         Be careful: beyond, not at, their end. Only a batch that went beyond it is known to have seen the end.
         """
-        ended = select(SUBSCRIPTIONS.c.id, SUBSCRIPTIONS.c.deleted).where(
-            SUBSCRIPTIONS.c.deleted.is_not(None)
-        )
+        ended = select(SUBSCRIPTIONS.c.id, SUBSCRIPTIONS.c.deleted).where(HAS_ENDED)
         with self._engine.begin() as connection:
             rows = connection.execute(ended).all()
             gone = [
@@ -448,11 +473,12 @@ class Store:
             return gone
 
     @repeatable
-    def _settle(self, column: str, subscription_id: str, cut: Cut) -> None:
-        target = SUBSCRIPTIONS.c[column]
+    def _settle(self, column: str, whose: ColumnElement[bool], cut: Cut) -> None:
+        waits = {"created": NO_BEGINNING, "deleted": NO_END}[column]
         with self._engine.begin() as connection:
+            revision = next_revision(connection)
             connection.execute(
                 update(SUBSCRIPTIONS)
-                .where(SUBSCRIPTIONS.c.id == subscription_id, target.is_(None))
-                .values({column: cut.to_json(), "revision": next_revision(connection)})
+                .where(whose, waits)
+                .values({column: cut.to_json(), "revision": revision})
             )

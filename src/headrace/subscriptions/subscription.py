@@ -27,7 +27,7 @@ from headrace.subscriptions.protocols.addresses import authority_of
 from headrace.subscriptions.secrets import Secrets, is_masked, take_out
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from headrace.events.positions import Cut
     from headrace.subscriptions.config_keys import Declared
@@ -134,10 +134,14 @@ class Subscription:
         return shown
 
 
-def parse_subscription(document: object, declared: Declared = nothing_declared) -> Subscription:
+def parse_subscription(
+    document: object,
+    declared: Declared = nothing_declared,
+    check_filters: Callable[[list[Any]], object] = compile_filter,
+) -> Subscription:
     """Check a proposed subscription and give it an id; InvalidSubscription lists every fault with its path.
 
-    `declared` tells which keys its channel has for `config`.
+    `declared` tells which keys its channel has for `config`; `check_filters` raises FilterError.
     An `id` in the proposal is ignored, as the specification says, and so are `notes` and `status`, which are the
     service's own.
     """
@@ -155,7 +159,7 @@ def parse_subscription(document: object, declared: Declared = nothing_declared) 
     faults += wrong
     faults += _check_scope(document)
     channel = _channel_of(document, declared, faults)
-    filters = _filters_of(document, faults)
+    filters = _filters_of(document, faults, check_filters)
     if faults:
         raise InvalidSubscription(faults)
     shown, signing, headers = take_out(complete(protocol, document["sink"], settings))
@@ -239,14 +243,16 @@ def _check_config(document: dict[str, Any], config: dict[str, Any]) -> Faults:
     return faults
 
 
-def _filters_of(document: dict[str, Any], faults: Faults) -> tuple[Any, ...]:
+def _filters_of(
+    document: dict[str, Any], faults: Faults, check_filters: Callable[[list[Any]], object]
+) -> tuple[Any, ...]:
     if "filters" in document and "filter" in document:
         faults.append(("filter", "give either filters or filter"))
     name = "filter" if "filter" in document and "filters" not in document else "filters"
     given = document.get(name, [])
     filters = given if isinstance(given, list) else [given]
     try:
-        compile_filter(filters)
+        check_filters(filters)
     except FilterError as error:
         alone = name == "filter" and filters is not given
         path = error.path.removeprefix("filters[0]" if alone else "filters").removeprefix("filters")

@@ -81,6 +81,14 @@ SUBSCRIPTIONS = Table(
 `edited` is the revision at which what its owner gave was changed last. `ended` says why deliveries ended, where they
 did; `state` follows from that and from `paused`. A digest stands for the sink, which an index may not take."""
 
+NO_BEGINNING = SUBSCRIPTIONS.c.created.is_(None)
+NO_END = SUBSCRIPTIONS.c.deleting & SUBSCRIPTIONS.c.deleted.is_(None)
+HAS_ENDED = SUBSCRIPTIONS.c.deleted.is_not(None)
+
+# Of a hundred thousand rows a few are new or ending, and they are looked for with every change.
+for _name, _which in (("beginning", NO_BEGINNING), ("ending", NO_END), ("ended", HAS_ENDED)):
+    Index(f"subscriptions_{_name}", SUBSCRIPTIONS.c.revision, sqlite_where=_which, postgresql_where=_which)
+
 OVERRUNS = Table(
     "overruns",
     METADATA,

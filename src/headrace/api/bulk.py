@@ -1,0 +1,137 @@
+"""Many subscriptions in one request: lines of JSON, read and written as they come and go."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.responses import StreamingResponse
+
+from headrace.api.access import access_of
+from headrace.api.creation import beside
+from headrace.api.documents import json_response
+from headrace.api.parameters import Parameters
+from headrace.errors import Conflict, InvalidImport, PayloadTooLarge
+from headrace.subscriptions.importing import Import
+from headrace.subscriptions.subscription_query import SubscriptionQuery
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable, AsyncIterator, Callable
+
+    from sqlalchemy import Connection
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from headrace.api.documents import Handler
+    from headrace.api.settings import ApiSettings
+    from headrace.events.positions import Cut
+    from headrace.jobs.jobs import Jobs
+    from headrace.subscriptions.safe import Safe
+    from headrace.subscriptions.store import Store
+    from headrace.subscriptions.subscription import Subscription
+
+MEDIA_TYPE = "application/x-ndjson"
+_MAX_LINE = 1 << 20
+_ENCODER = msgspec.json.Encoder()
+_FLAGS = ("dryRun", "keepIds", "skipFaulty")
+
+
+class Bulk:
+    """The handlers. Checking and storing block, so they run in threads. Imports take turns: each wants a core."""
+
+    def __init__(
+        self,
+        store: Store,
+        end_of_log: Callable[[], Cut],
+        jobs: Jobs,
+        safe: Safe,
+        settings: ApiSettings,
+    ) -> None:
+        self._store = store
+        self._end_of_log = end_of_log
+        self._jobs = jobs
+        self._safe = safe
+        self._most = settings.max_import_bytes
+        self._busy = False
+
+    def served(self) -> dict[str, dict[str, Handler]]:
+        """List what is served, and by which methods."""
+        return {
+            "/api/subscriptions/import": {"POST": self.import_},
+            "/api/subscriptions/export": {"GET": self.export},
+        }
+
+    async def import_(self, request: Request) -> Response:
+        """Create a subscription of every line, or none if one can't be; say of each what is wrong with it."""
+        asked = Parameters(request, _FLAGS)
+        dry_run, keep_ids, skip = (asked.one_of(name, ("true", "false")) == "true" for name in _FLAGS)
+        asked.check()
+        if self._busy:
+            raise Conflict("another import is under way; try again when it is done")
+        self._busy = True
+        try:
+            access, channels = access_of(request), await asyncio.to_thread(self._store.every_channel)
+            seen = {each.name: each.config for each in channels if access.sees(each.name.namespace)}
+            reading = Import(seen, keep_ids=keep_ids)
+            with reading.lot:
+                async for lines in _lines(request.stream(), self._most):
+                    await asyncio.to_thread(reading.read, lines)
+                if reading.refused and not skip:
+                    raise InvalidImport(reading.refused, [each.document() for each in reading.refusals])
+                for namespace in reading.namespaces:
+                    access.require(namespace)
+                created = None if dry_run else await asyncio.to_thread(self._create, reading)
+            return json_response(_outcome(reading, created))
+        finally:
+            self._busy = False
+
+    def _create(self, reading: Import) -> int:
+        def also(connection: Connection, proposal: Subscription) -> None:
+            beside(proposal, self._safe, self._jobs)(connection)
+
+        return self._store.create_lot(reading.lot, self._end_of_log, also)
+
+    async def export(self, request: Request) -> Response:
+        """Write all subscriptions that may be seen, or those of a channel, one a line, without their secrets."""
+        asked = Parameters(request, ["channel"])
+        query = SubscriptionQuery(among=access_of(request).namespaces, channel=asked.channel("channel"))
+        asked.check()
+        return StreamingResponse(self._pages(query), media_type=MEDIA_TYPE)
+
+    async def _pages(self, query: SubscriptionQuery) -> AsyncIterator[bytes]:
+        while True:
+            page = await asyncio.to_thread(self._store.page, query)
+            yield _ENCODER.encode_lines([each.document() for each in page.subscriptions])
+            if page.next is None:
+                return
+            query = replace(query, after=page.next)
+
+
+def _outcome(reading: Import, created: int | None) -> dict[str, Any]:
+    """Tell what became of the lines; a dry run created none."""
+    accepted = len(reading.lot)
+    return {
+        "accepted": accepted,
+        "created": created or 0,
+        "existing": 0 if created is None else accepted - created,
+        "refused": reading.refused,
+        "lines": [each.document() for each in reading.refusals],
+    }
+
+
+async def _lines(chunks: AsyncIterable[bytes], most: int) -> AsyncIterator[list[bytes]]:
+    """Cut a stream into lines, as many as have come; the last may lack its end."""
+    rest, size = b"", 0
+    async for chunk in chunks:
+        size += len(chunk)
+        if size > most:
+            raise PayloadTooLarge("the import", most)
+        *lines, rest = (rest + chunk).split(b"\n")
+        if len(rest) > _MAX_LINE or any(len(line) > _MAX_LINE for line in lines):
+            raise PayloadTooLarge("a line", _MAX_LINE)
+        if lines:
+            yield lines
+    if rest:
+        yield [rest]

@@ -1,0 +1,69 @@
+"""Many subscriptions at a time, in one transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import insert, select
+
+from headrace.errors import Conflict, NotFound
+from headrace.subscriptions import channel_rows
+from headrace.subscriptions.quotas import check_subscriptions
+from headrace.subscriptions.tables import SUBSCRIPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sqlalchemy import Connection
+
+    from headrace.subscriptions.lot import Entry, Lot
+    from headrace.subscriptions.quotas import Quotas
+    from headrace.subscriptions.subscription import Subscription
+
+
+def add(
+    connection: Connection,
+    lot: Lot,
+    revision: int,
+    quotas: Quotas,
+    also: Callable[[Connection, Subscription], object],
+) -> int:
+    """Add whoever isn't there yet, without a beginning; return how many."""
+    channels = set(channel_rows.names(connection))
+    added = 0
+    for page in lot.pages():
+        known = _known(connection, page)
+        new = [entry for entry in page if entry.id not in known]
+        for entry in new:
+            if entry.channel not in channels:  # it was there when the line was read
+                raise NotFound("channel", str(entry.channel))
+        _check_quotas(connection, new, quotas)
+        if new:
+            connection.execute(insert(SUBSCRIPTIONS), [_row(entry, revision) for entry in new])
+        for entry in new:
+            if not entry.is_plain:
+                also(connection, entry.proposal())
+        added += len(new)
+    return added
+
+
+def _check_quotas(connection: Connection, entries: Sequence[Entry], quotas: Quotas) -> None:
+    filters: dict[str, list[Any]] = {}
+    for entry in entries:
+        filters.setdefault(entry.channel.namespace, []).append(entry.filters)
+    for namespace, wanted in filters.items():
+        check_subscriptions(connection, namespace, wanted, quotas)
+
+
+def _known(connection: Connection, entries: Sequence[Entry]) -> set[str]:
+    ids = [entry.id for entry in entries]
+    query = select(SUBSCRIPTIONS.c.id, SUBSCRIPTIONS.c.deleting).where(SUBSCRIPTIONS.c.id.in_(ids))
+    rows = connection.execute(query).all()
+    for row in rows:
+        if row.deleting:
+            raise Conflict(f"subscription {row.id!r} was deleted and still ends; try again in a minute")
+    return {row.id for row in rows}
+
+
+def _row(entry: Entry, revision: int) -> dict[str, Any]:
+    return entry.row | {"revision": revision, "first_revision": revision, "edited": revision}
