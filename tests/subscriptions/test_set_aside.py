@@ -8,8 +8,8 @@ from headrace.subscriptions.store import Store
 
 
 @pytest.fixture
-def store(tmp_path):
-    made = Store(f"sqlite:///{tmp_path}/store.db")
+def store(database_url):
+    made = Store(database_url)
     yield made
     made.close()
 
