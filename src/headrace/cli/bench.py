@@ -9,7 +9,7 @@ import click
 import msgspec
 from rich.console import Console
 
-from headrace.bench import delivery, filters, ingress, pipeline, worst_filters
+from headrace.bench import api, delivery, filters, ingress, pipeline, worst_filters
 from headrace.bench.figures import show, show_one
 from headrace.bench.match import plot
 from headrace.bench.match.bloom import BloomPlan, measure_bloom, print_bloom
@@ -84,6 +84,42 @@ def bench_ingress(seconds: float, connections: int, batch: int, as_json: bool) -
         click.echo(msgspec.json.encode(rows))
     else:
         show("Ingress: a 202 follows the sync of the log", rows)
+
+
+@bench.command("api")
+@click.option(
+    "--subscriptions", type=click.IntRange(1), default=100_000, show_default=True, help="How many to import."
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=5.0,
+    show_default=True,
+    help="How long to measure each operation.",
+)
+@click.option("--connections", default=8, show_default=True, help="Clients at a time.")
+@click.option("--effects", default=50, show_default=True, help="New subscriptions that are waited for.")
+@click.option(
+    "--store-url", default="", help="An empty database of a PostgreSQL server, in the place of SQLite."
+)
+@options.as_json
+def bench_api(
+    subscriptions: int, seconds: float, connections: int, effects: int, store_url: str, as_json: bool
+) -> None:
+    """How fast subscriptions are imported, created, read and updated, and how soon a new one is in effect.
+
+    \b
+    Examples:
+      headrace bench api --subscriptions 100000
+      headrace bench api --store-url postgresql+psycopg://headrace@db.example/empty
+    """
+    plan = api.ApiPlan(subscriptions, seconds, connections, effects, store_url)
+    with Console(stderr=True).status("starting") as status:
+        figures = api.run(plan, status.update)
+    if as_json:
+        click.echo(msgspec.json.encode(figures))
+    else:
+        show_one("The control API", figures)
 
 
 def _sizes(_context: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
