@@ -5,6 +5,7 @@ import time
 
 import msgspec
 import pytest
+from starlette.requests import ClientDisconnect
 from tests.api.test_management import WISH, assert_problem
 
 from headrace.auth.audit import by_command
@@ -116,6 +117,13 @@ async def test_imports_take_turns(door):
     assert sorted([first.status, second.status]) == [200, 409]
     assert_problem(first if first.status == 409 else second, 409, "conflict")
     assert (await send(door, "", lines(wish()))).status == 200, "a refusal leaves no trace"
+
+
+async def test_who_hangs_up_halfway_creates_nothing(door):
+    with pytest.raises(ClientDisconnect):
+        await door.call("POST", IMPORT, body=lines(wish()), cut=True)
+    assert await exported(door) == []
+    assert (await send(door, "", lines(wish()))).json["created"] == 1
 
 
 @pytest.mark.parametrize("channel", ["default/orders", "default/default"])
