@@ -188,7 +188,7 @@ class InvalidImport(HeadraceError):
 
     code = "invalid-import"
 
-    def __init__(self, refused: int, lines: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, refused: int, lines: Sequence[tuple[int, Sequence[tuple[str, str]]]]) -> None:
         super().__init__(
             f"{refused} line{'s' if refused != 1 else ''} can't be used and nothing was created; "
             "correct them, or ask to have them skipped"

@@ -49,6 +49,12 @@ def test_every_fault_of_every_line_is_told(reading):
     assert "'default/nowhere'" in told[6]["config.channel"]
 
 
+def test_keys_that_nobody_would_see_are_not_made(reading):
+    found = reading()
+    found.read([line(protocolsettings={"signing": "generate"})])
+    assert list(refusals(found)[1]) == ["protocolsettings.signing"]
+
+
 def test_ids_are_new_unless_they_are_kept(reading):
     new, kept = reading(), reading(keep_ids=True)
     for each in (new, kept):

@@ -13,6 +13,7 @@ from headrace.api.access import access_of
 from headrace.api.creation import beside
 from headrace.api.documents import json_response
 from headrace.api.parameters import Parameters
+from headrace.api.problems import lines_of
 from headrace.errors import Conflict, InvalidImport, PayloadTooLarge
 from headrace.subscriptions.importing import Import
 from headrace.subscriptions.subscription_query import SubscriptionQuery
@@ -79,7 +80,7 @@ class Bulk:
                 async for lines in _lines(request.stream(), self._most):
                     await asyncio.to_thread(reading.read, lines)
                 if reading.refused and not skip:
-                    raise InvalidImport(reading.refused, [each.document() for each in reading.refusals])
+                    raise InvalidImport(reading.refused, reading.refusals)
                 for namespace in reading.namespaces:
                     access.require(namespace)
                 created = None if dry_run else await asyncio.to_thread(self._create, reading)
@@ -117,7 +118,7 @@ def _outcome(reading: Import, created: int | None) -> dict[str, Any]:
         "created": created or 0,
         "existing": 0 if created is None else accepted - created,
         "refused": reading.refused,
-        "lines": [each.document() for each in reading.refusals],
+        "lines": lines_of(reading.refusals),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -36,6 +36,9 @@ from headrace.errors import (
     Unauthenticated,
     UnsupportedFormat,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 MEDIA_TYPE = "application/problem+json"
 _STATUS: dict[type[HeadraceError], int] = {
@@ -124,7 +127,7 @@ def body_of(error: HeadraceError) -> bytes:
     elif isinstance(error, PreconditionFailed):
         extra["etag"] = error.etag
     elif isinstance(error, InvalidImport):
-        extra |= {"refused": error.refused, "lines": error.lines}
+        extra |= {"refused": error.refused, "lines": lines_of(error.lines)}
     return problem(status_of(error), error.code, str(error), **extra)
 
 
@@ -132,6 +135,14 @@ def _fault(path: str, problem: str) -> dict[str, Any]:
     """Tell of one property; where the fault lies in a text, also where in it."""
     where = problem.document() if isinstance(problem, TextFault) else {}
     return {"path": path, "problem": str(problem), **where}
+
+
+def lines_of(refusals: Iterable[tuple[int, Sequence[tuple[str, str]]]]) -> list[dict[str, Any]]:
+    """Write the numbers of lines, each with what is wrong with it."""
+    return [
+        {"line": number, "faults": [_fault(path, problem) for path, problem in faults]}
+        for number, faults in refusals
+    ]
 
 
 def problem(status: int, code: str, detail: str, **extra: Any) -> bytes:

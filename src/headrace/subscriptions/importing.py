@@ -12,6 +12,7 @@ import msgspec
 from headrace.errors import InvalidSubscription
 from headrace.filters import compile_filter
 from headrace.subscriptions.lot import Lot
+from headrace.subscriptions.secrets import makes_keys
 from headrace.subscriptions.subscription import parse_subscription
 
 if TYPE_CHECKING:
@@ -30,13 +31,6 @@ class Refusal(NamedTuple):
 
     line: int
     faults: Sequence[tuple[str, str]]
-
-    def document(self) -> dict[str, Any]:
-        """Return it as the API shows it."""
-        return {
-            "line": self.line,
-            "faults": [{"path": path, "problem": problem} for path, problem in self.faults],
-        }
 
 
 @dataclass(slots=True)
@@ -82,6 +76,10 @@ class Import:
             raise InvalidSubscription([*faults, *error.faults]) from None
         if proposal.channel not in self.channels:
             faults.append(("config.channel", f"there is no channel {str(proposal.channel)!r}; make it first"))
+        if makes_keys(document.get("protocolsettings", {})):
+            faults.append(
+                ("protocolsettings.signing", "give the key: one made here would be shown to nobody")
+            )
         if faults:
             raise InvalidSubscription(faults)
         if self.keep_ids:
@@ -99,9 +97,8 @@ class Import:
     def _declared(self, channel: ChannelName) -> Mapping[str, ConfigKey]:
         return self.channels.get(channel, {})
 
-    def _compile_once(self, filters: list[Any]) -> object:
+    def _compile_once(self, filters: list[Any]) -> None:
         key = blake2b(msgspec.json.encode(filters), digest_size=16).digest()
         if key not in self._filters:
             compile_filter(filters)
             self._filters.add(key)
-        return None
