@@ -117,7 +117,7 @@ class Door:
         self.delivery_url = delivery_url or f"sqlite:///{folder}/delivery.db"
         self.records = Records(self.delivery_url)
         self.ring = KeyRing(self.keys)
-        things = things_of(self.store, self.keys)
+        things = things_of(self.store, self.keys, self.jobs, self.records)
         authentication = Authentication(self.ring, Tokens((), 0.0)) if auth else None
         gate = Gate(authentication, things, Recorder(self.audit))
         self.ingress = Ingress(

@@ -329,7 +329,7 @@ def test_namespaces_are_apart(plant):
         plant.apply(broker("x"), trigger(broker="x"), namespace=namespace)
     assert [str(each.channel) for each in plant.store.subscriptions()] == ["a/x", "b/x"]
     assert [each["metadata"]["namespace"] for each in plant.plane.list(TRIGGER)] == ["a", "b"]
-    assert len(plant.plane.list(TRIGGER, "a")) == 1
+    assert len(plant.plane.list(TRIGGER, {"a"})) == 1
 
 
 def test_status_tells_what_happened_to_the_subscription(plant):

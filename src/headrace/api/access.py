@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from headrace.auth.principal import ANYONE
 from headrace.auth.roles import Role
 from headrace.errors import Forbidden
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.requests import Request
 
     from headrace.auth.principal import Principal
+    from headrace.subscriptions.channel import ChannelName
 
 _PLACE = "headrace.access"
+_Found = TypeVar("_Found")
 
 
 class Access:
@@ -47,6 +51,15 @@ class Access:
         roles = self.principal.roles_in(namespace)
         if not roles or (role is not None and role not in roles):
             raise Forbidden(self.principal.id, role or "publish", namespace)
+
+    def allowing(self, look: Callable[[ChannelName], _Found]) -> Callable[[ChannelName], _Found]:
+        """Return the same look at a channel, for channels of namespaces in which they may do this."""
+
+        def look_if_allowed(channel: ChannelName) -> _Found:
+            self.require(channel.namespace)
+            return look(channel)
+
+        return look_if_allowed
 
 
 def access_of(request: Request) -> Access:

@@ -11,7 +11,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from headrace.api.access import access_of
 from headrace.api.documents import json_response, read_document
+from headrace.api.owning import Owning
 from headrace.api.parameters import Parameters, write_cursor
 from headrace.api.waiting import applied, seconds_to_wait, until
 from headrace.errors import InvalidRequest, NotFound
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from headrace.api.access import Access
     from headrace.api.documents import Handler
     from headrace.eventlog.log import LogReader
     from headrace.ledger.records import Records
@@ -47,9 +50,10 @@ _DEAD_LETTERS = ("subscription", "channel", "since", "until", "limit", "cursor")
 class Attempts:
     """The handlers. The databases' calls block, so they run in threads."""
 
-    def __init__(self, store: Store, records: Records, log: LogReader) -> None:
+    def __init__(self, store: Store, records: Records, log: LogReader, owning: Owning | None = None) -> None:
         self._store = store
         self._records = records
+        self._owning = owning or Owning(store, records)
         self._log = log
 
     def served(self) -> dict[str, dict[str, Handler]]:
@@ -80,7 +84,10 @@ class Attempts:
         )
         given.check()
         among = await asyncio.to_thread(self._among, given.text("subscription"), channel)
-        found = await asyncio.to_thread(self._records.attempts, replace(query, subscriptions=among))
+        seen = await self._seen(request)
+        found = await asyncio.to_thread(
+            self._records.attempts, replace(query, subscriptions=among, namespaces=seen)
+        )
         shown: dict[str, Any] = {"attempts": [each.document() for each in found]}
         if len(found) == limit:
             shown["next"] = write_cursor((found[-1].attempt.time, found[-1].id))
@@ -88,7 +95,7 @@ class Attempts:
 
     async def attempt(self, request: Request) -> Response:
         """Show one attempt, with what the sink answered."""
-        found = await asyncio.to_thread(self._records.attempt, _number_of(request))
+        found = await asyncio.to_thread(self._records.attempt, attempt_number(request.path_params["id"]))
         return json_response(found.document(whole=True))
 
     async def dead_letters(self, request: Request) -> Response:
@@ -103,11 +110,21 @@ class Attempts:
         )
         given.check()
         among = await asyncio.to_thread(self._among, given.text("subscription"), channel)
-        found = await asyncio.to_thread(self._records.dead_letters, replace(query, subscriptions=among))
+        seen = await self._seen(request)
+        found = await asyncio.to_thread(
+            self._records.dead_letters, replace(query, subscriptions=among, namespaces=seen)
+        )
         shown: dict[str, Any] = {"deadLetters": [each.document() for each in found]}
         if len(found) == limit:
             shown["next"] = write_cursor(found[-1].place)
         return json_response(shown)
+
+    async def _seen(self, request: Request) -> frozenset[str] | None:
+        """Return the namespaces that count, None for all; the ledger knows then whose subscriptions are."""
+        seen = access_of(request).namespaces
+        if seen is not None:
+            await self._owning.refresh()
+        return seen
 
     def _among(self, subscription: str | None, channel: ChannelName | None) -> Sequence[str] | None:
         """Return the subscriptions that are asked for; None for all."""
@@ -125,33 +142,40 @@ class Attempts:
 
     async def retry(self, request: Request) -> Response:
         """Deliver an attempt's event to its subscription again, now."""
-        tried = (await asyncio.to_thread(self._records.attempt, _number_of(request))).attempt
-        await asyncio.to_thread(self._store.get, tried.subscription)
+        tried = (
+            await asyncio.to_thread(self._records.attempt, attempt_number(request.path_params["id"]))
+        ).attempt
+        found = await asyncio.to_thread(self._store.get, tried.subscription)
         only = Delivered(tried.subscription, tried.position, tried.replay)
-        redrive = Redrive(RedriveRequest(subscription=tried.subscription), 1, only)
+        wanted = RedriveRequest(subscription=tried.subscription)
+        redrive = Redrive(wanted, 1, only, namespace=found.channel.namespace)
         return await self._begin(request, redrive)
 
     async def start(self, request: Request) -> Response:
         """Count what a redrive would move; unless it is a dry run, begin with it."""
         fault = InvalidRequest([("", "the body is not JSON")])
         wanted, dry_run = parse_redrive(await read_document(request, fault))
-        redrive = await asyncio.to_thread(self._counted, wanted)
+        wanted = _narrowed(wanted, access_of(request))
+        redrive = await asyncio.to_thread(self._counted, wanted, access_of(request))
         if dry_run:
             return json_response({"request": wanted.document(), "found": redrive.found, "dryRun": True})
         return await self._begin(request, redrive)
 
-    def _counted(self, wanted: RedriveRequest) -> Redrive:
+    def _counted(self, wanted: RedriveRequest, access: Access) -> Redrive:
+        namespace = wanted.namespace if wanted.channel is None else wanted.channel.namespace
         if wanted.subscription is not None:
-            self._store.get(wanted.subscription)
+            namespace = self._store.get(wanted.subscription).channel.namespace
+            if not access.sees(namespace):
+                raise NotFound("subscription", wanted.subscription)
         if wanted.channel is not None and wanted.channel not in self._store.channels():
             raise NotFound("channel", str(wanted.channel))
         asked = time.time()
 
         def is_wanted(subscription: str) -> bool:
-            return self._store.listens(subscription, wanted.channel)
+            return self._store.listens(subscription, wanted.channel, wanted.namespace)
 
         selection = Selection(wanted, is_wanted, partial(pick, self._log), asked)
-        return Redrive(wanted, self._records.count(selection), asked=asked)
+        return Redrive(wanted, self._records.count(selection), asked=asked, namespace=namespace)
 
     async def _begin(self, request: Request, redrive: Redrive) -> Response:
         await asyncio.to_thread(self._records.add_redrive, redrive)
@@ -160,9 +184,10 @@ class Attempts:
         status = 202 if redrive.state is State.RUNNING else 200
         return json_response(redrive.document(), status, headers)
 
-    async def redrives(self, _: Request) -> Response:
+    async def redrives(self, request: Request) -> Response:
         """List redrives, the newest first."""
-        found = await asyncio.to_thread(self._records.redrives, _MOST_REDRIVES)
+        seen = access_of(request).namespaces
+        found = await asyncio.to_thread(self._records.redrives, _MOST_REDRIVES, seen)
         return json_response([each.document() for each in found])
 
     async def redrive(self, request: Request) -> Response:
@@ -183,8 +208,21 @@ class Attempts:
         return await until(lambda seen: seen.state is not State.RUNNING, look, redrive, seconds)
 
 
-def _number_of(request: Request) -> int:
-    text: str = request.path_params["id"]
+def _narrowed(wanted: RedriveRequest, access: Access) -> RedriveRequest:
+    """Keep to what is the caller's: what names nothing is about the one namespace that they have."""
+    for namespace in (wanted.namespace, wanted.channel.namespace if wanted.channel else None):
+        if namespace is not None:
+            access.require(namespace)
+    seen = access.namespaces
+    if seen is None or wanted.subscription or wanted.channel or wanted.namespace:
+        return wanted
+    if len(seen) > 1:
+        raise InvalidRequest([("namespace", f"say which: {', '.join(sorted(seen))}")])
+    return replace(wanted, namespace=next(iter(seen)))
+
+
+def attempt_number(text: str) -> int:
+    """Read the id of an attempt; NotFound where it can be none."""
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise NotFound("attempt", text)
     return int(text)

@@ -23,7 +23,8 @@ def beside(proposal: Subscription, safe: Safe, jobs: Jobs) -> Callable[[Connecti
     seal = safe.writing(proposal)
     if proposal.start == Point(edge=LATEST):
         return seal
-    catch_up = Job(CATCH_UP, ReplayRequest(proposal.start).document(), proposal.id)
+    asked = ReplayRequest(proposal.start).document()
+    catch_up = Job(CATCH_UP, asked, proposal.id, namespace=proposal.channel.namespace)
 
     def also(connection: Connection) -> None:
         seal(connection)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
+from headrace.api.access import access_of
 from headrace.api.documents import json_response, read_document
 from headrace.api.parameters import parse_limit
 from headrace.api.problems import MEDIA_TYPE, body_of, headers_of, problem, status_of
@@ -50,6 +51,7 @@ class Management:
         """Make a channel."""
         document = await read_document(request, InvalidChannel("the body is not JSON"))
         channel = parse_channel_document(document)
+        access_of(request).require(channel.name.namespace)
         await asyncio.to_thread(self._store.create_channel, channel.name, channel.delivery, channel.config)
         await self._channels.refresh()
         return json_response(_shown(channel, request), 201, {"location": f"/api/channels/{channel.name}"})
@@ -63,7 +65,7 @@ class Management:
 
     async def list_channels(self, request: Request) -> Response:
         """List all channels."""
-        found = await asyncio.to_thread(self._store.every_channel)
+        found = await asyncio.to_thread(self._store.every_channel, access_of(request).namespaces)
         return json_response([_shown(each, request) for each in found])
 
     async def channel(self, request: Request) -> Response:
@@ -80,7 +82,8 @@ class Management:
     async def set_aside(self, request: Request) -> Response:
         """List what routing went on without, the newest first."""
         limit = parse_limit(request.query_params.get("limit"), _SHOWN, _MOST_SHOWN)
-        found = await asyncio.to_thread(self._store.what_is_set_aside, limit)
+        seen = access_of(request).namespaces
+        found = await asyncio.to_thread(self._store.what_is_set_aside, limit, seen)
         return json_response([each.document() for each in found])
 
 

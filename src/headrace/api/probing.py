@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from headrace.api.access import access_of
 from headrace.api.documents import json_response, read_body, read_members
 from headrace.api.waiting import until
 from headrace.errors import InvalidRequest, NoDispatcher
@@ -75,7 +76,8 @@ class Probing:
         """Send an event to the sink of a subscription that doesn't exist yet; nothing is created."""
         members = read_members(await read_body(request), _MEMBERS, ("subscription",), _FORM)
         document = msgspec.json.decode(members["subscription"])
-        proposal = await asyncio.to_thread(parse_subscription, document, self._store.declared)
+        declared = access_of(request).allowing(self._store.declared)
+        proposal = await asyncio.to_thread(parse_subscription, document, declared)
         if proposal.secrets:
             raise InvalidRequest([("subscription", _SECRETS)])
         event = decode(bytes(members["event"])) if "event" in members else sample_event()

@@ -25,7 +25,7 @@ from headrace.subscriptions.subscription_query import SubscriptionQuery
 from headrace.subscriptions.updating import updated
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable
 
     from starlette.requests import Request
 
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from headrace.api.subscription_status import Statuses
     from headrace.events.positions import Cut
     from headrace.jobs.jobs import Jobs
-    from headrace.subscriptions.channel import ChannelName
-    from headrace.subscriptions.config_keys import ConfigKey
     from headrace.subscriptions.safe import Safe
     from headrace.subscriptions.store import Store
     from headrace.subscriptions.subscription import Subscription
@@ -77,10 +75,7 @@ class Subscriptions:
         """Create a subscription; it sees the events accepted from now on."""
         document = await read_document(request, _NO_JSON)
 
-        def declared(channel: ChannelName) -> Mapping[str, ConfigKey]:
-            access_of(request).require(channel.namespace)
-            return self._store.declared(channel)
-
+        declared = access_of(request).allowing(self._store.declared)
         proposal = await asyncio.to_thread(parse_subscription, document, declared)
         created = await asyncio.to_thread(self._create, proposal)
         shown = with_made_keys(shown_new(created), proposal.secrets, made=_makes_keys(document))
@@ -143,9 +138,11 @@ class Subscriptions:
         """Let a subscription be what the document says: the whole of it, under its id."""
         document = await read_document(request, _NO_JSON)
 
+        declared = access_of(request).allowing(self._store.declared)
+
         def change(old: Subscription, secrets: Secrets | None) -> Subscription:
             check_match(request, old)
-            return updated(old, secrets, document, self._store.declared)
+            return updated(old, secrets, document, declared)
 
         id_, check = request.path_params["id"], self._store.check_cost
         done = await asyncio.to_thread(self._safe.change, id_, change, check)

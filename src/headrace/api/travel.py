@@ -6,6 +6,7 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Any
 
+from headrace.api.access import access_of
 from headrace.api.documents import json_response, read_body, read_document
 from headrace.api.waiting import applied, seconds_to_wait, until
 from headrace.errors import InvalidRequest, UnsupportedFormat
@@ -50,18 +51,23 @@ class Travel:
         """Deliver a subscription from another point of the history on."""
         subscription = await asyncio.to_thread(self._store.get, request.path_params["id"])
         wanted = parse_seek(await _seek_document(request))
-        return await self._ask(request, Job(SEEK, wanted.document(), subscription.id))
+        return await self._ask(
+            request, Job(SEEK, wanted.document(), subscription.id, namespace=subscription.channel.namespace)
+        )
 
     async def replay(self, request: Request) -> Response:
         """Deliver events of the past to a subscription once more."""
         subscription = await asyncio.to_thread(self._store.get, request.path_params["id"])
         wanted = parse_replay(await _json_of(request))
-        return await self._ask(request, Job(REPLAY, wanted.document(), subscription.id))
+        return await self._ask(
+            request, Job(REPLAY, wanted.document(), subscription.id, namespace=subscription.channel.namespace)
+        )
 
     async def backtest(self, request: Request) -> Response:
         """Tell what a filter would have matched."""
         wanted = parse_backtest(await _json_of(request))
-        return await self._ask(request, Job(BACKTEST, wanted.document()))
+        access_of(request).require(wanted.channel.namespace)
+        return await self._ask(request, Job(BACKTEST, wanted.document(), namespace=wanted.channel.namespace))
 
     async def list_jobs(self, request: Request) -> Response:
         """List jobs, the newest first; of one kind, or for one subscription."""
@@ -69,7 +75,11 @@ class Travel:
         if kind is not None and kind not in KINDS:
             raise InvalidRequest([("kind", f"{kind!r} is none of {', '.join(KINDS)}")])
         jobs = await asyncio.to_thread(
-            self._jobs.list, kind=kind, subscription=subscription, limit=_MOST_LISTED
+            self._jobs.list,
+            kind=kind,
+            subscription=subscription,
+            namespaces=access_of(request).namespaces,
+            limit=_MOST_LISTED,
         )
         return json_response([await self._shown(job) for job in jobs])
 

@@ -10,7 +10,6 @@ import msgspec
 
 from headrace.cli import options
 from headrace.cli.manifests import file_option, namespace_option, read_files
-from headrace.client import Client
 from headrace.controlplane.manifest import DEFAULT_NAMESPACE
 
 
@@ -43,5 +42,5 @@ def apply(files: tuple[str, ...], namespace: str | None, dry_run: bool, url: str
 
 
 async def _apply(manifests: list[Any], namespace: str, dry_run: bool, url: str) -> list[dict[str, Any]]:
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         return await client.apply(manifests, namespace=namespace, dry_run=dry_run)

@@ -11,7 +11,6 @@ import msgspec
 from headrace.cli import options
 from headrace.cli.points import MOMENT
 from headrace.cli.tables import print_table
-from headrace.client import Client
 
 _FOLLOW_SECONDS = 1.0
 _HEADINGS = ["id", "time", "subscription", "position", "stage", "try", "verdict", "status", "ms", "reason"]
@@ -57,19 +56,19 @@ def attempts(attempt_id: int | None, *, follow: bool, url: str, as_json: bool, *
 
 
 async def _one(attempt_id: int, url: str) -> dict[str, Any]:
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         return await client.attempt(attempt_id)
 
 
 async def _list(url: str, which: dict[str, Any]) -> list[dict[str, Any]]:
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         return list((await client.attempts(**which))["attempts"])
 
 
 async def _follow(url: str, which: dict[str, Any], *, as_json: bool) -> None:
     """Print what is new every second. Its id tells: what is written later has a higher one."""
     last = 0
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         while True:
             found = (await client.attempts(**which))["attempts"]
             for each in sorted((each for each in found if each["id"] > last), key=lambda each: each["id"]):

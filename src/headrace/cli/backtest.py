@@ -16,7 +16,6 @@ from headrace.cli.filters import compiled, takes_filter, written
 from headrace.cli.jobs import follow
 from headrace.cli.points import MOMENT
 from headrace.cli.tables import print_table
-from headrace.client import Client
 
 
 @click.command()
@@ -68,7 +67,7 @@ def backtest(
 
 
 async def _backtest(filters: Any, asked: dict[str, Any], url: str) -> dict[str, Any]:
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         return await follow(client, await client.backtest(filters, **asked))
 
 

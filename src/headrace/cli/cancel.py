@@ -7,7 +7,6 @@ import asyncio
 import click
 
 from headrace.cli import options
-from headrace.client import Client
 from headrace.errors import ServiceRefused
 
 
@@ -26,7 +25,7 @@ def cancel(job_id: str, url: str) -> None:
 
 
 async def _cancel(job_id: str, url: str) -> None:
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         try:
             await client.cancel_job(job_id)
         except ServiceRefused as refusal:

@@ -10,7 +10,6 @@ import click
 from headrace.cli import options
 from headrace.cli.manifests import file_option, namespace_option, read_files
 from headrace.cli.objects import NAMES
-from headrace.client import Client
 from headrace.controlplane.kinds import kind_called
 from headrace.controlplane.manifest import DEFAULT_NAMESPACE, Manifest, read_manifest
 from headrace.errors import ServiceRefused
@@ -68,20 +67,20 @@ def _target(document: Any, namespace: str | None) -> tuple[str, str, str]:
 
 
 async def _unsubscribe(subscription_id: str, url: str) -> None:
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         await client.unsubscribe(subscription_id)
     click.echo(f"deleted {subscription_id}")
 
 
 async def _delete_channel(channel: ChannelName, url: str) -> None:
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         await client.delete_channel(str(channel))
     click.echo(f"deleted channel {channel}")
 
 
 async def _delete(targets: list[tuple[str, str, str]], url: str, *, may_be_gone: bool) -> None:
     """Delete them, the last first: what names others comes behind them in a file."""
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         for kind, namespace, name in reversed(targets):
             try:
                 await client.delete_object(kind, namespace, name)

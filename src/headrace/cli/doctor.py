@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 import msgspec
 
+from headrace.auth.exposure import check_exposure, describe
 from headrace.cli import options
 from headrace.config import Config, load_config
 from headrace.errors import HeadraceError, SchemaRefused
@@ -43,7 +44,7 @@ class _Finding(NamedTuple):
 @options.config_file
 @options.as_json
 def doctor(spark: bool, data: str | None, config_file: Path | None, as_json: bool) -> None:
-    """Check Python, Java, Spark, port, disk, database, brokers and keys, and say what to do about what is wrong.
+    """Check Python, Java, Spark, port, disk, database, brokers, keys and access, and say what to do about what is wrong.
 
     \b
     Example:
@@ -60,6 +61,7 @@ def doctor(spark: bool, data: str | None, config_file: Path | None, as_json: boo
         "store": _store,
         "log": _log,
         "secrets": _secrets,
+        "access": _access,
     }
     findings = {}
     for name, check in checks.items():
@@ -204,6 +206,16 @@ def _secrets(config: Config) -> _Finding:
             False, f"others can read {keys.path}", f"Take their rights away: chmod 600 {keys.path}"
         )
     return _Finding(True, f"{len(ring)} key(s) from {keys.where}")
+
+
+def _access(config: Config) -> _Finding:
+    """Who is let in, and whether anybody can be."""
+    what = describe(config.api.host, config.auth)
+    try:
+        check_exposure(config.api.host, config.auth)
+    except HeadraceError as error:
+        return _Finding(False, f"{config.api.host} would be open to everybody", str(error))
+    return _Finding(True, what)
 
 
 def _server(url: str) -> _Finding:

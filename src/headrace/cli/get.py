@@ -12,7 +12,6 @@ from headrace.cli import options
 from headrace.cli.objects import NAMES, show_objects
 from headrace.cli.subscription_lists import list_subscriptions, subscription_options
 from headrace.cli.tables import print_table
-from headrace.client import Client
 from headrace.client.client import DEFAULT_CHANNEL
 from headrace.controlplane.kinds import kind_called
 from headrace.controlplane.manifest import DEFAULT_NAMESPACE
@@ -107,7 +106,7 @@ async def _fetch_objects(
     kind: str, name: str | None, namespace: str | None, url: str
 ) -> list[dict[str, Any]]:
     plural = kind_called(kind).plural
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         if name is None:
             return await client.objects(plural, namespace)
         return [await client.object(plural, namespace or DEFAULT_NAMESPACE, name)]
@@ -115,7 +114,7 @@ async def _fetch_objects(
 
 async def _fetch_interest(channel: str, url: str) -> dict[str, Any]:
     parse_channel(channel)
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         return await client.interest(channel)
 
 
@@ -136,7 +135,7 @@ def _show_interest(interest: dict[str, Any], *, as_json: bool) -> None:
 
 
 async def _fetch(kind: str, id_: str | None, url: str) -> Any:
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         if id_ is not None:
             if kind == "subscriptions":
                 return await client.subscription(id_)

@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
 from headrace.cli import options
-from headrace.client import Client
 from headrace.errors import ServiceRefused
 
 if TYPE_CHECKING:
@@ -94,12 +93,12 @@ async def _import(file: IO[bytes], url: str, flags: Mapping[str, bool]) -> dict[
                 progress.advance(task, len(chunk))
             progress.update(task, description="checking" if flags["dry_run"] else "storing", total=None)
 
-        async with Client(url) as client:
+        async with options.connect(url) as client:
             return await client.import_subscriptions(chunks(), **flags)
 
 
 async def _export(output: IO[bytes], channel: str | None, url: str) -> None:
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         async for line in client.export_subscriptions(channel):
             output.write(line)
     output.flush()

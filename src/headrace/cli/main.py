@@ -7,6 +7,7 @@ import click
 from headrace.cli.apply import apply
 from headrace.cli.archive import archive
 from headrace.cli.attempts import attempts
+from headrace.cli.audit import audit
 from headrace.cli.backtest import backtest
 from headrace.cli.bench import bench
 from headrace.cli.cancel import cancel
@@ -17,6 +18,7 @@ from headrace.cli.doctor import doctor
 from headrace.cli.filter import filter_
 from headrace.cli.get import get
 from headrace.cli.import_ import export, import_
+from headrace.cli.keys import keys
 from headrace.cli.listen import listen
 from headrace.cli.migrate import migrate
 from headrace.cli.operator import operator
@@ -24,6 +26,7 @@ from headrace.cli.pause import pause, resume
 from headrace.cli.pipeline import pipeline
 from headrace.cli.probe import test_send
 from headrace.cli.publish import publish
+from headrace.cli.quotas import quotas
 from headrace.cli.redrive import redrive, retry
 from headrace.cli.replay import replay
 from headrace.cli.secrets import secrets
@@ -88,6 +91,9 @@ for _command in (
     cancel,
     archive,
     operator,
+    keys,
+    quotas,
+    audit,
     secrets,
     migrate,
     config,

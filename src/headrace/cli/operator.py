@@ -84,6 +84,8 @@ def operator(
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         hook = webhook if webhook_port else None
-        await run_operator(url, hook, namespaces=namespaces, look_seconds=look_every, stop=stop)
+        await run_operator(
+            options.connect(url), hook, namespaces=namespaces, look_seconds=look_every, stop=stop
+        )
 
     asyncio.run(run())

@@ -7,7 +7,6 @@ import asyncio
 import click
 
 from headrace.cli import options
-from headrace.client import Client
 
 
 @click.command()
@@ -39,5 +38,5 @@ def resume(subscription_id: str, url: str) -> None:
 
 
 async def _change(action: str, subscription_id: str, url: str) -> None:
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         await (client.pause if action == "pause" else client.resume)(subscription_id)

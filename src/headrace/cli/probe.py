@@ -9,7 +9,6 @@ import click
 import msgspec
 
 from headrace.cli import options
-from headrace.client import Client
 from headrace.errors import InvalidEvent
 from headrace.events.json_format import decode
 
@@ -44,7 +43,7 @@ async def _send(subscription_id: str, text: str | None, url: str) -> dict[str, A
         event = None if text is None else decode(text.encode())
     except InvalidEvent as error:
         raise click.BadParameter(str(error), param_hint="--event") from None
-    async with Client(url, timeout_seconds=90.0) as client:
+    async with options.connect(url, timeout_seconds=90.0) as client:
         return await client.test_send(subscription_id, event)
 
 

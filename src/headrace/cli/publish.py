@@ -12,13 +12,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from headrace.cli import options
-from headrace.client import Client, Publisher
 from headrace.errors import InvalidEvent
 from headrace.events.attributes import faults
 from headrace.events.event import Event
 from headrace.events.json_format import decode
 
 if TYPE_CHECKING:
+    from headrace.client import Publisher
     from headrace.client.interest import Kind
 
 _BATCH = 200
@@ -109,7 +109,7 @@ def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 async def _send(events: list[Event], channel: str, if_wanted: Kind | None, url: str) -> None:
-    async with Client(url) as client, client.publisher(channel, interest=if_wanted) as publisher:
+    async with options.connect(url) as client, client.publisher(channel, interest=if_wanted) as publisher:
         if len(events) == 1:
             await publisher.publish(events[0])
         else:

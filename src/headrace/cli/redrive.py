@@ -13,11 +13,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from headrace.cli import options
 from headrace.cli.filters import optional_filter, takes_filter
 from headrace.cli.points import MOMENT
-from headrace.client import Client
 from headrace.errors import RedriveFailed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from headrace.client import Client
 
 _WAIT_SECONDS = 1
 
@@ -104,18 +105,18 @@ def retry(attempt_id: int, url: str, as_json: bool) -> None:
 
 
 async def _count(asked: dict[str, Any], url: str) -> int:
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         return int((await client.redrive(dry_run=True, **asked))["found"])
 
 
 async def _redrive(asked: dict[str, Any], url: str, *, detach: bool) -> dict[str, Any]:
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         begun = await client.redrive(**asked)
         return begun if detach else await _follow(client, begun)
 
 
 async def _retry(attempt_id: int, url: str) -> dict[str, Any]:
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         return await _follow(client, await client.retry(attempt_id))
 
 

@@ -12,7 +12,6 @@ from headrace.cli import options
 from headrace.cli.filters import optional_filter, takes_filter
 from headrace.cli.jobs import detached, follow, say_where
 from headrace.cli.points import POINT
-from headrace.client import Client
 
 
 @click.command()
@@ -65,7 +64,7 @@ def replay(
 async def _replay(
     subscription_id: str, asked: dict[str, Any], url: str, *, detach: bool
 ) -> dict[str, Any] | None:
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         job = await client.replay(subscription_id, **asked)
         if detach:
             say_where(job)

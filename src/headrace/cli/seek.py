@@ -13,7 +13,6 @@ from headrace.cli import options
 from headrace.cli.filters import optional_filter, takes_filter
 from headrace.cli.jobs import detached, follow, say_where
 from headrace.cli.points import POINT
-from headrace.client import Client
 
 
 @click.command()
@@ -70,7 +69,7 @@ def _point(point: Any, filter_: Any) -> Any:
 async def _seek(
     subscription_id: str, to: Any, url: str, *, dry_run: bool, detach: bool
 ) -> dict[str, Any] | None:
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         job = await client.seek(subscription_id, to, dry_run=dry_run)
         if detach:
             say_where(job)

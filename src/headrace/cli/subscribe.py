@@ -11,7 +11,6 @@ import msgspec
 from headrace.cli import options
 from headrace.cli.points import POINT
 from headrace.cli.wishes import wish_options, wished
-from headrace.client import Client
 
 
 @click.command()
@@ -46,5 +45,5 @@ def subscribe(*, sink: str, start: Any, channel: str, url: str, as_json: bool, *
 
 
 async def _create(document: dict[str, Any], url: str) -> dict[str, Any]:
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         return await client.subscribe(document)

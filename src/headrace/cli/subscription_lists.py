@@ -8,7 +8,6 @@ import click
 import msgspec
 
 from headrace.cli.tables import print_table
-from headrace.client import Client
 from headrace.subscriptions.protocols import PROTOCOLS
 from headrace.subscriptions.subscription import STATES
 
@@ -37,7 +36,7 @@ async def list_subscriptions(
     which: Mapping[str, str | None], limit: int | None, url: str, *, as_json: bool
 ) -> None:
     """Print those that are asked for: as JSON all, and as they come; as a table at most a page, unless told."""
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         page = _PAGE if limit is None else min(limit, _PAGE)
         found = client.each_subscription(page, **which)
         if as_json:

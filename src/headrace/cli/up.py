@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headrace.auth.exposure import check_exposure, describe
 from headrace.cli import options
 from headrace.config import load_config
 from headrace.service.supervisor import Supervisor
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.delivery.networks import Network
+
+# The roles that listen.
+_DOORS = frozenset({"http", "ingress", "api"})
 
 
 @click.command()
@@ -38,10 +42,15 @@ def up(
     config = load_config(
         config_file, {"api.port": port, "api.host": host, "data": data, "roles": list(roles) or None}
     )
+    listens = _DOORS.intersection(config.roles)
+    if listens:
+        check_exposure(config.api.host, config.auth)
     address = f"http://{config.api.host}:{config.api.port}"
     click.echo(
         f"Headrace keeps its data in {config.data} and is starting; Spark takes some seconds.", err=True
     )
+    if listens:
+        click.echo(f"{describe(config.api.host, config.auth).capitalize()}.", err=True)
     if "dispatcher" in config.roles:
         click.echo(_where_deliveries_go(config.delivery.allow_networks), err=True)
 

@@ -10,7 +10,6 @@ import msgspec
 
 from headrace.cli import options
 from headrace.cli.wishes import parse_json, wish_options, wished
-from headrace.client import Client
 
 _ALL_EVENTS: dict[str, Any] = {"filters": [], "source": None, "types": []}
 
@@ -64,7 +63,7 @@ def update(
 async def _update(
     subscription_id: str, changes: dict[str, Any], given: Any, etag: str | None, url: str
 ) -> dict[str, Any]:
-    async with Client(url) as client:
+    async with options.connect(url) as client:
         if given is not None:
             return await client.update_subscription(subscription_id, given, etag)
         seen, seen_etag = await client.look_at_subscription(subscription_id)

@@ -38,17 +38,22 @@ class _Answer(NamedTuple):
 class Client:
     """Use it as an async context manager, from one event loop.
 
+    `token` is an API key or a token of an OpenID provider, where the service asks who somebody is.
     Errors are ServiceRefused, with the service's own words, and ServiceUnreachable.
     """
 
-    def __init__(self, url: str = DEFAULT_URL, *, timeout_seconds: float = 30.0) -> None:
+    def __init__(
+        self, url: str = DEFAULT_URL, *, token: str | None = None, timeout_seconds: float = 30.0
+    ) -> None:
         self._url = url.rstrip("/")
+        self._headers = {} if token is None else {"authorization": f"Bearer {token}"}
         self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
             timeout=self._timeout,
+            headers=self._headers,
             connector=aiohttp.TCPConnector(limit=0),
             skip_auto_headers=("Content-Type",),
             trust_env=False,
@@ -276,6 +281,46 @@ class Client:
     async def delete_object(self, kind: str, namespace: str, name: str) -> dict[str, Any]:
         """Remove an object and what was made for it; return what it was."""
         return await self._object("DELETE", f"/api/objects/{kind}/{namespace}/{name}")
+
+    # Who may do what
+
+    async def whoami(self) -> dict[str, Any]:
+        """Ask as whom the service knows this client, and what it may do."""
+        return await self._object("GET", "/api/whoami")
+
+    async def create_key(
+        self, name: str, grants: Mapping[str, Sequence[str]], expires: str | int | None = None
+    ) -> dict[str, Any]:
+        """Make an API key with roles by namespace; `key` in the answer is shown this once."""
+        document = {"name": name, "grants": grants} | ({} if expires is None else {"expires": expires})
+        return await self._object("POST", "/api/keys", document)
+
+    async def keys(self) -> list[dict[str, Any]]:
+        """List API keys, without what is secret of them."""
+        return await self._list("/api/keys")
+
+    async def revoke_key(self, key_id: str) -> dict[str, Any]:
+        """Let an API key be good no more."""
+        return await self._object("DELETE", f"/api/keys/{key_id}")
+
+    async def quotas(self, namespace: str) -> dict[str, Any]:
+        """Show what a namespace may have, and what it has."""
+        return await self._object("GET", f"/api/quotas/{namespace}")
+
+    async def all_quotas(self) -> dict[str, Any]:
+        """Show the default quotas, and those that namespaces have of their own."""
+        return await self._object("GET", "/api/quotas")
+
+    async def set_quotas(self, namespace: str, quotas: Mapping[str, Any]) -> dict[str, Any]:
+        """Let a namespace have these quotas of its own, and the defaults for the rest."""
+        return await self._object("PUT", f"/api/quotas/{namespace}", quotas)
+
+    async def changes(self, **which: Any) -> dict[str, Any]:
+        """Return a page of `changes`, the newest first; `next`, if there is one, is the `cursor` of the next.
+
+        `which` are the API's: `namespace`, `who`, `kind`, `object`, `since`, `until`, `limit` and `cursor`.
+        """
+        return await self._object("GET", f"/api/audit?{_query(which)}")
 
     # Time travel
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from headrace.api.access import access_of
 from headrace.api.documents import json_response, read_body
-from headrace.controlplane.kinds import BROKER, KINDS, TRIGGER, Kind, kind_called
+from headrace.auth.roles import Role
+from headrace.controlplane.kinds import BROKER, KINDS, TRIGGER, Kind, kind_called, kind_of
 from headrace.controlplane.manifest import DEFAULT_NAMESPACE
 from headrace.controlplane.manifest_text import read_manifests
 from headrace.controlplane.objects import Key
@@ -53,6 +55,7 @@ class ControlDoor:
         _check_place(request, documents)
         namespace = request.path_params.get("namespace") or _namespace(request) or DEFAULT_NAMESPACE
         dry_run = _flag(request, "dryRun")
+        _check_rights(request, documents, namespace)
         applied = await asyncio.to_thread(self._plane.apply, documents, namespace, dry_run=dry_run)
         await self._refresh()
         return json_response({"results": [_result(each) for each in applied]})
@@ -66,7 +69,10 @@ class ControlDoor:
     async def list(self, request: Request) -> Response:
         """List the objects of a kind, of all namespaces or of one."""
         kind, namespace = _kind_of(request), _namespace(request)
-        return json_response(await asyncio.to_thread(self._plane.list, kind, namespace))
+        seen = access_of(request).namespaces
+        if namespace is not None:
+            seen = frozenset({namespace}) & (frozenset({namespace}) if seen is None else seen)
+        return json_response(await asyncio.to_thread(self._plane.list, kind, seen))
 
     async def get(self, request: Request) -> Response:
         """Show an object, with the status of this moment."""
@@ -74,7 +80,9 @@ class ControlDoor:
 
     async def delete(self, request: Request) -> Response:
         """Remove an object, and what was made for it; show what it was."""
-        shown = await asyncio.to_thread(self._plane.delete, _key_of(request))
+        key = _key_of(request)
+        access_of(request).require(key.namespace, _role_for(key.kind))
+        shown = await asyncio.to_thread(self._plane.delete, key)
         await self._refresh()
         return json_response(shown)
 
@@ -132,6 +140,22 @@ def _namespace(request: Request) -> str | None:
         return check_channel(given, "x").namespace
     except InvalidChannel as error:
         raise InvalidRequest([("namespace", str(error).partition(": ")[2])]) from None
+
+
+def _check_rights(request: Request, documents: Any, namespace: str) -> None:
+    """Refuse objects of namespaces in which the caller may not have them, before anything is looked up."""
+    access = access_of(request)
+    access.was_asked = True
+    for document in documents:
+        given = document if isinstance(document, dict) else {}
+        metadata, kind = given.get("metadata"), kind_of(given.get("apiVersion"), given.get("kind"))
+        own = metadata.get("namespace") if isinstance(metadata, dict) else None
+        access.require(own if isinstance(own, str) and own else namespace, _role_for(kind))
+
+
+def _role_for(kind: Kind | None) -> Role:
+    """What becomes a channel takes more than what listens to one."""
+    return Role.SUBSCRIBE if kind is not None and not kind.is_addressable else Role.ADMIN
 
 
 def _flag(request: Request, name: str) -> bool:

@@ -25,7 +25,7 @@ from headrace.controlplane.reconcile.table import RECONCILERS
 from headrace.errors import Conflict, InvalidManifest, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from headrace.controlplane.conditions import Condition
     from headrace.controlplane.deployment import Deployment
@@ -207,9 +207,9 @@ class ControlPlane:
             raise NotFound(key.kind.name, f"{key.namespace}/{key.name}")
         return self._document(found)
 
-    def list(self, kind: Kind, namespace: str | None = None) -> list[dict[str, Any]]:
-        """Show the objects of a kind."""
-        return [self._document(each) for each in self._registry.find(kind, namespace)]
+    def list(self, kind: Kind, namespaces: Collection[str] | None = None) -> list[dict[str, Any]]:
+        """Show the objects of a kind, of some namespaces or of all."""
+        return [self._document(each) for each in self._registry.find(kind, namespaces)]
 
     def _document(self, kept: Object) -> dict[str, Any]:
         seen = RECONCILERS[kept.kind].observe(self._deployment, kept)

@@ -18,7 +18,7 @@ from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import once, repeatable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from sqlalchemy import ColumnElement, Connection, Row
 
@@ -44,10 +44,11 @@ class Registry:
         return found[0] if found else None
 
     @repeatable
-    def find(self, kind: Kind | None = None, namespace: str | None = None) -> list[Object]:
-        """List objects by namespace and name."""
+    def find(self, kind: Kind | None = None, namespaces: Collection[str] | None = None) -> list[Object]:
+        """List objects, of some namespaces or of all, by namespace and name."""
         where = [OBJECTS.c.kind == kind.full_name] if kind else []
-        where += [OBJECTS.c.namespace == namespace] if namespace else []
+        if namespaces is not None:
+            where.append(OBJECTS.c.namespace.in_(sorted(namespaces)))
         return self._select(*where)
 
     @repeatable

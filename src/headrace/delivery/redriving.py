@@ -115,10 +115,11 @@ class Redriving:
         return page is not None
 
     def _selection(self, redrive: Redrive, share: int) -> Selection:
-        channel = redrive.request.channel
+        request = redrive.request
 
         def is_wanted(subscription: str) -> bool:
-            return self._shares.of(subscription) == share and self._store.listens(subscription, channel)
+            is_mine = self._shares.of(subscription) == share
+            return is_mine and self._store.listens(subscription, request.channel, request.namespace)
 
         return Selection(redrive.request, is_wanted, partial(pick, self._log), redrive.asked)
 

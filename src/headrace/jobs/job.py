@@ -44,6 +44,7 @@ class Job:
     memory: Mapping[str, Any] = field(default_factory=dict)
     asked: str = field(default_factory=timestamp)
     ended: str | None = None
+    namespace: str | None = None
 
     def document(self) -> dict[str, Any]:
         """Return the job as the API shows it: without its memory, and without what there isn't."""

@@ -23,7 +23,7 @@ from headrace.subscriptions.patience import once, repeatable
 from headrace.subscriptions.status import timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from sqlalchemy import ColumnElement, Connection, Row
 
@@ -68,12 +68,19 @@ class Jobs:
 
     @repeatable
     def list(
-        self, *, kind: str | None = None, subscription: str | None = None, limit: int = 1000
+        self,
+        *,
+        kind: str | None = None,
+        subscription: str | None = None,
+        namespaces: Collection[str] | None = None,
+        limit: int = 1000,
     ) -> list[Job]:
-        """List jobs, the newest first."""
+        """List jobs, of some namespaces or of all, the newest first."""
         query = select(JOBS).order_by(JOBS.c.asked.desc(), JOBS.c.id).limit(limit)
         for column, value in ((JOBS.c.kind, kind), (JOBS.c.subscription, subscription)):
             query = query if value is None else query.where(column == value)
+        if namespaces is not None:
+            query = query.where(JOBS.c.namespace.in_(sorted(namespaces)))
         with self.engine.connect() as connection:
             return [_from_row(row) for row in connection.execute(query)]
 
@@ -198,6 +205,7 @@ def _to_row(job: Job) -> dict[str, Any]:
         "note": job.note,
         "memory": _encode(job.memory),
         "asked": job.asked,
+        "namespace": job.namespace,
     }
 
 
@@ -215,4 +223,5 @@ def _from_row(row: Row[Any]) -> Job:
         memory=msgspec.json.decode(row.memory),
         asked=row.asked,
         ended=row.ended,
+        namespace=row.namespace,
     )

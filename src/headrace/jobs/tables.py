@@ -41,10 +41,12 @@ JOBS = Table(
     Column("ended", String(24)),
     Column("claim", String(36)),
     Column("due", Float),
+    Column("namespace", String(63), index=True),
     Index("jobs_due", "state", "due"),
 )
 """`claim` is the token of whoever works on it. From `due` on, in seconds since the epoch, it may be taken: a worker
-that lives keeps pushing it on; null means that there is nothing left to take."""
+that lives keeps pushing it on; null means that there is nothing left to take. Without a namespace it is about all of
+them."""
 
 REPLAYS = Table(
     "replays",

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from sqlalchemy import and_, delete, func, insert, or_, select
 
+from headrace.ledger.owners import is_among
 from headrace.ledger.tables import ATTEMPTS
 from headrace.ledger.texts import storable
 from headrace.ledger.times import shown_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Row
 
@@ -77,6 +78,7 @@ class AttemptQuery:
     """Which attempts; what is None makes no difference. `before` is the time and id of the last one seen."""
 
     subscriptions: Sequence[str] | None = None
+    namespaces: Collection[str] | None = None
     verdict: str | None = None
     statuses: tuple[int, int] | None = None
     stage: str | None = None
@@ -91,6 +93,8 @@ class AttemptQuery:
         table = ATTEMPTS.c
         if self.subscriptions is not None:
             yield table.subscription.in_(list(self.subscriptions))
+        if self.namespaces is not None:
+            yield is_among(table.subscription, self.namespaces)
         for column, value in (
             (table.verdict, self.verdict), (table.stage, self.stage), (table.position, self.position),
         ):  # fmt: skip

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from sqlalchemy import and_, or_, select
 
+from headrace.ledger.owners import is_among
 from headrace.ledger.tables import DEAD
 from headrace.ledger.times import shown_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from sqlalchemy import ColumnElement, Connection
 
@@ -46,6 +47,7 @@ class DeadQuery:
     """Which dead letters; what is None makes no difference. `after` is the place of the last one seen."""
 
     subscriptions: Sequence[str] | None = None
+    namespaces: Collection[str] | None = None
     since: float | None = None
     until: float | None = None
     after: Sequence[Any] | None = None
@@ -55,6 +57,8 @@ class DeadQuery:
         """Yield what a row has to meet."""
         if self.subscriptions is not None:
             yield DEAD.c.subscription.in_(list(self.subscriptions))
+        if self.namespaces is not None:
+            yield is_among(DEAD.c.subscription, self.namespaces)
         if self.since is not None:
             yield DEAD.c.time >= self.since
         if self.until is not None:

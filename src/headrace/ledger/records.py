@@ -9,13 +9,13 @@ import time
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace.errors import NotFound
-from headrace.ledger import attempts, dead_letters, moving, probes, redrives, status
+from headrace.ledger import attempts, dead_letters, moving, owners, probes, redrives, status
 from headrace.ledger.tables import FAMILY
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import once, repeatable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from sqlalchemy import Connection
 
@@ -63,6 +63,32 @@ class Records:
         with self._engine.begin() as connection:
             status.write(connection, reports)
 
+    # Whose it is
+
+    @repeatable
+    def note_owners(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Write down the namespaces of subscriptions."""
+        with self._engine.begin() as connection:
+            owners.note(connection, pairs)
+
+    @repeatable
+    def owner(self, subscription: str) -> str | None:
+        """Return whose a subscription is, or was; None where nobody knows."""
+        with self._engine.connect() as connection:
+            return owners.namespace_of(connection, subscription)
+
+    @repeatable
+    def known_owners(self) -> set[str]:
+        """Return the subscriptions of which it is known whose they are."""
+        with self._engine.connect() as connection:
+            return owners.all_of(connection)
+
+    @repeatable
+    def forget_owners(self, gone: Collection[str]) -> None:
+        """Forget subscriptions that are gone, once nothing is left of them."""
+        with self._engine.begin() as connection:
+            owners.forget(connection, gone)
+
     # What was tried, and what was given up
 
     @repeatable
@@ -107,10 +133,10 @@ class Records:
             return redrives.get(connection, redrive_id)
 
     @repeatable
-    def redrives(self, limit: int) -> list[Redrive]:
-        """List redrives, the newest first."""
+    def redrives(self, limit: int, namespaces: Collection[str] | None = None) -> list[Redrive]:
+        """List redrives, of some namespaces or of all, the newest first."""
         with self._engine.connect() as connection:
-            return redrives.newest(connection, limit)
+            return redrives.newest(connection, limit, namespaces)
 
     @once
     def cancel_redrive(self, redrive_id: str) -> Redrive:

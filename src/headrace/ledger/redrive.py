@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headrace.subscriptions.protocols import Faults
 
 DEAD_STATE, WAITING_STATE = "dead", "waiting"
-_MEMBERS = ("subscription", "channel", "filter", "state", "since", "until", "rate", "dryRun")
+_MEMBERS = ("subscription", "channel", "namespace", "filter", "state", "since", "until", "rate", "dryRun")
 
 
 class State(enum.StrEnum):
@@ -32,7 +32,7 @@ class State(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RedriveRequest:
-    """Deliveries that are dead, or wait, of a subscription or of a channel's, whose events match a filter.
+    """Deliveries that are dead, or wait, of a subscription, a channel or a namespace, whose events match a filter.
 
     `since` and `until`, in milliseconds, bound when the dead were given up, or when the waiting are due.
     """
@@ -44,6 +44,7 @@ class RedriveRequest:
     since: int | None = None
     until: int | None = None
     rate: float | None = None
+    namespace: str | None = None
 
     def document(self) -> dict[str, Any]:
         """Write it as JSON, which `parse_redrive` reads back."""
@@ -51,6 +52,7 @@ class RedriveRequest:
             "state": self.state,
             "subscription": self.subscription,
             "channel": None if self.channel is None else str(self.channel),
+            "namespace": self.namespace,
             "filter": self.filter,
             "since": self.since,
             "until": self.until,
@@ -81,6 +83,7 @@ class Redrive:
     asked: float = field(default_factory=time.time)
     ended: float | None = None
     error: str | None = None
+    namespace: str | None = None
 
     def document(self) -> dict[str, Any]:
         """Return it as the API shows it."""
@@ -119,6 +122,9 @@ def parse_redrive(document: object) -> tuple[RedriveRequest, bool]:
     since, until = (parse_time(document.get(name), name, faults) for name in ("since", "until"))
     if since is not None and until is not None and since >= until:
         faults.append(("until", "has to be later than since"))
+    namespace = document.get("namespace")
+    if namespace is not None and not isinstance(namespace, str):
+        faults.append(("namespace", "has to be the name of a namespace"))
     channel, rate, dry_run = (
         _channel(document, faults),
         _rate(document, faults),
@@ -128,7 +134,9 @@ def parse_redrive(document: object) -> tuple[RedriveRequest, bool]:
         faults.append(("dryRun", "has to be true or false"))
     if faults:
         raise InvalidRequest(faults)
-    wanted = RedriveRequest(state, subscription, channel, document.get("filter"), since, until, rate)
+    wanted = RedriveRequest(
+        state, subscription, channel, document.get("filter"), since, until, rate, namespace
+    )
     return wanted, dry_run
 
 

@@ -23,7 +23,7 @@ from headrace.ledger.redrive import Delivered, Redrive, State, parse_redrive
 from headrace.ledger.tables import REDRIVE_SHARES, REDRIVES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from sqlalchemy import Connection, Row
 
@@ -40,6 +40,7 @@ def add(connection: Connection, redrive: Redrive) -> None:
             moved=0,
             slot=0.0,
             asked=redrive.asked,
+            namespace=redrive.namespace,
         )
     )
 
@@ -52,9 +53,11 @@ def get(connection: Connection, redrive_id: str) -> Redrive:
     return _from_row(row)
 
 
-def newest(connection: Connection, limit: int) -> list[Redrive]:
-    """List them, the newest first."""
+def newest(connection: Connection, limit: int, namespaces: Collection[str] | None = None) -> list[Redrive]:
+    """List them, those of some namespaces or all, the newest first."""
     query = select(REDRIVES).order_by(REDRIVES.c.asked.desc(), REDRIVES.c.id).limit(limit)
+    if namespaces is not None:
+        query = query.where(REDRIVES.c.namespace.in_(sorted(namespaces)))
     return [_from_row(row) for row in connection.execute(query)]
 
 
@@ -157,4 +160,5 @@ def _from_row(row: Row[Any]) -> Redrive:
         asked=row.asked,
         ended=row.ended,
         error=row.error,
+        namespace=row.namespace,
     )

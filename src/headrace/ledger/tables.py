@@ -113,6 +113,14 @@ DELIVERY_STATUS = Table(
 )
 """One row for each subscription that anything was sent to. Times are seconds since the epoch."""
 
+OWNERS = Table(
+    "owners",
+    METADATA,
+    Column("subscription", String(64), primary_key=True),
+    Column("namespace", String(63), nullable=False, index=True),
+)
+"""The namespace of each subscription of which there may be attempts or dead letters."""
+
 REDRIVES = Table(
     "redrives",
     METADATA,
@@ -126,8 +134,10 @@ REDRIVES = Table(
     Column("asked", Float, nullable=False),
     Column("ended", Float),
     Column("error", Text),
+    Column("namespace", String(63), index=True),
 )
-"""`slot` is when the next delivery may be due, so that all dispatchers together keep to the rate."""
+"""`slot` is when the next delivery may be due, so that all dispatchers together keep to the rate. Without a namespace
+it is about all of them."""
 
 REDRIVE_SHARES = Table(
     "redrive_shares",

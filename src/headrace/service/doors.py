@@ -20,6 +20,7 @@ from headrace.api.health import Health
 from headrace.api.ingress import Ingress
 from headrace.api.interest import InterestDoor
 from headrace.api.management import Management
+from headrace.api.owning import Owning
 from headrace.api.pressure import Pressure
 from headrace.api.probing import Probing
 from headrace.api.rates import Rates
@@ -79,7 +80,9 @@ async def _serve(role: str, config: Config, listener: socket.socket, *, ingress:
         beside(opened, channels.follow(_FOLLOW_SECONDS))
         keeping = open_keeping(config, opened)
         databases = _open_databases(config, opened) if control else None
-        things = None if databases is None else things_of(store, keeping.keys)
+        things = (
+            None if databases is None else things_of(store, keeping.keys, databases.jobs, databases.records)
+        )
         gate = make_gate(config, keeping, things, opened)
         taking, end_of_log = _open_log(config, channels, gate, keeping, opened) if ingress else (None, None)
         doors: list[Door] = [
@@ -87,7 +90,9 @@ async def _serve(role: str, config: Config, listener: socket.socket, *, ingress:
         ]
         if databases is not None:
             end_of_log = end_of_log or open_log(log_place(config)).end
-            doors += _control(config, store, channels, end_of_log, databases, opened)
+            owning = Owning(store, databases.records)
+            beside(opened, owning.follow(_FOLLOW_SECONDS))
+            doors += _control(config, store, channels, end_of_log, databases, owning, opened)
             doors.append(Authority(keeping.keys, keeping.quotas, keeping.audit, config.quotas))
             doors.append(
                 _control_plane(config, store, channels, end_of_log, opened, _address(config, listener))
@@ -134,6 +139,7 @@ def _control(
     channels: KnownChannels,
     end_of_log: Callable[[], Cut],
     databases: _Databases,
+    owning: Owning,
     opened: AsyncExitStack,
 ) -> list[Door]:
     jobs, safe, records = databases
@@ -146,7 +152,7 @@ def _control(
         Filters(),
         Discovery(store, config.api),
         Travel(store, jobs, Replays(jobs)),
-        Attempts(store, records, open_log(log_place(config))),
+        Attempts(store, records, open_log(log_place(config)), owning),
         Probing(store, records, default_spec(config.delivery)),
         InterestDoor(interests, channels, config.interest),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.api.attempts import attempt_number
 from headrace.api.permissions import Of
 from headrace.api.things import Thing, Things
 from headrace.subscriptions.channel import ChannelName
@@ -12,18 +13,38 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.auth.key_store import KeyStore
+    from headrace.jobs.jobs import Jobs
+    from headrace.ledger.records import Records
     from headrace.subscriptions.store import Store
 
 
-def things_of(store: Store, keys: KeyStore) -> Things:
+def things_of(store: Store, keys: KeyStore, jobs: Jobs, records: Records) -> Things:
     """Put together how each kind of thing is looked up."""
     return Things(
         {
             Of.SUBSCRIPTION: _subscriptions(store),
             Of.CHANNEL: _channels(store),
+            Of.JOB: lambda job_id: _of(jobs.get(job_id).namespace),
+            Of.ATTEMPT: _attempts(store, records),
+            Of.REDRIVE: lambda redrive_id: _of(records.redrive(redrive_id).namespace),
             Of.KEY: lambda key_id: Thing(keys.get(key_id).namespaces),
         }
     )
+
+
+def _of(namespace: str | None) -> Thing:
+    return Thing(None if namespace is None else (namespace,))
+
+
+def _attempts(store: Store, records: Records) -> Callable[[str], Thing]:
+    def look(number: str) -> Thing:
+        tried = records.attempt(attempt_number(number)).attempt
+        try:
+            return _of(store.get(tried.subscription).channel.namespace)
+        except NotFound:
+            return _of(records.owner(tried.subscription))
+
+    return look
 
 
 def _subscriptions(store: Store) -> Callable[[str], Thing]:

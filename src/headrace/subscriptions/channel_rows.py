@@ -16,6 +16,8 @@ from headrace.subscriptions.revisions import next_revision
 from headrace.subscriptions.tables import CHANNELS, SUBSCRIPTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from sqlalchemy import ColumnElement, Connection, Row
 
     from headrace.subscriptions.quotas import Quotas
@@ -45,15 +47,19 @@ def get(connection: Connection, channel: ChannelName) -> Channel:
     return _from_row(row)
 
 
-def everything(connection: Connection) -> list[Channel]:
-    """List the channels in order of their names, with all that they say."""
+def everything(connection: Connection, namespaces: Collection[str] | None = None) -> list[Channel]:
+    """List the channels, of some namespaces or of all, in order of their names, with all that they say."""
     query = select(CHANNELS).order_by(CHANNELS.c.namespace, CHANNELS.c.name)
+    if namespaces is not None:
+        query = query.where(CHANNELS.c.namespace.in_(sorted(namespaces)))
     return [_from_row(row) for row in connection.execute(query)]
 
 
-def names(connection: Connection) -> list[ChannelName]:
-    """List the channels in order of their names."""
+def names(connection: Connection, namespaces: Collection[str] | None = None) -> list[ChannelName]:
+    """List the channels, of some namespaces or of all, in order of their names."""
     query = select(CHANNELS.c.namespace, CHANNELS.c.name).order_by(CHANNELS.c.namespace, CHANNELS.c.name)
+    if namespaces is not None:
+        query = query.where(CHANNELS.c.namespace.in_(sorted(namespaces)))
     return [ChannelName(*row) for row in connection.execute(query)]
 
 

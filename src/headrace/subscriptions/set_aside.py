@@ -12,7 +12,7 @@ from headrace.subscriptions.status import timestamp
 from headrace.subscriptions.tables import SET_ASIDE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from sqlalchemy import Connection
 
@@ -102,9 +102,12 @@ def write(connection: Connection, records: Iterable[SetAside]) -> None:
         connection.execute(delete(SET_ASIDE).where(SET_ASIDE.c.number <= newest - _KEPT))
 
 
-def newest(connection: Connection, limit: int) -> list[SetAside]:
-    """Return the last ones, the newest first."""
-    rows = connection.execute(select(SET_ASIDE).order_by(SET_ASIDE.c.number.desc()).limit(limit))
+def newest(connection: Connection, limit: int, namespaces: Collection[str] | None = None) -> list[SetAside]:
+    """Return the last ones, of some namespaces or of all, the newest first."""
+    query = select(SET_ASIDE).order_by(SET_ASIDE.c.number.desc()).limit(limit)
+    if namespaces is not None:
+        query = query.where(SET_ASIDE.c.namespace.in_(sorted(namespaces)))
+    rows = connection.execute(query)
     return [
         SetAside(
             Kind(row.kind), row.position, row.until, row.reason, row.namespace, row.channel,

@@ -46,7 +46,7 @@ from headrace.subscriptions.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Row
 
@@ -127,16 +127,16 @@ class Store:
             return {}
 
     @repeatable
-    def every_channel(self) -> list[Channel]:
-        """List the channels in order of their names, with all that they say."""
+    def every_channel(self, namespaces: Collection[str] | None = None) -> list[Channel]:
+        """List the channels, of some namespaces or of all, in order of their names, with all that they say."""
         with self._engine.connect() as connection:
-            return channel_rows.everything(connection)
+            return channel_rows.everything(connection, namespaces)
 
     @repeatable
-    def channels(self) -> list[ChannelName]:
-        """List the channels in order of their names."""
+    def channels(self, namespaces: Collection[str] | None = None) -> list[ChannelName]:
+        """List the channels, of some namespaces or of all, in order of their names."""
         with self._engine.connect() as connection:
-            return channel_rows.names(connection)
+            return channel_rows.names(connection, namespaces)
 
     @repeatable
     def channel_deliveries(self) -> dict[ChannelName, dict[str, Any]]:
@@ -232,11 +232,15 @@ class Store:
             query = replace(query, after=page.next)
 
     @repeatable
-    def listens(self, subscription_id: str, channel: ChannelName | None = None) -> bool:
-        """Tell whether there is such a subscription, of the channel where one is given."""
+    def listens(
+        self, subscription_id: str, channel: ChannelName | None = None, namespace: str | None = None
+    ) -> bool:
+        """Tell whether there is such a subscription, of the channel or the namespace where one is given."""
         its = [SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting]
         if channel is not None:
             its += [SUBSCRIPTIONS.c.namespace == channel.namespace, SUBSCRIPTIONS.c.channel == channel.name]
+        if namespace is not None:
+            its.append(SUBSCRIPTIONS.c.namespace == namespace)
         with self._engine.connect() as connection:
             return connection.execute(select(SUBSCRIPTIONS.c.id).where(*its)).first() is not None
 
@@ -384,10 +388,10 @@ class Store:
             set_aside.write(connection, set_aside.join(records))
 
     @repeatable
-    def what_is_set_aside(self, limit: int) -> list[SetAside]:
-        """Return what was set aside last, the newest first."""
+    def what_is_set_aside(self, limit: int, namespaces: Collection[str] | None = None) -> list[SetAside]:
+        """Return what was set aside last, of some namespaces or of all, the newest first."""
         with self._engine.connect() as connection:
-            return set_aside.newest(connection, limit)
+            return set_aside.newest(connection, limit, namespaces)
 
     @repeatable
     def forget_filters_set_aside(self) -> None:
@@ -418,6 +422,16 @@ class Store:
             query = query.where(SUBSCRIPTIONS.c.revision <= revision)
         with self._engine.connect() as connection:
             return set(connection.execute(query).scalars())
+
+    @repeatable
+    def owners(self, since: int) -> tuple[int, list[tuple[str, str]]]:
+        """Return subscriptions changed after revision `since`, each with its namespace, and the revision reached."""
+        query = select(SUBSCRIPTIONS.c.id, SUBSCRIPTIONS.c.namespace, SUBSCRIPTIONS.c.revision).where(
+            SUBSCRIPTIONS.c.revision > since
+        )
+        with self._engine.connect() as connection:
+            rows = connection.execute(query).all()
+        return max([since, *(row.revision for row in rows)]), [(row.id, row.namespace) for row in rows]
 
     @repeatable
     def changes(self, since: int) -> tuple[int, list[Subscription]]:

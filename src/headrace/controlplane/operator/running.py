@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import kopf
 
-from headrace.client import Client
 from headrace.controlplane.operator.cluster import Cluster
 from headrace.controlplane.operator.handlers import make_settings, register
 from headrace.controlplane.operator.references import Resolver
@@ -20,6 +19,8 @@ from headrace.errors import ClusterRefused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from headrace.client import Client
 
 _log = logging.getLogger(__name__)
 _RENEW_SECONDS = 12 * 3600.0
@@ -50,7 +51,7 @@ def log_in(**_: Any) -> kopf.ConnectionInfo:
 
 
 async def run_operator(
-    url: str,
+    client: Client,
     webhook: Webhook | None,
     *,
     namespaces: Sequence[str] = (),
@@ -60,7 +61,7 @@ async def run_operator(
     """Work until told to stop."""
     cluster = Cluster(log_in)
     log_in()  # who can't log in should hear it at once
-    async with Client(url) as client:
+    async with client:
         serving = asyncio.create_task(_serve(cluster, webhook)) if webhook else None
         try:
             await kopf.operator(

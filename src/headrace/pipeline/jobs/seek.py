@@ -69,7 +69,8 @@ def _move(work: Work, found: Cut, result: dict[str, Any]) -> None:
     # The end is read before the row is written, and not after it as for a new subscription: a batch that doesn't see
     # the change matches from an earlier position on, so it misses nothing.
     end = work.tools.end_of_log()
-    catch_up = Job(CATCH_UP, ReplayRequest(point_at(found)).document(), work.subscription_id)
+    asked = ReplayRequest(point_at(found)).document()
+    catch_up = Job(CATCH_UP, asked, work.subscription_id, namespace=work.job.namespace)
     has_past = any(found.ranges_to(end))
 
     def also(connection: Connection) -> None:
