@@ -281,7 +281,7 @@ class Forbidden(HeadraceError):
 
     def __init__(self, who: str, role: str, namespace: str) -> None:
         where = "every namespace (*)" if namespace == "*" else f"namespace {namespace!r}"
-        super().__init__(f"{who} may not do this: it takes the role {role!r} in {where}")
+        super().__init__(f"{who} may not do this: it takes the role '{role}' in {where}")
         self.role = role
         self.namespace = namespace
 

@@ -119,7 +119,7 @@ class Door:
         self.ring = KeyRing(self.keys)
         things = things_of(self.store, self.keys, self.jobs, self.records)
         authentication = Authentication(self.ring, Tokens((), 0.0)) if auth else None
-        gate = Gate(authentication, things, Recorder(self.audit))
+        self.gate = gate = Gate(authentication, things, Recorder(self.audit))
         self.ingress = Ingress(
             self.log, self.channels, self.pressure, settings_, gate, Rates(quotas, self.quotas.all())
         )
@@ -132,8 +132,7 @@ class Door:
         self.plane = ControlPlane(deployment)
         control = ControlDoor(self.plane, self.channels.refresh)
         self.interests = Interests(self.store, config.interest)
-        self.app = build_app(
-            self.ingress,
+        self.doors = (
             health,
             subscriptions,
             Bulk(self.store, end, self.jobs, self.safe, settings_),
@@ -146,8 +145,8 @@ class Door:
             Authority(self.keys, self.quotas, self.audit, quotas),
             InterestDoor(self.interests, self.channels, config.interest),
             control,
-            gate=gate,
         )
+        self.app = build_app(self.ingress, *self.doors, gate=gate)
 
     async def close(self) -> None:
         await self.log.close()
@@ -158,6 +157,11 @@ class Door:
         self.jobs.close()
         self.safe.close()
         self.records.close()
+
+    def served_paths(self) -> dict[str, list[str]]:
+        """List what is served under which methods, without the channels' addresses."""
+        served = {path: list(methods) for door in self.doors for path, methods in door.served().items()}
+        return served | {"/openapi.json": ["GET"]}
 
     async def key(self, **grants: list[str]) -> dict[str, str]:
         """Make a key with these roles by namespace, `everywhere` for all; return the header that shows it."""

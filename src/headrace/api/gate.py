@@ -170,7 +170,7 @@ class Gate:
     ) -> None:
         """Write the change down right after it was made, before it is answered."""
         assert self._recorder is not None  # noqa: S101  the caller looked
-        named = _named(request.path_params) or location.rpartition("/")[2]
+        named = _named(request.path_params) or _made(request.url.path, location)
         after = await self._after(permission, named) if status < _UNCHANGED else None
         documents = [None if each is None else each.document for each in (before, after)]
         owners: set[str | None] = {
@@ -206,6 +206,12 @@ def _named(params: Mapping[str, Any]) -> str:
     if "id" in params:
         return str(params["id"])
     return "/".join(str(params[name]) for name in ("namespace", "name") if name in params)
+
+
+def _made(path: str, location: str) -> str:
+    """Return what stands in the address of a thing that was made: its id, or its namespace and name."""
+    below = f"{path}/"
+    return location.removeprefix(below) if location.startswith(below) else location.rpartition("/")[2]
 
 
 OPEN_GATE = Gate()

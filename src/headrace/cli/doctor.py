@@ -44,7 +44,7 @@ class _Finding(NamedTuple):
 @options.config_file
 @options.as_json
 def doctor(spark: bool, data: str | None, config_file: Path | None, as_json: bool) -> None:
-    """Check Python, Java, Spark, port, disk, database, brokers, keys and access, and say what to do about what is wrong.
+    """Check Python, Java, Spark, port, disk, database, brokers, keys and access, and say what to do about each fault.
 
     \b
     Example:

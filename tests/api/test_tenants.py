@@ -1,0 +1,342 @@
+"""Two tenants, and every route of the service tried with what is the other's: nothing leaks.
+
+The requests are made from the table of permissions, so a new route is tried as well, or fails here.
+"""
+
+import re
+import time
+
+import msgspec
+import pytest
+from tests.api.door import V1, Door
+
+from headrace.api.permissions import BY_ID, PERMISSIONS, Of
+from headrace.events.event import Event
+from headrace.events.json_format import encode
+from headrace.events.positions import Cut
+from headrace.ledger.attempts import Attempt
+from headrace.ledger.ledger import Burial, Changes, Key, Ledger
+from headrace.subscriptions.set_aside import Kind, SetAside
+
+JSON = {"content-type": "application/json"}
+SHOP, BANK = "shop", "bank"
+SECRET = "bank-secret"
+"""Stands in everything of the bank, so that it is seen wherever it comes out."""
+
+
+def _trigger(namespace, name, reply=None):
+    spec = {
+        "broker": f"{name}-broker",
+        "subscriber": {"uri": f"http://{SECRET if namespace == BANK else 'sink'}/"},
+    }
+    return {
+        "apiVersion": "eventing.knative.dev/v1",
+        "kind": "Trigger",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": spec,
+    }
+
+
+def _broker(namespace, name):
+    return {
+        "apiVersion": "eventing.knative.dev/v1",
+        "kind": "Broker",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {},
+    }
+
+
+class Tenant:
+    """A namespace with one of everything, and somebody who may do everything in it."""
+
+    def __init__(self, door, namespace):
+        self.door = door
+        self.namespace = namespace
+        self.word = SECRET if namespace == BANK else "shop-word"
+        self.ids = {}
+
+    async def settle(self):
+        door = self.door
+        self.who = await door.key(**{self.namespace: ["admin"]})
+        self.key_id = self.who["authorization"][len("Bearer hr_") :][:10]
+        self.channel = f"{self.namespace}/{self.word}"
+        assert (
+            await self.send("POST", "/api/channels", {"namespace": self.namespace, "name": self.word})
+        ).status == 201
+        wish = {"sink": f"http://{self.word}/", "protocol": "HTTP", "config": {"channel": self.channel}}
+        made = await self.send("POST", "/subscriptions", wish)
+        assert made.status == 201, made.json
+        self.subscription = made.json["id"]
+        manifests = [_broker(self.namespace, f"{self.word}-broker"), _trigger(self.namespace, self.word)]
+        assert (await self.send("POST", "/api/apply", manifests)).status == 200
+        job = await self.send(
+            "POST",
+            "/api/filters/backtest",
+            {"filter": {"exact": {"type": self.word}}, "channel": self.channel},
+        )
+        assert job.status == 202, job.json
+        redrive = await self.send("POST", "/api/redrive", {"channel": self.channel})
+        assert redrive.status == 202, redrive.json
+        event = Event({"specversion": "1.0", "id": self.word, "source": "/s", "type": self.word}, b"{}")
+        self._write(event)
+        door.store.set_aside(
+            [
+                SetAside(
+                    Kind.EVENT,
+                    hash(self.namespace) % 1000,
+                    hash(self.namespace) % 1000 + 1,
+                    f"because of {self.word}",
+                    self.namespace,
+                    self.word,
+                )
+            ]
+        )
+        attempts = await self.send("GET", "/api/attempts", None)
+        (attempt,) = attempts.json["attempts"]
+        self.ids = {
+            Of.SUBSCRIPTION: self.subscription,
+            Of.JOB: job.json["id"],
+            Of.REDRIVE: redrive.json["id"],
+            Of.ATTEMPT: str(attempt["id"]),
+            Of.KEY: self.key_id,
+        }
+
+    def _write(self, event):
+        """Write what a dispatcher would have written."""
+        ledger = Ledger(self.door.delivery_url)
+        key = Key(self.subscription, 0, "", "sink")
+        attempt = Attempt(
+            self.subscription,
+            0,
+            "",
+            "sink",
+            1,
+            time.time(),
+            0.1,
+            "never",
+            400,
+            self.word,
+            (),
+            self.word.encode(),
+        )
+        ledger.commit(
+            Changes(
+                (),
+                [Burial(key, 1, time.time(), self.word, encode(event))],
+                (),
+                ledger.cursor(),
+                {},
+                [attempt],
+            )
+        )
+        ledger.close()
+
+    async def send(self, method, path, document):
+        body = b"" if document is None else msgspec.json.encode(document)
+        return await self.door.call(method, path, JSON | self.who, body)
+
+    def path(self, template, of):
+        """Fill a route's address with what is this tenant's."""
+        filled = template.replace("{namespace}", self.namespace).replace("{kind}", "triggers")
+        name = f"{self.word}-broker" if "broker" in template else self.word
+        filled = filled.replace("{name}", name)
+        return filled.replace("{id}", self.ids.get(of, self.subscription))
+
+
+@pytest.fixture
+async def tenants(tmp_path):
+    door = Door(tmp_path, auth=True)
+    shop, bank = Tenant(door, SHOP), Tenant(door, BANK)
+    await bank.settle()
+    await shop.settle()
+    yield shop, bank
+    await door.close()
+
+
+def _routes():
+    return [
+        (path, method, permission)
+        for path, methods in PERMISSIONS.items()
+        for method, permission in methods.items()
+    ]
+
+
+# What a body says of the other one, by route: all that a request may name in it.
+def _bodies(bank):
+    subscription = {"sink": "http://sink/", "protocol": "HTTP", "config": {"channel": bank.channel}}
+    return {
+        "/subscriptions": [subscription],
+        "/subscriptions/{id}": [{"sink": "http://sink/", "protocol": "HTTP"}],
+        "/subscriptions/{id}/secrets": [{"headers": {"x": "y"}}],
+        "/api/deliveries/test": [{"subscription": subscription}],
+        "/api/channels": [{"namespace": BANK, "name": "new"}, {"namespace": BANK, "name": bank.word}],
+        "/api/channels/{namespace}/{name}": [{"delivery": {"retry": 1}}],
+        "/api/subscriptions/{id}/seek": [{"to": "earliest"}],
+        "/api/subscriptions/{id}/replay": [{"from": "earliest"}],
+        "/api/filters/backtest": [{"filter": {"exact": {"type": "t"}}, "channel": bank.channel}],
+        "/api/redrive": [{"subscription": bank.subscription}, {"channel": bank.channel}, {"namespace": BANK}],
+        "/api/apply": [
+            [_trigger(BANK, bank.word)],
+            [_broker(BANK, "new")],
+            [_trigger(SHOP, "x"), _trigger(BANK, "x")],
+        ],
+        "/api/objects/{kind}": [[_trigger(BANK, bank.word)]],
+        "/api/objects/{kind}/{namespace}/{name}": [_trigger(BANK, bank.word)],
+        "/api/triggers": [[_trigger(BANK, bank.word)]],
+        "/api/triggers/{namespace}/{name}": [_trigger(BANK, bank.word)],
+        "/api/brokers": [[_broker(BANK, bank.word)]],
+        "/api/brokers/{namespace}/{name}": [_broker(BANK, f"{bank.word}-broker")],
+        "/api/keys": [
+            {"name": "x", "grants": {BANK: ["subscribe"]}},
+            {"name": "x", "grants": {"*": ["publish"]}},
+        ],
+        "/api/quotas/{namespace}": [{"subscriptions": 1}],
+    }
+
+
+async def test_nothing_of_the_other_can_be_seen_or_changed(tenants):
+    shop, bank = tenants
+    before = await _everything_of(bank)
+    bodies, tried = _bodies(bank), 0
+    for template, method, permission in _routes():
+        if permission.is_open:
+            continue
+        path = bank.path(template, permission.of)
+        for document in bodies.get(template, [None]) if method in ("POST", "PUT") else [None]:
+            headers = V1 if template.startswith("/channels/") else JSON
+            body = b"" if document is None else msgspec.json.encode(document)
+            answer = await shop.door.call(method, path, headers | shop.who, body)
+            tried += 1
+            about = (method, template, answer.status, answer.body)
+            if "{" not in template and method == "GET":
+                assert answer.status in (200, 403), about
+            elif permission.of in BY_ID or (
+                isinstance(document, dict) and document.get("subscription") == bank.subscription
+            ):
+                assert (answer.status, answer.json["code"]) == (404, "not-found"), about
+            else:
+                assert (answer.status, answer.json["code"]) == (403, "forbidden"), about
+            if document is None or SECRET not in path:
+                said = answer.body.decode().replace(path, "")
+                assert SECRET not in said, about
+                assert not any(
+                    each in said for each in bank.ids.values() if each not in path and len(each) > 8
+                ), about
+    assert tried > 50
+    assert await _everything_of(bank) == before, "and nothing was changed by it"
+    assert shop.door.ids() == []
+
+
+async def _everything_of(tenant):
+    """Look at all that a tenant sees, without what only the time changes."""
+    seen = {}
+    for template, method, permission in _routes():
+        if method != "GET" or permission.is_open or template in ("/api/audit", "/metrics", "/docs"):
+            continue
+        answer = await tenant.door.call("GET", tenant.path(template, permission.of), tenant.who)
+        if answer.status == 404:
+            continue
+        assert answer.status == 200, (template, answer.body)
+        seen[template] = re.sub(rb'"lastUsed":"[^"]*",?', b"", answer.body)
+    return seen
+
+
+async def test_everybody_sees_what_is_theirs(tenants):
+    """Or the test above would be passed by a service that shows nothing."""
+    shop, _bank = tenants
+    for tenant in tenants:
+        seen = await _everything_of(tenant)
+        for template in (
+            "/subscriptions", "/subscriptions/{id}", "/api/channels", "/api/jobs", "/api/jobs/{id}", "/api/attempts",
+            "/api/attempts/{id}", "/api/dead-letters", "/api/redrives", "/api/redrives/{id}", "/api/set-aside",
+            "/api/triggers", "/api/brokers", "/api/objects/{kind}", "/api/objects/{kind}/{namespace}/{name}",
+        ):  # fmt: skip
+            assert tenant.word.encode() in seen[template] or tenant.subscription.encode() in seen[template], (
+                template
+            )
+        assert tenant.key_id.encode() in seen["/api/keys"]
+    changes = (await shop.send("GET", "/api/audit?limit=1000", None)).json["changes"]
+    assert {each["namespace"] for each in changes} == {SHOP}
+    assert {"subscription", "channel", "object", "backtest", "redrive"} <= {each["kind"] for each in changes}
+
+
+async def test_who_is_above_all_sees_both(tenants):
+    shop, bank = tenants
+    who = await shop.door.key(everywhere=["admin"])
+    for path, name in (("/api/attempts", "attempts"), ("/api/dead-letters", "deadLetters")):
+        assert len((await shop.door.call("GET", path, who)).json[name]) == 2
+    for path in ("/subscriptions", "/api/set-aside", "/api/redrives", "/api/jobs"):
+        body = (await shop.door.call("GET", path, who)).body.decode()
+        assert bank.ids[Of.SUBSCRIPTION] in body or SECRET in body, path
+        assert shop.word in body or shop.subscription in body, path
+
+
+async def test_who_has_two_namespaces_sees_two(tenants):
+    shop, _bank = tenants
+    who = await shop.door.key(shop=["subscribe"], bank=["subscribe"])
+    assert len((await shop.door.call("GET", "/api/attempts", who)).json["attempts"]) == 2
+    only = await shop.door.key(shop=["subscribe"], bank=["publish"])
+    assert len((await shop.door.call("GET", "/api/attempts", only)).json["attempts"]) == 1, "the role counts"
+    named = await shop.door.call("POST", "/api/redrive", JSON | who, b"{}")
+    assert (named.status, named.json["faults"][0]["path"]) == (400, "namespace")
+
+
+async def test_a_page_is_full_although_others_rows_are_skipped(tenants):
+    shop, bank = tenants
+    for tenant in (bank, shop, bank, shop, bank, bank, bank):
+        wish = {"sink": "http://x/", "protocol": "HTTP", "config": {"channel": tenant.channel}}
+        await tenant.send("POST", "/subscriptions", wish)
+    page = await shop.send("GET", "/subscriptions?limit=3", None)
+    mine = [each for each in page.json if each["config"]["channel"].startswith("shop/")]
+    assert len(mine) == len(page.json) == 3
+    for _ in range(30):
+        bank._write(Event({"specversion": "1.0", "id": "x", "source": "/s", "type": "t"}, b"{}"))
+    page = await shop.send("GET", "/api/attempts?limit=1", None)
+    assert [each["subscription"] for each in page.json["attempts"]] == [shop.subscription]
+
+
+async def test_what_is_left_of_a_deleted_subscription_stays_its_tenant_s(tenants):
+    shop, bank = tenants
+    for tenant in tenants:
+        await tenant.send("DELETE", f"/subscriptions/{tenant.subscription}", None)
+    gone = shop.door.store.purge(Cut.at(10))
+    assert set(gone) >= {shop.subscription, bank.subscription}
+    for tenant, other in ((shop, bank), (bank, shop)):
+        page = await tenant.send("GET", "/api/attempts", None)
+        assert [each["subscription"] for each in page.json["attempts"]] == [tenant.subscription]
+        assert (await tenant.send("GET", f"/api/attempts/{tenant.ids[Of.ATTEMPT]}", None)).status == 200
+        assert (await tenant.send("GET", f"/api/attempts/{other.ids[Of.ATTEMPT]}", None)).status == 404
+
+
+async def test_a_redrive_that_names_nothing_is_about_one_s_own(tenants):
+    shop, _bank = tenants
+    answer = await shop.send("POST", "/api/redrive", {"dryRun": True})
+    assert (answer.json["found"], answer.json["request"]["namespace"]) == (1, SHOP)
+    who = await shop.door.key(everywhere=["subscribe"])
+    everything = await shop.door.call("POST", "/api/redrive", JSON | who, b'{"dryRun": true}')
+    assert everything.json["found"] == 2
+
+
+@pytest.mark.parametrize("member", ["reply", "delivery"])
+async def test_objects_refer_to_nothing_of_another_namespace(tenants, member):
+    shop, _bank = tenants
+    ref = {
+        "ref": {
+            "apiVersion": "eventing.knative.dev/v1",
+            "kind": "Broker",
+            "name": f"{SECRET}-broker",
+            "namespace": BANK,
+        }
+    }
+    subscription = {
+        "apiVersion": "messaging.knative.dev/v1",
+        "kind": "Subscription",
+        "metadata": {"name": "spy", "namespace": SHOP},
+        "spec": {
+            "channel": {"apiVersion": "messaging.headrace.dev/v1", "kind": "HeadraceChannel", "name": "mine"},
+            "subscriber": {"uri": "http://sink/"},
+            member: {"deadLetterSink": ref} if member == "delivery" else ref,
+        },
+    }
+    answer = await shop.send("POST", "/api/apply", [subscription])
+    assert (answer.status, answer.json["code"]) == (400, "invalid-manifest")
