@@ -30,3 +30,15 @@ class ApiSettings:
     min_free_bytes: _Kept
     shutdown_seconds: _Seconds
     metrics: bool
+
+    @property
+    def own_address(self) -> str:
+        """Where channels are reached: as set, or as this machine reaches what listens on it."""
+        return self.address_at(self.port)
+
+    def address_at(self, port: int) -> str:
+        """Return the same where it listens on another port, as it does where any would do."""
+        if self.address:
+            return self.address.rstrip("/")
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import msgspec
 
+from headrace.cli import options
 from headrace.cli.tables import print_table
 from headrace.subscriptions.protocols import PROTOCOLS
 from headrace.subscriptions.subscription import STATES

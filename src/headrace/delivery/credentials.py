@@ -21,6 +21,7 @@ from headrace.subscriptions.secrets import put_back
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from headrace.delivery.home import Home
     from headrace.delivery.token_endpoint import Refreshed, TokenEndpoint
     from headrace.subscriptions.credential import Plain
     from headrace.subscriptions.safe import Opened, Safe
@@ -77,8 +78,9 @@ class _Held:
 class Credentials:
     """For one event loop; the safe's calls run in threads. Tokens are refreshed `ahead` of their expiry, in seconds."""
 
-    def __init__(self, safe: Safe, endpoint: TokenEndpoint, ahead: float) -> None:
+    def __init__(self, safe: Safe, endpoint: TokenEndpoint, ahead: float, home: Home | None = None) -> None:
         self._safe = safe
+        self._home = home
         self._endpoint = endpoint
         self._ahead = ahead
         self._held: dict[str, _Held] = {}
@@ -137,6 +139,14 @@ class Credentials:
             return False  # the token that came for the one before is refused as well: it isn't the token
         held.distrusted, held.distrusted_at, held.next_try = held.token, time.monotonic(), 0.0
         return True
+
+    def at_home(self, subscription: Subscription, uri: str) -> Token | None:
+        """Return what the deployment's own channels are shown, where the address is one of the namespace's."""
+        return None if self._home is None else self._home.token_for(subscription, uri)
+
+    def is_own(self, credential: object) -> bool:
+        """Tell whether a credential is that of the deployment itself."""
+        return self._home is not None and self._home.is_own(credential)
 
     def forget(self, subscription_id: str) -> None:
         """Let go of the secrets of a subscription that ended."""

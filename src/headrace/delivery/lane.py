@@ -261,12 +261,12 @@ class Lane:
             return Outcome(Verdict.NEVER, f"the subscription has no address for stage {self.stage} now")
         outcome = await self.sender.send(target, [parcel_of(each) for each in deliveries])
         if outcome.status == _UNAUTHORIZED and target.credential is not None:
-            return self._after_refusal(outcome)
+            return self._after_refusal(target, outcome)
         return outcome
 
-    def _after_refusal(self, outcome: Outcome) -> Outcome:
-        """A token that the sink doesn't accept may be replaced by a better one."""
-        if self._credentials.invalidate(self.subscription.id):
+    def _after_refusal(self, target: Target, outcome: Outcome) -> Outcome:
+        """A token that the sink doesn't accept may be replaced by a better one; our own is known in a moment."""
+        if self._credentials.is_own(target.credential) or self._credentials.invalidate(self.subscription.id):
             return replace(outcome, verdict=Verdict.AGAIN)
         return outcome
 
@@ -275,6 +275,7 @@ class Lane:
         known, subscription = self._target, self.subscription
         if self.stage == SINK:
             credential = await self._credentials.current(subscription)
+            credential = credential or self._credentials.at_home(subscription, subscription.sink)
             signing = self._credentials.signing(subscription)
             settings = self._credentials.settings(subscription)
             authority = credential, signing, settings
@@ -282,8 +283,10 @@ class Lane:
                 new is not old for new, old in zip(authority, self._authority, strict=True)
             ):
                 known, self._authority = sink_target(subscription, self.spec, *authority), authority
-        elif known is None and (address := address_of(subscription, self.spec, self.stage)) is not None:
-            known = Target(subscription.id, "HTTP", address, _OTHER_SETTINGS, self.spec.timeout)
+        elif (address := address_of(subscription, self.spec, self.stage)) is not None:
+            own = self._credentials.at_home(subscription, address)
+            if known is None or known.credential is not own:
+                known = Target(subscription.id, "HTTP", address, _OTHER_SETTINGS, self.spec.timeout, own)
         if subscription is self.subscription:
             self._target = known
         return known

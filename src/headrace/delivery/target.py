@@ -53,6 +53,14 @@ class Credentials(Protocol):
         """Take note that the sink refused the credential; tell whether there will be another one."""
         ...
 
+    def at_home(self, subscription: Subscription, uri: str) -> Token | None:
+        """Return what the deployment's own channels are shown, where the address is one of the namespace's."""
+        ...
+
+    def is_own(self, credential: object) -> bool:
+        """Tell whether a credential is that of the deployment itself."""
+        ...
+
     def forget(self, subscription_id: str) -> None:
         """Let go of what was opened for a subscription that ended."""
         ...
@@ -78,6 +86,13 @@ class NoCredentials:
 
     def invalidate(self, subscription_id: str) -> bool:  # noqa: ARG002
         """Have no other."""
+        return False
+
+    def at_home(self, subscription: Subscription, uri: str) -> None:
+        """Return none."""
+
+    def is_own(self, credential: object) -> bool:  # noqa: ARG002
+        """Have none."""
         return False
 
     def forget(self, subscription_id: str) -> None:

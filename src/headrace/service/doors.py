@@ -95,7 +95,14 @@ async def _serve(role: str, config: Config, listener: socket.socket, *, ingress:
             doors += _control(config, store, channels, end_of_log, databases, owning, opened)
             doors.append(Authority(keeping.keys, keeping.quotas, keeping.audit, config.quotas))
             doors.append(
-                _control_plane(config, store, channels, end_of_log, opened, _address(config, listener))
+                _control_plane(
+                    config,
+                    store,
+                    channels,
+                    end_of_log,
+                    opened,
+                    config.api.address_at(listener.getsockname()[1]),
+                )
             )
         app = build_app(taking, *doors, gate=gate)
         await serve(app, listener, config.api, lambda: announce(layout.run, role, READY))
@@ -180,12 +187,3 @@ async def _repair(plane: ControlPlane) -> None:
             _log.info("%d objects were left unsettled and are settled now", count)
     except HeadraceError as error:
         _log.warning("objects that were left unsettled stay so until they are applied again: %s", error)
-
-
-def _address(config: Config, listener: socket.socket) -> str:
-    """Return where channels are reached: as set, or as this process listens, from this machine."""
-    if config.api.address:
-        return config.api.address.rstrip("/")
-    port = listener.getsockname()[1]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(config.api.host, config.api.host)  # noqa: S104
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

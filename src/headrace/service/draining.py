@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from headrace.auth.key_store import KeyStore
 from headrace.delivery.credentials import Credentials
 from headrace.delivery.dispatcher import Dispatcher
 from headrace.delivery.guard import Guard
+from headrace.delivery.home import Home
 from headrace.delivery.probing import Probing
 from headrace.delivery.protocols.table import new_senders
 from headrace.delivery.redriving import Redriving
@@ -126,6 +128,7 @@ async def _drain(
 ) -> None:
     patience = config.delivery.patience_seconds
     with (
+        ExitStack() as opened,
         closing(Store(config.store.url, patience)) as store,
         closing(Jobs(config.store.url, patience)) as jobs,
         closing(Records(config.delivery.url, patience)) as records,
@@ -134,7 +137,8 @@ async def _drain(
     ):
         log, senders = open_log(place), new_senders(guard, config.delivery)
         endpoint = TokenEndpoint(guard, tls_context(config.delivery.ca_file))
-        credentials = Credentials(safe, endpoint, config.delivery.token_refresh_seconds)
+        home = await _home(config, opened)
+        credentials = Credentials(safe, endpoint, config.delivery.token_refresh_seconds, home)
         dispatcher = Dispatcher(
             outbox,
             log,
@@ -165,6 +169,19 @@ async def _drain(
                 loops.create_task(dispatcher.run(stop))
         finally:
             clearing.cancel()
+
+
+async def _home(config: Config, opened: ExitStack) -> Home | None:
+    """Where channels ask producers who they are, be somebody."""
+    if not config.auth.is_on or config.auth.open_publishing:
+        return None
+    keys = KeyStore(config.store.url, config.delivery.patience_seconds)
+    opened.callback(keys.close)
+    home = Home(config.api.own_address, keys)
+    await home.open()
+    opened.callback(home.close)
+    opened.callback(asyncio.create_task(home.follow()).cancel)
+    return home
 
 
 async def _repeat(clear_once: Callable[[], None]) -> None:
