@@ -10,6 +10,7 @@ import click
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from headrace.auth.exposure import check_exposure
 from headrace.cli.main import main
 from headrace.config import load_config
 from headrace.controlplane.kinds import HEADRACE_CHANNEL, VERSIONS
@@ -152,6 +153,24 @@ def test_who_seals_and_who_opens_have_the_same_keys():
     wanted = {"secretKeyRef": {"name": "headrace-keys", "key": "keys"}}
     assert (keys("headrace-api"), keys("headrace-dispatcher")) == (wanted, wanted)
     assert keys("headrace-ingress") is keys("headrace-pipeline") is None
+
+
+def test_the_operator_has_a_key_that_the_control_api_knows(tmp_path):
+    path = tmp_path / "headrace.toml"
+    path.write_text(one("ConfigMap", "headrace")["data"]["headrace.toml"])
+    config = load_config(path, {}, {})
+    check_exposure(config.api.host, config.auth)
+    assert config.auth.is_on
+
+    def given(name, variable):
+        [container] = one("Deployment", name)["spec"]["template"]["spec"]["containers"]
+        return {each["name"]: each.get("valueFrom") for each in container["env"]}.get(variable)
+
+    secret = "headrace-access"
+    assert given("headrace-operator", "HEADRACE_TOKEN") == {"secretKeyRef": {"name": secret, "key": "token"}}
+    assert given("headrace-api", "HEADRACE_AUTH_ADMIN_KEYS") == {
+        "secretKeyRef": {"name": secret, "key": "keys"}
+    }
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from headrace.events.positions import Cut
 from headrace.matching import Matcher
 from headrace.pipeline.roster import RosterWriter
 from headrace.pipeline.worker import match_ranges
+from headrace.subscriptions.channel import ChannelName
 
 LOOPS = {"cel": "data.all(a, data.all(b, data.all(c, a == b && b == c)))"}
 
@@ -155,3 +156,21 @@ def test_a_filter_that_cannot_be_compiled_is_set_aside_and_the_others_match(depl
     assert (aside["aside"]["kind"], aside["subscription"], aside["position"]) == ("filter", broken.id, 0)
     assert "of a later version" in aside["aside"]["reason"]
     assert _asides(_rows(deployment, (0, 1))) == [], "it is told of once"
+
+
+def test_a_filter_hears_of_no_other_channel_whatever_it_asks_for(deployment):
+    """Namespaces are tenants: routing picks subscriptions by the event's channel before any filter is asked."""
+    for namespace in ("shop", "bank"):
+        deployment.store.create_channel(ChannelName(namespace, "orders"))
+    for spying in (
+        {"cel": "tenant == 'bank'"},
+        {"cel": "tenant == 'bank' || collection == 'orders' || true"},
+        {"not": {"exact": {"type": "nothing"}}},
+        {"streamer": [{"field": "tenant", "op": "==", "value": "bank"}]},
+    ):
+        deployment.subscribe(spying, channel="shop/orders")
+    all_of_shop = deployment.subscribe(channel="shop/orders")
+    deployment.append("secret", "secret", channel=("bank", "orders"))
+    assert _run(deployment, (0, 2)) == [(0, None, 2)]
+    deployment.append("own", channel=("shop", "orders"))
+    assert (2, all_of_shop.id, None) in _run(deployment, (2, 3))
