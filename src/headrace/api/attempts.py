@@ -83,6 +83,7 @@ class Attempts:
             limit=limit,
         )
         given.check()
+        _check_channel(request, channel)
         among = await asyncio.to_thread(self._among, given.text("subscription"), channel)
         seen = await self._seen(request)
         found = await asyncio.to_thread(
@@ -109,6 +110,7 @@ class Attempts:
             limit=limit,
         )
         given.check()
+        _check_channel(request, channel)
         among = await asyncio.to_thread(self._among, given.text("subscription"), channel)
         seen = await self._seen(request)
         found = await asyncio.to_thread(
@@ -206,6 +208,12 @@ class Attempts:
             return asyncio.to_thread(self._records.redrive, redrive.id)
 
         return await until(lambda seen: seen.state is not State.RUNNING, look, redrive, seconds)
+
+
+def _check_channel(request: Request, channel: ChannelName | None) -> None:
+    """Refuse a channel of somebody else, before anything is counted in it."""
+    if channel is not None:
+        access_of(request).require(channel.namespace)
 
 
 def _narrowed(wanted: RedriveRequest, access: Access) -> RedriveRequest:
