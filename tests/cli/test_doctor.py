@@ -41,7 +41,18 @@ def java(tmp_path):
 def test_all_is_well(doctor, java, tmp_path):
     status, findings = doctor(JAVA_HOME=str(java("21.0.1")))
     assert status == 0
-    assert set(findings) == {"python", "java", "spark", "port", "disk", "sync", "store", "log", "secrets"}
+    assert set(findings) == {
+        "python",
+        "java",
+        "spark",
+        "port",
+        "disk",
+        "sync",
+        "store",
+        "log",
+        "secrets",
+        "access",
+    }
     assert all(finding["good"] for finding in findings.values())
     assert findings["python"]["what"] == f"Python {sys.version.split()[0]}"
     assert findings["java"]["what"] == "Java 21 from JAVA_HOME"
@@ -54,7 +65,7 @@ def test_for_people_each_check_is_a_line(run, java):
     assert result.exit_code == 0
     assert [line.split()[:2] for line in result.stdout.splitlines()] == [
         ["ok", name]
-        for name in ("python", "java", "spark", "port", "disk", "sync", "store", "log", "secrets")
+        for name in ("python", "java", "spark", "port", "disk", "sync", "store", "log", "secrets", "access")
     ]
 
 

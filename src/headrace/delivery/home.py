@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import socket
 import time
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _LIFE_SECONDS = 86_400.0
 _LOOK_SECONDS = 60.0
+# Nothing that leads on from there: no dots, no query.
+_NAME = re.compile(r"[-a-z0-9]+")
 
 
 class Home:
@@ -41,7 +44,8 @@ class Home:
 
     def token_for(self, subscription: Subscription, uri: str) -> Token | None:
         """Return what to show at an address: only channels of the subscription's namespace are home."""
-        is_home = uri.startswith(f"{self._channels}{subscription.channel.namespace}/")
+        address, _, name = uri.rstrip("/").rpartition("/")
+        is_home = address == f"{self._channels}{subscription.channel.namespace}" and _NAME.fullmatch(name)
         return self._token if is_home else None
 
     def is_own(self, credential: object) -> bool:

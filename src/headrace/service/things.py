@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from headrace.api.attempts import attempt_number
 from headrace.api.permissions import Of
 from headrace.api.things import Thing, Things
+from headrace.errors import NotFound
 from headrace.subscriptions.channel import ChannelName
 
 if TYPE_CHECKING:
