@@ -81,9 +81,8 @@ class Discovery:
         return json_response(found[id_])
 
     async def _registry(self, request: Request) -> dict[str, Any]:
-        access, channels = access_of(request), await asyncio.to_thread(self._store.every_channel)
+        seen = await asyncio.to_thread(self._store.every_channel, access_of(request).namespaces)
         base = str(request.base_url).rstrip("/")
-        seen = [each for each in channels if access.sees(each.name.namespace)]
         return {id_: each for channel in seen for id_, each in _endpoints(channel, base)}
 
     def _limits(self) -> dict[str, int]:
