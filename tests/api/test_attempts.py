@@ -1,3 +1,4 @@
+import asyncio
 import time
 
 import msgspec
@@ -160,6 +161,25 @@ async def test_what_waits_is_counted_by_a_filter_too(door, subscription):
     document = {"state": "waiting", "filter": {"exact": {"type": "x"}}, "dryRun": True}
     assert (await door.send_json("POST", "/api/redrive", document)).json["found"] == 2
     assert (await door.send_json("POST", "/api/redrive", document | {"filter": None})).json["found"] == 4
+
+
+async def test_one_at_a_time_reads_the_log(door, subscription, monkeypatch):
+    first = door.writer.append([Arrival(sample(1), "default", "default")])
+    write(door.delivery_url, waits=[wait(subscription, first, time.time() + 1000)])
+    reading, most, read = [], [], SegmentReader.read
+
+    def watched(self, *arguments):
+        reading.append(self)
+        time.sleep(0.05)
+        most.append(len(reading))
+        yield from read(self, *arguments)
+        reading.remove(self)
+
+    monkeypatch.setattr(SegmentReader, "read", watched)
+    document = {"state": "waiting", "filter": {"exact": {"specversion": "1.0"}}, "dryRun": True}
+    counts = await asyncio.gather(*(door.send_json("POST", "/api/redrive", document) for _ in range(3)))
+    assert [each.json["found"] for each in counts] == [1, 1, 1]
+    assert most == [1, 1, 1]
 
 
 async def test_faults_of_a_redrive(door):

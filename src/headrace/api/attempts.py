@@ -6,6 +6,7 @@ Nothing is moved here: a redrive is written down, and the dispatchers do it.
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from dataclasses import replace
 from functools import partial
@@ -55,6 +56,7 @@ class Attempts:
         self._records = records
         self._owning = owning or Owning(store, records)
         self._log = log
+        self._reading = threading.Lock()  # a reader of the log is for one thread at a time
 
     def served(self) -> dict[str, dict[str, Handler]]:
         """List what is served, and by which methods."""
@@ -177,7 +179,9 @@ class Attempts:
             return self._store.listens(subscription, wanted.channel, wanted.namespace)
 
         selection = Selection(wanted, is_wanted, partial(pick, self._log), asked)
-        return Redrive(wanted, self._records.count(selection), asked=asked, namespace=namespace)
+        with self._reading:
+            found = self._records.count(selection)
+        return Redrive(wanted, found, asked=asked, namespace=namespace)
 
     async def _begin(self, request: Request, redrive: Redrive) -> Response:
         await asyncio.to_thread(self._records.add_redrive, redrive)

@@ -164,7 +164,8 @@ async def _drain(
         clearing = asyncio.create_task(_repeat(clear_once))
         try:
             async with asyncio.TaskGroup() as loops:
-                loops.create_task(Redriving(records, store, log, shares).run(stop))
+                # A reader is for one thread, and the dispatcher's is in use.
+                loops.create_task(Redriving(records, store, open_log(place), shares).run(stop))
                 loops.create_task(probing.run(stop))
                 loops.create_task(dispatcher.run(stop))
         finally:
