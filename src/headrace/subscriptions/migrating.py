@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headrace.subscriptions.families import Family
 
 _log = logging.getLogger(__name__)
+logging.getLogger("alembic").setLevel(logging.WARNING)  # it would tell every new database's whole history
 _one_at_a_time = threading.Lock()  # alembic's `op` is one for the whole process
 
 
@@ -35,7 +36,7 @@ def migrate(connection: Connection, family: Family) -> None:
         context.run_migrations()
         _check_references(connection)
     if known is not None:
-        _log.warning("the tables of %s went from version %s to %s", family.name, known, family.newest)
+        _log.info("the tables of %s went from version %s to %s", family.name, known, family.newest)
 
 
 def migration_context(connection: Connection, family: Family, **more: Any) -> MigrationContext:
