@@ -41,9 +41,12 @@ def test_pairs_and_the_note_of_what_was_covered(deployment):
 def test_ranges_of_a_task_are_matched_together(deployment, monkeypatch):
     calls = []
     match = Matcher.match_pairs
-    monkeypatch.setattr(
-        Matcher, "match_pairs", lambda self, events: calls.append(events.num_rows) or match(self, events)
-    )
+
+    def noted(self, events):
+        calls.append(events.num_rows)
+        return match(self, events)
+
+    monkeypatch.setattr(Matcher, "match_pairs", noted)
     order = deployment.subscribe({"exact": {"type": "order"}})
     deployment.append("order", "other", "order", "order")
     assert _run(deployment, (0, 1), (2, 3)) == [

@@ -79,8 +79,18 @@ async def test_the_broker_dies_in_open_transactions(
 ):
     """One of the ingress and one of the driver: it is back soon, or when the clients have given up."""
     driver = KafkaOutboxWriter(settings)
-    restarting = Thread(target=lambda: (time.sleep(seconds_away), broker.start()))
-    both = Barrier(2, lambda: (broker.kill(), restarting.start()))
+
+    def restart():
+        time.sleep(seconds_away)
+        broker.start()
+
+    restarting = Thread(target=restart)
+
+    def kill():
+        broker.kill()
+        restarting.start()
+
+    both = Barrier(2, kill)
     before_commit(both.wait)
     planning = Thread(target=lambda: [_write_until_covered(driver, end) for end in (4, 6)])
     planning.start()

@@ -34,7 +34,8 @@ def rows(*tables):
 
 def committed(settings):
     """Everything that the outbox holds, by a program of its own."""
-    found, ends = [], set()
+    found = []
+    ends: set[int] = set()
     with closing(consumer(settings)) as opened:
         opened.assign([TopicPartition(settings.outbox, number, 0) for number in range(settings.partitions)])
         while len(ends) < settings.partitions:
