@@ -65,7 +65,7 @@ def sample(number: int, **attributes: AttributeValue) -> Event:
     return Event(required | attributes, f'{{"number": {number}}}'.encode())
 
 
-async def eventually(condition: Callable[[], object], seconds: float = 20.0) -> None:
+async def eventually(condition: Callable[[], object], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not become true in time"
