@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from headrace.delivery.agenda import Agenda
+from headrace.delivery.counts import Counts
 from headrace.delivery.intake import Intake
 from headrace.delivery.journal import Journal
 from headrace.delivery.lanes import Lanes
@@ -102,9 +103,11 @@ class Dispatcher:
         self._journal = Journal(ledger, self._progress.settled, self._in_thread, self._replaying.settled)
         self._agenda = Agenda()
         self._reports = Reports()
+        self._counts = Counts()
         self._settling = Settling(
-            self._journal, self._lanes, self._agenda, settings, self._reports, self._settled, self._end
-        )
+            self._journal, self._lanes, self._agenda, settings, self._reports, self._counts, self._progress,
+            self._settled, self._end,
+        )  # fmt: skip
         self._lanes.settle, self._lanes.on_new = self._settling.attempted, self._begin_lane
         self._library = Library(log, self._replaying.feed)
         self._intake = Intake(
@@ -135,7 +138,7 @@ class Dispatcher:
             closing = loops.create_task(self._close(stop))
             working = [
                 loops.create_task(self._intake.run(self._progress.settled(), stop)),
-                loops.create_task(_repeat(self._journal.flush, flush_seconds, stop)),
+                loops.create_task(_repeat(self._flush, flush_seconds, stop)),
                 loops.create_task(self._waiting.run(flush_seconds, stop)),
                 loops.create_task(_repeat(self._refresh, _REFRESH_SECONDS, stop)),
                 loops.create_task(_repeat(self._lanes.sweep, _SWEEP_SECONDS, stop)),
@@ -252,10 +255,14 @@ class Dispatcher:
 
     # The end
 
+    async def _flush(self) -> None:
+        self._counts.tell()
+        await self._journal.flush()
+
     async def _finish(self) -> None:
         await self._lanes.finish(self._settings.shutdown_seconds)
-        await self._journal.flush()
-        await self._journal.flush()  # what the first commit settled moves the cursor
+        await self._flush()
+        await self._flush()  # what the first commit settled moves the cursor
         await asyncio.gather(*self._telling)
         for sender in self._senders.values():
             await sender.close()

@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from headrace.delivery.delivery import Delivery
+from headrace.delivery.planned import Planned
 from headrace.events.positions import Cut, lane_of
 from headrace.ledger.ledger import Key
 
@@ -30,10 +31,11 @@ if TYPE_CHECKING:
     from headrace.eventlog.outbox import OutboxReader
     from headrace.ledger.ledger import Ledger
 
-_PAIRS_AT_A_TIME = 500
+_PAIRS_AT_A_TIME = 1_000
 # An outbox that was still for this long is looked at half as often.
 _IDLE_AFTER = 1.0
 _FULL = "the subscription's queue was full"
+_MAY_PRECEDE = "it may come before what waits already"
 # A lane that is full and brisk is waited for: so many steps at most for each lot of pairs.
 _STEP_SECONDS, _MOST_STEPS = 0.01, 25
 
@@ -114,27 +116,61 @@ class Intake:
             await asyncio.sleep(self._settings.poll_seconds)
 
     async def _plan(self, pairs: pa.Table) -> None:
-        positions, subscriptions = pairs["position"].to_pylist(), pairs["subscription"].to_pylist()
-        if any(self._subscribers.get(each) is None for each in set(subscriptions)):
+        planned = Planned(pairs)
+        if any(self._subscribers.get(each) is None for each in planned.subscriptions):
             await self._refresh()
-        parcels = await self._library.read_log(positions)
-        kept = await self._kept_of(positions)
+        kept = await self._kept_of(planned.positions.tolist())
+        if kept:
+            planned = planned.without(kept)
+        # All of them now, since positions have to begin in their order.
+        self._progress.begin_all(planned.positions)
+        pairs_left = planned.pairs(leaving=self._spill(planned))
+        parcels = await self._library.read_log({position for position, _ in pairs_left})
         steps = _MOST_STEPS
-        for position, subscription in zip(positions, subscriptions, strict=True):
-            if kept and (subscription, position) in kept:
-                continue
+        for position, subscription in pairs_left:
             lane, parcel = self._lanes.get(subscription), parcels.get(position)
             has_room = lane is not None and self._has_room(lane)
             if lane is not None and not has_room and steps and not lane.is_ordered:
                 steps = await self._wait_for(lane, steps)
                 has_room = self._has_room(lane)
             key = Key(subscription, position)
-            self._progress.begin(position)
             if parcel is None:
                 self._settling.lose(None, key, waited=False)
             else:
                 self._begin(lane, Delivery(key, parcel), has_room)
         await asyncio.sleep(0)
+
+    def _spill(self, planned: Planned) -> set[int]:
+        """Let the ledger keep what is for lanes that take nothing now; return the numbers of their subscriptions.
+
+        A slice at a time: sinks that hang may be most of those that want an event, and they must cost next to nothing.
+        """
+        spilled: set[int] = set()
+        for number, subscription in enumerate(planned.subscriptions):
+            lane = self._lanes.get(subscription)
+            if lane is None or (reason := self._closed(lane)) is None:
+                continue
+            positions = planned.positions_of(number)
+            if self._subscribers.wants_all(subscription, positions):
+                self._settling.part(lane)
+                self._settling.set_aside_all(lane, positions.tolist(), reason)
+                spilled.add(number)
+        return spilled
+
+    def _closed(self, lane: Lane) -> str | None:
+        """Return why a lane takes nothing now, whatever it is; None where each delivery has to be looked at."""
+        if lane.is_ordered:
+            if self._lanes.is_recovering:
+                return _MAY_PRECEDE
+            if lane.joining is not None and len(lane.joining) < lane.capacity // 2:
+                return None
+            if lane.backlog:
+                return lane.obstacle or _FULL
+        if self._has_room(lane):
+            return None
+        if lane.obstacle is None and not lane.is_ordered and lane.is_brisk:
+            return None
+        return lane.obstacle or _FULL
 
     async def _kept_of(self, positions: Sequence[int]) -> set[tuple[str, int]]:
         """Return what the ledger holds of these; after a start only, until the reading is past all that it held."""
@@ -171,7 +207,7 @@ class Intake:
             self._settling.discard(lane, [delivery])
         elif lane.is_ordered and self._lanes.is_recovering:
             self._settling.part(lane)
-            self._settling.set_aside(lane, delivery, "it may come before what waits already")
+            self._settling.set_aside(lane, delivery, _MAY_PRECEDE)
         elif lane.joining is not None and len(lane.joining) < lane.capacity // 2:
             lane.joining.append(delivery)
         elif not has_room or (lane.is_ordered and lane.backlog):

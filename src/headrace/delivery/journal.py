@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from headrace.ledger.ledger import Burial, Changes, Key, Wait
+from headrace.ledger.ledger import Burial, Changes, Key, Sheaf, Wait
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from headrace.ledger.ledger import Ledger
 
 _MAX_COLLECTED = 10_000
+# What is kept in columns takes so much less.
+_MAX_IN_SHEAVES = 50_000
 
 
 class Journal:
@@ -38,6 +40,8 @@ class Journal:
         self._burials: dict[Key, Burial] = {}
         self._finished: dict[Key, None] = {}
         self._attempts: list[Attempt] = []
+        self._sheaves: list[Sheaf] = []
+        self._in_sheaves = 0
         self._callbacks: list[Callable[[], None]] = []
         self._cursor = ledger.cursor()
         self._replay_cursors: Mapping[str, int] = {}
@@ -49,6 +53,14 @@ class Journal:
         self._finished.pop(wait.key, None)
         self._waits[wait.key] = wait
         self._collect(then)
+
+    def keep(self, sheaf: Sheaf, then: Callable[[], None]) -> None:
+        """Keep deliveries that have just come, and of which nothing was said before."""
+        self._sheaves.append(sheaf)
+        self._in_sheaves += len(sheaf.positions)
+        self._collect(then)
+        if self._in_sheaves >= _MAX_IN_SHEAVES:
+            self._room.clear()
 
     def bury(self, burial: Burial, then: Callable[[], None]) -> None:
         """Give a delivery up, and keep its event."""
@@ -86,9 +98,11 @@ class Journal:
             cursor,
             moved,
             self._attempts,
+            self._sheaves,
         )
         callbacks, self._callbacks = self._callbacks, []
         self._waits, self._burials, self._finished, self._attempts = {}, {}, {}, []
+        self._sheaves, self._in_sheaves = [], 0
         await self._in_thread(self._ledger.commit, changes)
         self._cursor, self._replay_cursors = cursor, replays
         self._room.set()

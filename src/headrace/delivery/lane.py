@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     Settle = Callable[["Lane", list[Delivery], Outcome, float, float], None]
 
 _log = logging.getLogger(__name__)
-_UNAUTHORIZED = 401
 _OTHER_SETTINGS = {"mode": "binary", "method": "POST"}
 _GRACE_SECONDS = 5.0
 _BRISK = 500.0  # events a second
@@ -260,7 +259,7 @@ class Lane:
         if target is None:
             return Outcome(Verdict.NEVER, f"the subscription has no address for stage {self.stage} now")
         outcome = await self.sender.send(target, [parcel_of(each) for each in deliveries])
-        if outcome.status == _UNAUTHORIZED and target.credential is not None:
+        if outcome.unauthorized and target.credential is not None:
             return self._after_refusal(target, outcome)
         return outcome
 

@@ -30,6 +30,7 @@ class Outcome:
     `status` is a protocol's number: of HTTP, or a reason code. `body` is the bounded start of an answer. `retry_after`
     is in seconds from now. `reply` is an event that the sink answered with. `attempted` is false where nothing was
     sent: the sink's own limit said not yet, or our side isn't ready. Such a postponement counts as no failure.
+    `unauthorized`: the sink didn't accept the credential, which another one may mend.
     """
 
     verdict: Verdict
@@ -40,6 +41,7 @@ class Outcome:
     retry_after: float | None = None
     reply: Event | None = None
     attempted: bool = True
+    unauthorized: bool = False
 
 
 class Sender(Protocol):

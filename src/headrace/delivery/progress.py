@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+
 from headrace.events.positions import Cut, lane_of, position_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
 
 
 class Progress:
@@ -16,9 +25,9 @@ class Progress:
         self._read_to = cursor
         self._under_way: dict[int, int] = {}  # in order of number, since that is the order of `begin`
 
-    def begin(self, number: int) -> None:
-        """One more delivery of the event of this number is under way."""
-        self._under_way[number] = self._under_way.get(number, 0) + 1
+    def begin(self, number: int, count: int = 1) -> None:
+        """So many more deliveries of the event of this number are under way."""
+        self._under_way[number] = self._under_way.get(number, 0) + count
 
     def read_to(self, end: int) -> None:
         """All deliveries of numbers below `end` have begun."""
@@ -43,9 +52,14 @@ class LaneProgress:
     def __init__(self, cursor: Cut) -> None:
         self._lanes = {lane: Progress(position) for lane, position in cursor.items()}
 
-    def begin(self, position: int) -> None:
-        """One more delivery of the event at this position is under way."""
-        self._lane(lane_of(position)).begin(position)
+    def begin(self, position: int, count: int = 1) -> None:
+        """So many more deliveries of the event at this position are under way."""
+        self._lane(lane_of(position)).begin(position, count)
+
+    def begin_all(self, positions: npt.NDArray[np.int64]) -> None:
+        """Do the same for one delivery of each of these; one that is named twice has two."""
+        for position, count in zip(*(each.tolist() for each in np.unique_counts(positions)), strict=True):
+            self.begin(position, count)
 
     def read_to(self, end: Cut) -> None:
         """All deliveries of positions before `end` have begun."""
@@ -55,6 +69,11 @@ class LaneProgress:
     def settle(self, position: int) -> None:
         """One delivery of the event at this position needs nothing more from the outbox."""
         self._lanes[lane_of(position)].settle(position)
+
+    def settle_all(self, positions: Iterable[int]) -> None:
+        """Do the same for each of these."""
+        for position in positions:
+            self._lanes[lane_of(position)].settle(position)
 
     def settled(self) -> Cut:
         """Return the cut before which nothing is under way."""

@@ -15,31 +15,29 @@ from headrace.delivery.outcome import Outcome, Verdict
 from headrace.delivery.stages import Failure, address_of, failure_of, stored_event
 from headrace.events.bindings.http import encode_structured
 from headrace.ledger.attempts import Attempt
-from headrace.ledger.ledger import Burial, Key, Wait
+from headrace.ledger.ledger import Burial, Key, Sheaf, Wait
 from headrace.ledger.stages import DEAD_LETTER, REPLY, SINK
 from headrace.ledger.texts import storable
 from headrace.telemetry.metrics import (
     BREAKERS_OPENED,
     BURIED,
     DEAD_LETTERED,
-    DELIVERED,
-    DELIVERY_SECONDS,
     DISCARDED,
-    REPLAYED,
     REPLIES,
     RETRIED,
     SPILLED,
-    STAGE_DELIVERED,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from headrace.delivery.agenda import Agenda
+    from headrace.delivery.counts import Counts
     from headrace.delivery.delivery import Delivery
     from headrace.delivery.journal import Journal
     from headrace.delivery.lane import Lane
     from headrace.delivery.lanes import Lanes
+    from headrace.delivery.progress import LaneProgress
     from headrace.delivery.reports import Reports
     from headrace.delivery.settings import DeliverySettings
     from headrace.events.event import Event
@@ -61,6 +59,8 @@ class Settling:
         agenda: Agenda,
         settings: DeliverySettings,
         reports: Reports,
+        counts: Counts,
+        progress: LaneProgress,
         settled: Callable[[Key], None],
         gone: Callable[[str, str], None],
     ) -> None:
@@ -69,6 +69,8 @@ class Settling:
         self._agenda = agenda
         self._settings = settings
         self._reports = reports
+        self._counts = counts
+        self._progress = progress
         self._settled = settled
         self._gone = gone
 
@@ -101,6 +103,12 @@ class Settling:
         lane.backlog = True
         self._wait(lane, delivery, max(time.time(), lane.breaker.until), reason, arrives=True)
 
+    def set_aside_all(self, lane: Lane, positions: Sequence[int], reason: str) -> None:
+        """Let the ledger keep events that come from the outbox, without an object for each."""
+        SPILLED.inc(len(positions))
+        lane.backlog = True
+        self._keep(lane, positions, reason, arrives=True)
+
     def part(self, lane: Lane) -> None:
         """Let the ledger keep what was to join the lane: its turn is later."""
         joining, lane.joining = lane.joining, None
@@ -110,15 +118,18 @@ class Settling:
     def spill(self, lane: Lane, reason: str) -> None:
         """Let the ledger keep what is queued, so that nothing is held up where it came from."""
         lane.spills += 1
-        for delivery in lane.drain():
-            self._lanes.queued -= 1
-            lane.backlog = True
-            if delivery.waited:
-                lane.taken.discard(delivery.key)
-            else:
-                SPILLED.inc()
-                self._wait(lane, delivery, max(time.time(), lane.breaker.until), reason)
-        self._agenda.add(lane.place, max(time.time(), lane.breaker.until))
+        drained = lane.drain()
+        self._lanes.queued -= len(drained)
+        lane.backlog = lane.backlog or bool(drained)
+        lane.taken.difference_update(each.key for each in drained if each.waited)
+        arrived = [each for each in drained if not each.waited]
+        SPILLED.inc(len(arrived))
+        self._keep(lane, [each.key.position for each in arrived if _is_as_it_came(each)], reason)
+        due = max(time.time(), lane.breaker.until)
+        for delivery in arrived:
+            if not _is_as_it_came(delivery):
+                self._wait(lane, delivery, due, reason)
+        self._agenda.add(lane.place, due)
 
     def discard(self, lane: Lane | None, deliveries: Iterable[Delivery]) -> None:
         """Drop what nobody wants any more."""
@@ -173,22 +184,12 @@ class Settling:
             self._reply(lane, deliveries[0], outcome.reply)
             deliveries = deliveries[1:]
         for delivery in deliveries:
-            self._count(delivery)
+            self._counts.delivered(delivery)
             self.end(lane, delivery)
-
-    def _count(self, delivery: Delivery) -> None:
-        if delivery.key.stage != SINK:
-            STAGE_DELIVERED.labels(delivery.key.stage).inc()
-            return
-        DELIVERED.inc()
-        if delivery.key.replay:
-            REPLAYED.inc()
-        elif delivery.event is None:
-            DELIVERY_SECONDS.observe(time.time() - delivery.parcel.recorded.publish_time / 1e6)
 
     def _reply(self, lane: Lane, delivery: Delivery, reply: Event) -> None:
         """Settle a delivery together with the sink's answer, which is to be delivered in its turn."""
-        self._count(delivery)
+        self._counts.delivered(delivery)
         if address_of(lane.subscription, lane.spec, REPLY) is None:
             REPLIES.labels("discarded").inc()
             self.end(lane, delivery)
@@ -289,6 +290,22 @@ class Settling:
             Wait(delivery.key, delivery.attempts, due, reason, delivery.event, delivery.failure), then
         )
 
+    def _keep(self, lane: Lane, positions: Sequence[int], reason: str, *, arrives: bool = False) -> None:
+        """Do the same for events that are as they came from the outbox."""
+        if not positions:
+            return
+        due, count = max(time.time(), lane.breaker.until), len(positions)
+        lane.arriving += count * arrives
+        lane.unwritten += count * (not arrives)
+
+        def then() -> None:
+            lane.arriving -= count * arrives
+            lane.unwritten -= count * (not arrives)
+            self._progress.settle_all(positions)
+            self._agenda.add(lane.place, due)
+
+        self._journal.keep(Sheaf(lane.subscription.id, positions, due, storable(reason)), then)
+
     def _stay(self, lane: Lane, delivery: Delivery, due: float, reason: str) -> None:
         """Let the ledger know of a failed head that stays in its lane."""
         lane.taken.add(delivery.key)
@@ -334,6 +351,11 @@ class Settling:
         """Look for more in good time, before a lane with a backlog is empty."""
         if lane.backlog and lane.queued <= lane.capacity // 4:
             self._agenda.wake(lane.place)
+
+
+def _is_as_it_came(delivery: Delivery) -> bool:
+    """Tell whether a delivery is nothing but an event of the log for a sink, that was not attempted."""
+    return not (delivery.attempts or delivery.waited or delivery.key.replay) and delivery.event is None
 
 
 def _nothing() -> None:

@@ -10,6 +10,9 @@ from headrace.ledger.stages import SINK
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import numpy as np
+    import numpy.typing as npt
+
     from headrace.ledger.ledger import Key
     from headrace.subscriptions.store import Store
     from headrace.subscriptions.subscription import Subscription
@@ -62,6 +65,13 @@ class Subscribers:
             or subscription.created is None
             or not subscription.created.is_behind(key.position)
         )
+
+    def wants_all(self, subscription_id: str, positions: npt.NDArray[np.int64]) -> bool:
+        """Tell whether each of these events of the log is still to be delivered to its sink."""
+        subscription = self._known.get(subscription_id)
+        if subscription is None or self.is_ended(subscription_id):
+            return False
+        return subscription.created is None or not subscription.created.are_behind(positions).any()
 
     def get(self, subscription_id: str) -> Subscription | None:
         """Return the subscription as of the last refresh; None where it was deleted or isn't known yet."""

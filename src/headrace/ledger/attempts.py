@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from base64 import b64encode
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-from sqlalchemy import and_, delete, func, insert, or_, select
+from sqlalchemy import and_, delete, func, or_, select
 
 from headrace.ledger.owners import is_among
+from headrace.ledger.rows import insert_rows
 from headrace.ledger.tables import ATTEMPTS
 from headrace.ledger.texts import storable
 from headrace.ledger.times import shown_time
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Row
 
-_NO_HEADERS = "[]"
 _PRUNED_AT_A_TIME = 10_000
+_REMEMBERED = 256
 
 VERDICTS = ("done", "again", "never", "gone")
 
@@ -44,6 +46,9 @@ class Attempt(NamedTuple):
     reason: str
     headers: tuple[tuple[str, str], ...]
     body: bytes
+
+
+_COLUMNS = tuple("attempt" if name == "number" else name for name in Attempt._fields)
 
 
 class Logged(NamedTuple):
@@ -113,8 +118,7 @@ class AttemptQuery:
 
 def write(connection: Connection, attempts: Sequence[Attempt]) -> None:
     """Add attempts to the log, in the transaction of the connection."""
-    if attempts:
-        connection.execute(insert(ATTEMPTS), [_row(each) for each in attempts])
+    insert_rows(connection, ATTEMPTS, _COLUMNS, [_row(each) for each in attempts])
 
 
 def find(connection: Connection, query: AttemptQuery) -> list[Logged]:
@@ -157,13 +161,15 @@ def shown_body(body: bytes) -> dict[str, str]:
         return {"bodyBase64": b64encode(body).decode()}
 
 
-def _row(attempt: Attempt) -> dict[str, object]:
-    row: dict[str, object] = attempt._asdict()
-    row["attempt"] = row.pop("number")
-    row["reason"] = storable(attempt.reason)
-    headers = [(storable(name), storable(value)) for name, value in attempt.headers]
-    row["headers"] = msgspec.json.encode(headers).decode() if headers else _NO_HEADERS
-    return row
+def _row(attempt: Attempt) -> tuple[Any, ...]:
+    *members, reason, headers, body = attempt
+    return (*members, storable(reason) if reason else "", _headers_text(headers), body)
+
+
+@lru_cache(_REMEMBERED)
+def _headers_text(headers: tuple[tuple[str, str], ...]) -> str:
+    """Write headers as JSON. Answers of one sink mostly have the same ones, as long as their date is the same."""
+    return msgspec.json.encode([(storable(name), storable(value)) for name, value in headers]).decode()
 
 
 def _logged(row: Row[Any]) -> Logged:

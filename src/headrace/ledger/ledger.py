@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import bindparam, delete, func, insert, select, tuple_
+from sqlalchemy import delete, func, insert, select, tuple_
 
 from headrace.eventlog.shares import UNSHARED, Shares
 from headrace.events.positions import Cut, lane_of, position_at
 from headrace.ledger import attempts, schedule
+from headrace.ledger.rows import delete_rows, insert_rows
 from headrace.ledger.stages import SINK
 from headrace.ledger.tables import CURSOR, DEAD, FAMILY, REPLAY_CURSORS, WAITING
 from headrace.ledger.texts import storable
@@ -22,7 +23,7 @@ from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import repeatable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Row, Table
 
@@ -41,6 +42,10 @@ class Key(NamedTuple):
     position: int
     replay: str = ""
     stage: str = SINK
+
+
+_WAITING_COLUMNS = (*Key._fields, "attempts", "due", "reason", "event", "failure", "share")
+_DEAD_COLUMNS = (*Key._fields, "attempts", "time", "reason", "event")
 
 
 class Wait(NamedTuple):
@@ -67,6 +72,18 @@ class Burial(NamedTuple):
     event: bytes
 
 
+class Sheaf(NamedTuple):
+    """Events of the log, each for the sink of one subscription, that were not attempted and wait for the same reason.
+
+    What the ledger holds already stays as it is.
+    """
+
+    subscription: str
+    positions: Sequence[int]
+    due: float
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class Changes:
     """What one commit makes durable."""
@@ -77,6 +94,7 @@ class Changes:
     cursor: Cut | None
     replay_cursors: Mapping[str, int] = field(default_factory=dict)
     attempts: Sequence[Attempt] = ()
+    sheaves: Sequence[Sheaf] = ()
 
 
 class Ledger:
@@ -108,11 +126,14 @@ class Ledger:
     def commit(self, changes: Changes) -> None:
         """Make the changes durable, all or none."""
         with self._engine.begin() as connection:
-            gone = [*changes.finished, *(burial.key for burial in changes.burials)]
-            _remove(connection, WAITING, [*gone, *(wait.key for wait in changes.waits)])
-            _remove(connection, DEAD, [burial.key for burial in changes.burials])
-            _add(connection, WAITING, changes.waits, self._shares)
-            _add(connection, DEAD, changes.burials, self._shares)
+            buried = [burial.key for burial in changes.burials]
+            gone = [*changes.finished, *buried, *(wait.key for wait in changes.waits)]
+            delete_rows(connection, WAITING, Key._fields, gone)
+            delete_rows(connection, DEAD, Key._fields, buried)
+            insert_rows(connection, WAITING, _WAITING_COLUMNS, list(_wait_rows(changes.waits, self._shares)))
+            of_sheaves = list(_sheaf_rows(changes.sheaves, self._shares))
+            insert_rows(connection, WAITING, _WAITING_COLUMNS, of_sheaves, but_known=True)
+            insert_rows(connection, DEAD, _DEAD_COLUMNS, list(_dead_rows(changes.burials)))
             if changes.cursor is not None:
                 self._move_cursors(connection, changes.cursor)
             for replay, number in changes.replay_cursors.items():
@@ -328,26 +349,18 @@ def _last_position(connection: Connection, table: Table, before: int | None) -> 
     return connection.execute(query).scalar()
 
 
-def _remove(connection: Connection, table: Table, keys: Sequence[Key]) -> None:
-    if keys:
-        its_key = [table.c[name] == bindparam(f"its_{name}") for name in Key._fields]
-        connection.execute(
-            delete(table).where(*its_key),
-            [{f"its_{name}": value for name, value in key._asdict().items()} for key in keys],
-        )
+def _wait_rows(waits: Iterable[Wait], shares: Shares) -> Iterator[tuple[Any, ...]]:
+    for key, tries, due, reason, event, failure in waits:
+        yield *key, tries, due, storable(reason), event, failure, shares.of(key.subscription)
 
 
-def _add(
-    connection: Connection, table: Table, entries: Sequence[Wait] | Sequence[Burial], shares: Shares
-) -> None:
-    if entries:
-        rows = [
-            {
-                **entry._asdict(),
-                **entry.key._asdict(),
-                "reason": storable(entry.reason),
-                "share": shares.of(entry.key.subscription),
-            }
-            for entry in entries
-        ]
-        connection.execute(insert(table), [{name: row[name] for name in table.c.keys()} for row in rows])  # noqa: SIM118
+def _sheaf_rows(sheaves: Iterable[Sheaf], shares: Shares) -> Iterator[tuple[Any, ...]]:
+    for subscription, positions, due, reason in sheaves:
+        share = shares.of(subscription)
+        for position in positions:
+            yield subscription, position, "", SINK, 0, due, reason, None, None, share
+
+
+def _dead_rows(burials: Iterable[Burial]) -> Iterator[tuple[Any, ...]]:
+    for key, tries, when, reason, event in burials:
+        yield *key, tries, when, storable(reason), event

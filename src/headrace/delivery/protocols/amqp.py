@@ -120,7 +120,8 @@ def _judge_error(error: Exception) -> Outcome:
         case RefusedAddress():
             return refusal(error)
         case Ended(condition=condition) if condition == UNAUTHORIZED:
-            return Outcome(Verdict.NEVER, f"the server refused the credential: {error}")
+            told = f"the server refused the credential: {error}"
+            return Outcome(Verdict.NEVER, told, unauthorized=True)
         case TooLarge():
             return Outcome(Verdict.NEVER, str(error))
         case Ended():

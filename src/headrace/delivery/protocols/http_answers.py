@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from headrace.delivery.outcome import Outcome, Verdict
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
 
 # Knative's list: what may heal by itself. Any other answer below 500 stays wrong however often it is asked for.
 _MAY_HEAL = frozenset({404, 408, 409, 429})
-_GONE = 410
+_UNAUTHORIZED, _GONE = 401, 410
 _ACCEPTED = 202  # never a reply: the sink has yet to do its work
 _KEPT_BYTES = 1024  # what a dead letter carries of the answer
 _SHOWN_BYTES = 200
 _KEPT_HEADERS, _HEADER_CHARACTERS = 50, 256
+_REMEMBERED = 256
 
 MOST_BYTES = 65_536
 """More of an answer than that is not read: its connection is closed."""
@@ -90,18 +92,24 @@ def _holds_event(answer: Answer) -> bool:
 
 
 def _outcome(verdict: Verdict, reason: str, answer: Answer, reply: Event | None = None) -> Outcome:
-    headers: list[tuple[str, str]] = []
-    retry_after = None
-    for raw_name, raw_value in answer.headers[:_KEPT_HEADERS]:
-        name, value = raw_name.decode("latin-1"), raw_value[:_HEADER_CHARACTERS].decode("latin-1")
-        lowered = name.lower()
-        if lowered == "retry-after":
-            retry_after = seconds_until(value)
-        if lowered != "set-cookie":  # a secret, of no use to anybody here
-            headers.append((name, value))
+    headers, later = _kept_headers(tuple(answer.headers[:_KEPT_HEADERS]))
+    retry_after = None if later is None else seconds_until(later)
+    body, unauthorized = answer.body[:_KEPT_BYTES], answer.status == _UNAUTHORIZED
     return Outcome(
-        verdict, reason, answer.status, tuple(headers), answer.body[:_KEPT_BYTES], retry_after, reply
+        verdict, reason, answer.status, headers, body, retry_after, reply, unauthorized=unauthorized
     )
+
+
+@lru_cache(_REMEMBERED)
+def _kept_headers(
+    raw: tuple[tuple[bytes, bytes], ...],
+) -> tuple[tuple[tuple[str, str], ...], str | None]:
+    """Return what is kept of an answer's headers, and its Retry-After. A sink's answers mostly have the same ones."""
+    read = [(name.decode("latin-1"), value[:_HEADER_CHARACTERS].decode("latin-1")) for name, value in raw]
+    later = [value for name, value in read if name.lower() == "retry-after"]
+    # Set-Cookie is a secret, of no use to anybody here.
+    kept = tuple((name, value) for name, value in read if name.lower() != "set-cookie")
+    return kept, later[-1] if later else None
 
 
 def seconds_until(value: str) -> float | None:

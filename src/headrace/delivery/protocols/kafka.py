@@ -147,7 +147,9 @@ def _judge(error: Exception, topic: str) -> Outcome:
         return refusal(error)
     verdict = Verdict.NEVER if isinstance(error, _STAYS_WRONG) else Verdict.AGAIN
     if isinstance(error, kafka_errors.BrokerResponseError):
-        return Outcome(verdict, f"topic {topic!r}: {_shown(error)}", error.errno)
+        unauthorized = isinstance(error, kafka_errors.SaslAuthenticationFailed)
+        told = f"topic {topic!r}: {_shown(error)}"
+        return Outcome(verdict, told, error.errno, unauthorized=unauthorized)
     return Outcome(verdict, _shown(error))
 
 

@@ -60,6 +60,8 @@ _CODES_5 = {
     0x9D: "server moved",
     0x9F: "connection rate exceeded",
 }
+# How a server says at the door that the credential isn't right; servers don't keep the two codes apart.
+_UNAUTHORIZED = {4, 5, 0x86, 0x87}
 # What lies in the subscription or the event, and stays as it is however often it is tried.
 _HOPELESS = {1, 4, 5, 0x81, 0x84, 0x86, 0x87, 0x8A, 0x8C, 0x90, 0x95, 0x99, 0x9A, 0x9B}
 
@@ -151,7 +153,8 @@ def _judge_error(error: Exception) -> Outcome:
             return refusal(error)
         case Refused(answer=answer):
             verdict = Verdict.NEVER if answer.code in _HOPELESS else Verdict.AGAIN
-            return Outcome(verdict, f"the server refused the connection: {_said(answer)}", answer.code)
+            told = f"the server refused the connection: {_said(answer)}"
+            return Outcome(verdict, told, answer.code, unauthorized=answer.code in _UNAUTHORIZED)
         case Lost(code=code):
             # The server may have meant another publication on this connection, so this one is never given up for it.
             return Outcome(Verdict.AGAIN, str(error), code)

@@ -103,5 +103,6 @@ def _judge(error: Exception, subject: str) -> Outcome:  # noqa: PLR0911  # a tab
             verdict = Verdict.NEVER if error.code == 400 else Verdict.AGAIN
             return Outcome(verdict, f"subject {subject!r}: {error}", error.number or error.code)
     if "authorization violation" in str(error).lower():
-        return Outcome(Verdict.NEVER, "the server refused the credential, or asks for one")
+        told = "the server refused the credential, or asks for one"
+        return Outcome(Verdict.NEVER, told, unauthorized=True)
     return Outcome(Verdict.AGAIN, f"{type(error).__name__}: {error}")
