@@ -16,7 +16,9 @@ from headrace.bench.bare import run_bare
 from headrace.bench.events import bench_events
 from headrace.bench.figures import cpu_seconds, quantiles
 from headrace.bench.office import DispatcherAlone
+from headrace.bench.servers import QUEUE, server
 from headrace.bench.sinks import sinks
+from headrace.errors import HeadraceError
 from headrace.ledger.tables import ATTEMPTS
 from headrace.service.processes import memory_bytes
 
@@ -27,23 +29,29 @@ _LOOK_SECONDS = 0.05
 _GIVE_UP_SECONDS = 300.0
 _AT_A_TIME = 1_000
 _TICK_SECONDS = 0.01
-# Hanging neighbours wait as long as this for an answer that doesn't come.
-_NEIGHBOURS_TIMEOUT = "PT10S"
+_LATE_SECONDS = 0.5
+# Hanging neighbours wait as long as this for an answer that doesn't come: in the time that is measured their queues
+# fill, their attempts fail, and they are left alone.
+_NEIGHBOURS_TIMEOUT = "PT3S"
+# What a process does for the first time takes longer, and isn't what a steady rate is about.
+_WARM_UP_SECONDS = 2.0
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "HTTP": {},
     "KAFKA": {"topicname": "headrace-bench"},
     "MQTT3": {"topicname": "headrace/bench"},
     "MQTT5": {"topicname": "headrace/bench"},
-    "AMQP": {"address": "/queue/headrace-bench"},
+    "AMQP": {"address": f"/amq/queue/{QUEUE}"},
     "NATS": {"subject": "headrace.bench"},
 }
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryPlan:
-    """What to measure; `servers` says where each protocol's is, and HTTP has its own sink."""
+    """What to measure. `servers` says where those of protocols are that aren't to be started here."""
 
+    protocols: Sequence[str]
     servers: Mapping[str, str]
+    kafka_jars: Path | None
     deliveries: int
     subscriptions: int
     concurrency: int
@@ -63,13 +71,28 @@ class _Made(NamedTuple):
 
 def run(plan: DeliveryPlan, say: Callable[[str], None]) -> dict[str, Any]:
     """Measure each protocol, and then whether sinks that hang slow one that doesn't."""
-    with sinks() as (quick, silent):
-        addresses = {"HTTP": quick, **plan.servers}
-        rows = [_protocol(plan, name, address, say) for name, address in addresses.items()]
-        isolation = [
-            _isolated(plan, quick, silent, count, say) for count in (0, plan.neighbours) if plan.neighbours
-        ]
+    rows = [_served(plan, protocol, say) for protocol in plan.protocols]
+    isolation = []
+    if plan.neighbours:
+        with sinks() as (quick, silent):
+            isolation = [
+                _isolated(plan, quick, silent, neighbours, want_all, say)
+                for neighbours, want_all in ((0, False), (plan.neighbours, False), (plan.neighbours, True))
+            ]
     return {"protocols": rows, "isolation": isolation}
+
+
+def _served(plan: DeliveryPlan, protocol: str, say: Callable[[str], None]) -> dict[str, Any]:
+    """Measure a protocol while its server runs, and no other one."""
+    if protocol == "HTTP" and "HTTP" not in plan.servers:
+        with sinks() as (quick, _):
+            return _protocol(plan, protocol, quick, say)
+    say(f"{protocol}: starting a server")
+    with (
+        tempfile.TemporaryDirectory(prefix="headrace-bench-", ignore_cleanup_errors=True) as folder,
+        server(protocol, plan.servers.get(protocol), Path(folder), plan.kafka_jars) as address,
+    ):
+        return _protocol(plan, protocol, address, say)
 
 
 def _protocol(plan: DeliveryPlan, protocol: str, address: str, say: Callable[[str], None]) -> dict[str, Any]:
@@ -126,29 +149,45 @@ async def _backlog(plan: DeliveryPlan, wish: Mapping[str, Any], folder: Path) ->
     }
 
 
-async def _steady(plan: DeliveryPlan, wishes: Sequence[Mapping[str, Any]], folder: Path) -> dict[str, float]:
+async def _steady(
+    plan: DeliveryPlan, wishes: Sequence[Mapping[str, Any]], folder: Path, *, want_all: bool = False
+) -> dict[str, float]:
     """Plan deliveries at a rate; return how long the first subscription's took from the outbox to their end.
 
-    It gets every event, and the others get as many together.
+    It gets every event, and the others get as many together, or each of them every one.
     """
     with DispatcherAlone(folder, {}) as office:
         first, *others = [office.subscribe(wish) for wish in wishes]
 
         def wanted(position: int) -> list[str]:
+            if want_all:
+                return [first, *others]
             return [first, others[position % len(others)]] if others else [first]
 
         await office.start()
         planned: dict[int, float] = {}
         events = bench_events(max(1, int(plan.rate * _TICK_SECONDS)))
-        began = time.time()
-        for tick in range(int(plan.seconds / _TICK_SECONDS)):
+        began, sent = time.time(), 0
+        for tick in range(int((_WARM_UP_SECONDS + plan.seconds) / _TICK_SECONDS)):
             await asyncio.sleep(max(began + tick * _TICK_SECONDS - time.time(), 0))
             now = time.time()
-            planned.update(dict.fromkeys(office.send(events, wanted), now))
-        await _all_made(office, first, len(planned))
+            positions = office.send(events, wanted)
+            sent += len(positions)
+            if tick * _TICK_SECONDS >= _WARM_UP_SECONDS:
+                planned.update(dict.fromkeys(positions, now))
+        late = time.time() - began - tick * _TICK_SECONDS
+        await _all_made(office, first, sent)
         office.service.stop()
         made = _attempts(office.data, [first])
-    latencies = {each.position: each.time + each.seconds - planned[each.position] for each in made}
+    if late > _LATE_SECONDS:
+        raise HeadraceError(
+            f"this machine can't plan so many deliveries: {late:.1f} s late; ask for a lower rate"
+        )
+    latencies = {
+        each.position: each.time + each.seconds - planned[each.position]
+        for each in made
+        if each.position in planned
+    }
     missing = dict.fromkeys(planned.keys() - latencies.keys(), _GIVE_UP_SECONDS)
     return quantiles([*latencies.values(), *missing.values()])
 
@@ -160,9 +199,9 @@ async def _all_made(office: DispatcherAlone, subscription: str, count: int) -> N
 
 
 def _isolated(
-    plan: DeliveryPlan, quick: str, silent: str, neighbours: int, say: Callable[[str], None]
+    plan: DeliveryPlan, quick: str, silent: str, neighbours: int, want_all: bool, say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Measure one live sink, beside so many that take every event and say nothing."""
+    """Measure one live sink, beside so many that take connections and say nothing."""
     say(f"HTTP: a live sink with {neighbours} that hang")
     live = {"protocol": "HTTP", "sink": quick}
     hanging = {
@@ -171,8 +210,13 @@ def _isolated(
         "config": {"delivery": {"timeout": _NEIGHBOURS_TIMEOUT}},
     }
     with tempfile.TemporaryDirectory(prefix="headrace-bench-") as folder:
-        took = uvloop.run(_steady(plan, [live, *[hanging] * neighbours], Path(folder)))
-    return {"hanging neighbours": neighbours, **{f"{name} ms": value for name, value in took.items()}}
+        took = uvloop.run(_steady(plan, [live, *[hanging] * neighbours], Path(folder), want_all=want_all))
+    planned = plan.rate * (1 + (neighbours if want_all else bool(neighbours)))
+    return {
+        "hanging neighbours": neighbours,
+        "planned/s": round(planned),
+        **{f"{name} ms": value for name, value in took.items()},
+    }
 
 
 def _attempts(data: Path, subscriptions: Sequence[str]) -> list[_Made]:

@@ -316,12 +316,26 @@ def _servers(_context: click.Context, _parameter: click.Parameter, given: tuple[
     "--neighbours", default=100, show_default=True, help="Hanging sinks beside a live one; 0: none."
 )
 @click.option(
+    "--protocol",
+    "protocols",
+    multiple=True,
+    type=click.Choice([*delivery.PROTOCOLS, "all"]),
+    default=("HTTP",),
+    show_default=True,
+    help="Measure these. A server is started for each, where it is installed.",
+)
+@click.option(
     "--server",
     "servers",
     multiple=True,
     callback=_servers,
     metavar="PROTOCOL=URI",
-    help="Measure this protocol as well, with the topic, subject or queue headrace-bench of that server.",
+    help="Measure this protocol with that server, its topic, subject or queue headrace-bench.",
+)
+@click.option(
+    "--kafka-jars",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Start a Kafka broker from the jars of this folder; scripts/fetch-jars prints one.",
 )
 @options.as_json
 def bench_delivery(
@@ -331,20 +345,27 @@ def bench_delivery(
     rate: float,
     seconds: float,
     neighbours: int,
+    protocols: tuple[str, ...],
     servers: dict[str, str],
+    kafka_jars: Path | None,
     as_json: bool,
 ) -> None:
     """The dispatcher alone: deliveries per second from a backlog, latency at a rate, next to the library's own loop.
 
     HTTP has a sink of its own, in another process. All figures come from the log of attempts. Then whether sinks that
-    hang slow a live one: they get as many events together as it does.
+    hang slow a live one: they get as many events together as it does, and then each of them gets every one.
 
     \b
     Examples:
       headrace bench delivery --deliveries 2000 --seconds 2 --neighbours 10
-      headrace bench delivery --server KAFKA=kafka://127.0.0.1:9092 --server NATS=nats://127.0.0.1:4222
+      headrace bench delivery --protocol NATS --protocol MQTT5 --neighbours 0
+      headrace bench delivery --protocol all --kafka-jars ~/kafka/libs
+      headrace bench delivery --protocol KAFKA --server KAFKA=kafka://127.0.0.1:9092
     """
-    plan = delivery.DeliveryPlan(servers, deliveries, subscriptions, concurrency, rate, seconds, neighbours)
+    names = list(delivery.PROTOCOLS) if "all" in protocols else list(dict.fromkeys([*protocols, *servers]))
+    plan = delivery.DeliveryPlan(
+        names, servers, kafka_jars, deliveries, subscriptions, concurrency, rate, seconds, neighbours
+    )
     with Console(stderr=True).status("starting") as status:
         figures = delivery.run(plan, status.update)
     if as_json:
