@@ -342,12 +342,12 @@ async def test_a_seek_drops_what_is_queued_and_what_waits_before_it(office):
     async with RawSink(reply) as sink, office.delivering(concurrency=1, backoff_seconds=0.3, retries=1000):
         subscription = office.subscribe(sink.url)
         office.send([sample(number) for number in range(5)], subscription)
-        await eventually(lambda: sink.ids == ["0", "1"] and office.ledger.count() == (1, 0))
+        await eventually(lambda: sorted(sink.ids) == ["0", "1"] and office.ledger.count() == (1, 0))
         office.store.go_live(subscription, Cut.at(4), lambda _: None)
         await eventually(lambda: office.ledger.count()[0] == 0)
         gate.open()
         await eventually(office.settled)
-    assert sink.ids == ["0", "1", "4"]
+    assert sorted(sink.ids) == ["0", "1", "4"]
 
 
 def _spoil(office, text):
@@ -368,6 +368,6 @@ async def test_what_the_log_lost_is_given_up_and_the_rest_is_delivered(office, s
     office.plan(range(4), ((position, subscription) for position in (1, 2, 3)))
     async with office.delivering():
         await eventually(lambda: office.settled() and office.ledger.count() == (0, 2))
-    assert sink.ids_at("/") == ["1", "3"]
+    assert sorted(sink.ids_at("/")) == ["1", "3"]
     assert [(row.position, row.event) for row in dead(office)] == [(0, b""), (2, b"")]
     assert {row.reason for row in dead(office)} == {"its event can't be read from the log any more"}

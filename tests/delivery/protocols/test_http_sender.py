@@ -199,7 +199,7 @@ async def test_nobody_listens(sender):
         taken.bind(("127.0.0.1", 0))  # bound but not listening: nobody else can come to listen there
         outcome = await sender.send(target(f"http://127.0.0.1:{taken.getsockname()[1]}/"), parcels(PLAIN))
     assert outcome.verdict is Verdict.AGAIN
-    assert "refused" in outcome.reason or "Cannot connect" in outcome.reason
+    assert "Refused" in outcome.reason
 
 
 @pytest.mark.parametrize("host", ["nowhere.invalid", "a" * 70 + ".example", "xn--.invalid", "a..b"])

@@ -1,6 +1,6 @@
 """Delivery over HTTP: no redirects, a bounded look at the answer, and every connection through the guard.
 
-HTTP/1.1 is spoken by aiohttp, HTTP/2 by `http2.py` where a server of https offers it and the extra is installed.
+HTTP/1.1 is spoken by `http1.py`, HTTP/2 by `http2.py` where a server of https offers it and the extra is installed.
 Connections are shared by all subscriptions of a host: what is a subscription's own goes along with each request.
 """
 
@@ -9,15 +9,12 @@ from __future__ import annotations
 import asyncio
 import socket
 from functools import cached_property
-from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-
-import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
 
 from headrace.delivery.guard import refusal
 from headrace.delivery.outcome import Outcome, Verdict
+from headrace.delivery.protocols.http1 import Http1, InvalidAddress
 from headrace.delivery.protocols.http_answers import Answer, judge, most_bytes
 from headrace.delivery.protocols.http_requests import requests_for
 from headrace.delivery.protocols.webhooks import Consents
@@ -27,41 +24,34 @@ from headrace.errors import RefusedAddress
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from headrace.delivery.callbacks import Callbacks
     from headrace.delivery.guard import Guard
     from headrace.delivery.parcel import Parcel
     from headrace.delivery.protocols.http2 import Http2
     from headrace.delivery.protocols.http_requests import Request
     from headrace.delivery.target import Target
 
-_LARGE = 1 << 20
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class HttpSender:
-    """For one event loop. `origin` is the name it gives itself when it asks a web hook for consent."""
+    """For one event loop. `origin` is the name it gives itself when it asks a web hook for consent.
 
-    def __init__(self, guard: Guard, ca_file: str = "", origin: str = "") -> None:
+    `callbacks` has the addresses by which web hooks may agree later; without it they can't.
+    """
+
+    def __init__(
+        self, guard: Guard, ca_file: str = "", origin: str = "", callbacks: Callbacks | None = None
+    ) -> None:
         self._guard = guard
         self._ca_file = ca_file
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=0,
-                resolver=_GuardedResolver(guard),
-                # The resolver isn't asked about addresses; this is, for every connection.
-                socket_factory=lambda info: _checked_socket(guard, info),
-                ssl=tls_context(ca_file),
-            ),
-            # An event must not gain a content type it did not have.
-            skip_auto_headers=("Content-Type", "User-Agent", "Accept-Encoding", "Accept"),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,  # a broken or exploding encoding must not hide the answer's status
-            trust_env=False,
-        )
-        self._consents = Consents(self._exchange, origin or socket.gethostname())
+        self._http1 = Http1(guard, tls_context(ca_file))
+        self._is_closed = False
+        self._consents = Consents(self._exchange, origin or socket.gethostname(), callbacks)
 
     async def send(self, target: Target, parcels: Sequence[Parcel]) -> Outcome:
         """Make one attempt."""
-        if self._session.closed:
+        if self._is_closed:
             return Outcome(Verdict.AGAIN, "deliveries have been stopped here")
         try:
             return await self._send(target, parcels)
@@ -69,9 +59,9 @@ class HttpSender:
             return refusal(error)
         except TimeoutError:
             return Outcome(Verdict.AGAIN, f"no answer within {target.timeout:g} s")
-        except aiohttp.InvalidUrlClientError as error:
+        except InvalidAddress as error:
             return Outcome(Verdict.NEVER, f"{target.uri!r} can't be used as an address: {error}")
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+        except (OSError, ValueError) as error:
             return Outcome(Verdict.AGAIN, f"{type(error).__name__}: {error}")
 
     async def forget(self, owner: str) -> None:
@@ -79,11 +69,12 @@ class HttpSender:
 
     async def close(self) -> None:
         """Close the connections."""
+        self._is_closed = True
         await self._consents.close()
         http2 = self.__dict__.pop("_http2", None)  # made only if something went over https
         if http2 is not None:
             await http2.close()
-        await self._session.close()
+        await self._http1.close()
 
     async def _send(self, target: Target, parcels: Sequence[Parcel]) -> Outcome:
         deadline = asyncio.get_running_loop().time() + target.timeout
@@ -129,70 +120,9 @@ class HttpSender:
             place = _place(request.uri)
             if await self._http2.is_offered(place, deadline):
                 return await self._http2.exchange(place, request, limit, deadline)
-        left = deadline - asyncio.get_running_loop().time()
-        if left <= 0:
-            raise TimeoutError
-        async with self._session.request(
-            request.method,
-            request.uri,
-            data=_payload(request.body),
-            headers=request.headers,
-            allow_redirects=False,
-            timeout=aiohttp.ClientTimeout(total=left),
-        ) as response:
-            body, whole = await _read(response.content, limit)  # leaving closes what was not read to its end
-            return Answer(response.status, response.raw_headers, body, whole)
-
-
-class _GuardedResolver(AbstractResolver):
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        return [
-            ResolveResult(
-                hostname=host,
-                host=address.host,
-                port=port,
-                family=address.family,
-                proto=0,
-                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
-            )
-            for address in await self._guard.resolve(host, port)
-            if family in (socket.AF_UNSPEC, address.family)
-        ]
-
-    async def close(self) -> None:
-        pass
-
-
-def _checked_socket(guard: Guard, info: tuple[Any, ...]) -> socket.socket:
-    family, kind, protocol, _, sockaddr = info
-    guard.check(sockaddr[0])
-    return socket.socket(family, kind, protocol)
+        return await self._http1.exchange(request, limit, deadline)
 
 
 def _place(uri: str) -> tuple[str, int]:
     parts = urlsplit(uri)
     return parts.hostname or "", parts.port or _DEFAULT_PORTS[parts.scheme]
-
-
-async def _read(content: aiohttp.StreamReader, limit: int) -> tuple[bytes, bool]:
-    """Read up to the limit and a byte; whatever breaks then doesn't change the status that was read before."""
-    body = b""
-    try:
-        while len(body) <= limit:
-            chunk = await content.read(limit + 1 - len(body))
-            if not chunk:
-                return body, True
-            body += chunk
-    except (aiohttp.ClientError, OSError):  # TimeoutError is one
-        pass
-    return body, False
-
-
-def _payload(body: bytes) -> bytes | BytesIO:
-    """Make it a file where it is large: bytes are written in one go, which would hold the event loop."""
-    return body if len(body) < _LARGE else BytesIO(body)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import uvloop
 
+from headrace.service.descriptors import make_room
 from headrace.service.draining import drain_all, drain_shares
 from headrace.service.layout import Layout
 from headrace.service.states import READY, announce
@@ -20,6 +21,7 @@ ROLE = "dispatcher"
 
 def run(config: Config) -> None:
     """Deliver until told to stop; let attempts under way finish."""
+    make_room()
     uvloop.run(_deliver(config))
 
 
