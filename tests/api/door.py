@@ -17,6 +17,7 @@ from headrace.api.attempts import Attempts
 from headrace.api.authority import Authority
 from headrace.api.bulk import Bulk
 from headrace.api.channels import KnownChannels
+from headrace.api.consents import Consents
 from headrace.api.discovery import Discovery
 from headrace.api.filters import Filters
 from headrace.api.gate import Gate
@@ -144,6 +145,7 @@ class Door:
             Probing(self.store, self.records, default_spec(load_config(None, {}, {}).delivery)),
             Authority(self.keys, self.quotas, self.audit, quotas),
             InterestDoor(self.interests, self.channels, config.interest),
+            Consents(self.records),
             control,
         )
         self.app = build_app(self.ingress, *self.doors, gate=gate)

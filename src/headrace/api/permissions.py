@@ -11,6 +11,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from headrace.auth.roles import Role
+from headrace.ledger.consents import PATH as CONSENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,6 +88,8 @@ PERMISSIONS: Mapping[str, Mapping[str, Permission]] = {
     "/api/discovery": {"GET": OPEN},
     "/api/discovery/endpoints": {"GET": Permission(None, Of.HANDLER)},
     "/api/discovery/endpoints/{id}": {"GET": Permission(None, Of.HANDLER)},
+    # Web hooks that agree: the address is the proof
+    CONSENT: {"GET": OPEN, "POST": OPEN},
     # Subscriptions
     "/subscriptions": {
         "GET": _subscribe(Of.HANDLER),

@@ -41,5 +41,6 @@ class DeliverySettings:
     allow_networks: tuple[Network, ...]
     ca_file: str
     webhook_origin: str
+    webhook_callback: Annotated[str, Meta(pattern=r"^(https?://[^\s?#]+)?$")]
     attempts_retention_seconds: _Seconds
     attempts_max: _Count

@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace.errors import NotFound
-from headrace.ledger import attempts, dead_letters, moving, owners, probes, redrives, status
+from headrace.ledger import attempts, consents, dead_letters, moving, owners, probes, redrives, status
 from headrace.ledger.tables import FAMILY
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import once, repeatable
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from headrace.events.positions import Cut
     from headrace.ledger.attempts import AttemptQuery, Logged
+    from headrace.ledger.consents import Asked
     from headrace.ledger.dead_letters import DeadLetter, DeadQuery
     from headrace.ledger.moving import Selection
     from headrace.ledger.probes import Probe, ProbeOutcome
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from headrace.ledger.status import DeliveryReport, DeliveryStatus
 
 _ANSWERED_WITHIN = 600.0
+_CONSENTS_KEPT = 90 * 86_400.0
 _Result = TypeVar("_Result")
 
 
@@ -197,6 +199,20 @@ class Records:
         with self._engine.begin() as connection:
             probes.tell(connection, probe_id, outcome)
 
+    # Consent of web hooks
+
+    @repeatable
+    def ask_consent(self, sink: str, origin: str, rate: int | None) -> Asked:
+        """Write down that a web hook is asked, and return what it was told and has said."""
+        with self._engine.begin() as connection:
+            return consents.ask(connection, sink, origin, rate)
+
+    @repeatable
+    def grant_consent(self, token: str, rate: int | None) -> bool:
+        """Take note that a web hook agreed; False where nobody was told this token."""
+        with self._engine.begin() as connection:
+            return consents.grant(connection, token, rate)
+
     # Clearing away
 
     @repeatable
@@ -206,6 +222,7 @@ class Records:
         with self._engine.begin() as connection:
             status.forget(connection, gone)
             probes.prune(connection, time.time() - _ANSWERED_WITHIN)
+            consents.prune(connection, time.time() - _CONSENTS_KEPT)
             forgotten = redrives.prune(connection, before)
         while some := self._prune(before, most_attempts):
             forgotten += some

@@ -161,3 +161,14 @@ PROBES = Table(
     Column("outcome", Text),
 )
 """Either the id of a `subscription`, or a `proposal` as the store's rows have it. `event` is structured JSON."""
+
+CONSENTS = Table(
+    "webhook_consents",
+    METADATA,
+    Column("place", String(64), primary_key=True),
+    Column("token", String(64), nullable=False, unique=True),
+    Column("asked", Float, nullable=False),
+    Column("granted", Float),
+    Column("rate", Integer),
+)
+"""One row for each sink, origin and rate that was asked for, of which `place` is the digest. `rate` is the sink's."""

@@ -14,6 +14,7 @@ from headrace.api.attempts import Attempts
 from headrace.api.authority import Authority
 from headrace.api.bulk import Bulk
 from headrace.api.channels import KnownChannels
+from headrace.api.consents import Consents
 from headrace.api.discovery import Discovery
 from headrace.api.filters import Filters
 from headrace.api.health import Health
@@ -162,6 +163,7 @@ def _control(
         Attempts(store, records, open_log(log_place(config)), owning),
         Probing(store, records, default_spec(config.delivery)),
         InterestDoor(interests, channels, config.interest),
+        Consents(records),
     ]
 
 

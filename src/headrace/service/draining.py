@@ -9,6 +9,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from headrace.auth.key_store import KeyStore
+from headrace.delivery.callbacks import Callbacks
 from headrace.delivery.credentials import Credentials
 from headrace.delivery.dispatcher import Dispatcher
 from headrace.delivery.guard import Guard
@@ -135,7 +136,9 @@ async def _drain(
         closing(Guard(config.delivery.allow_networks)) as guard,
         closing(open_safe(config.store, patience)) as safe,
     ):
-        log, senders = open_log(place), new_senders(guard, config.delivery)
+        callback = config.delivery.webhook_callback
+        callbacks = Callbacks(records, callback) if callback else None
+        log, senders = open_log(place), new_senders(guard, config.delivery, callbacks)
         endpoint = TokenEndpoint(guard, tls_context(config.delivery.ca_file))
         home = await _home(config, opened)
         credentials = Credentials(safe, endpoint, config.delivery.token_refresh_seconds, home)

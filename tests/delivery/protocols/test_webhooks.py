@@ -7,10 +7,12 @@ from tests.delivery.guards import LOOPBACK
 from tests.delivery.protocols.contract import numbered, parcels
 from tests.delivery.raw_sink import RawSink, answer, silence
 
+from headrace.delivery.callbacks import Callbacks
 from headrace.delivery.outcome import Verdict
 from headrace.delivery.protocols import webhooks
 from headrace.delivery.protocols.http import HttpSender
 from headrace.delivery.target import Target
+from headrace.ledger.records import Records
 from headrace.subscriptions.credential import Token
 
 
@@ -182,3 +184,75 @@ async def test_closing_ends_a_question():
             "ConnectionError: closed before an answer came",
         )
         assert (await sender.send(target(sink), parcels())).verdict is Verdict.AGAIN
+
+
+class TestCallback:
+    """A sink that says nothing when it is asked may agree later, by calling the address that it was told."""
+
+    @pytest.fixture
+    def records(self, database_url):
+        records = Records(database_url)
+        yield records
+        records.close()
+
+    @pytest.fixture
+    async def sender(self, records, monkeypatch):
+        monkeypatch.setattr(webhooks, "OPEN_SECONDS", 0.0)
+        callbacks = Callbacks(records, "https://events.example/")
+        sender = HttpSender(LOOPBACK, origin="headrace.example", callbacks=callbacks)
+        yield sender
+        await sender.close()
+
+    def told(self, sink):
+        address = sink.requests[0]["webhook-request-callback"]
+        assert address.startswith("https://events.example/webhooks/consents/")
+        return address.rpartition("/")[2]
+
+    async def test_what_is_for_it_waits_without_losing_attempts_until_it_called(self, sender, sink, records):
+        sink.reply = consenting(status=405)
+        for _ in range(3):
+            outcome = await sender.send(target(sink), parcels())
+            assert (outcome.verdict, outcome.attempted) == (Verdict.AGAIN, False)
+        assert methods(sink) == ["OPTIONS"], "it isn't asked again and again"
+        token = self.told(sink)
+        assert token not in outcome.reason, "who sees attempts could agree in the sink's place"
+        assert len(token) > 40
+        assert records.grant_consent(token, None)
+        assert (await sender.send(target(sink), parcels())).verdict is Verdict.DONE
+        assert methods(sink) == ["OPTIONS", "POST"]
+
+    async def test_the_rate_that_it_allows_is_kept(self, sender, sink, records):
+        sink.reply = consenting()
+        await sender.send(target(sink), parcels())
+        records.grant_consent(self.told(sink), 1)
+        assert (await sender.send(target(sink), parcels())).verdict is Verdict.DONE
+        held = await sender.send(target(sink), parcels())
+        assert (held.verdict, held.attempted) == (Verdict.AGAIN, False)
+        assert "every 60 s" in held.reason
+
+    async def test_who_says_no_has_said_no(self, sender, sink):
+        sink.reply = consenting("WebHook-Allowed-Origin: another.example")
+        outcome = await sender.send(target(sink), parcels())
+        assert (outcome.verdict, outcome.attempted) == (Verdict.AGAIN, True)
+
+    async def test_it_is_told_the_same_address_when_it_is_asked_again(self, sender, sink, monkeypatch):
+        monkeypatch.setattr(webhooks, "REFUSED_SECONDS", 0.0)
+        sink.reply = consenting()
+        for _ in range(2):
+            await sender.send(target(sink), parcels())
+        first, second = (request["webhook-request-callback"] for request in sink.requests)
+        assert first == second
+
+    async def test_a_consent_by_call_ends(self, sender, sink, records, monkeypatch):
+        monkeypatch.setattr(webhooks, "CALLED_SECONDS", -1.0)
+        sink.reply = consenting()
+        await sender.send(target(sink), parcels())
+        records.grant_consent(self.told(sink), None)
+        assert (await sender.send(target(sink), parcels())).verdict is Verdict.AGAIN
+
+
+async def test_without_an_address_of_the_api_no_callback_is_offered(sender, sink):
+    sink.reply = consenting()
+    outcome = await sender.send(target(sink), parcels())
+    assert (outcome.verdict, outcome.attempted) == (Verdict.AGAIN, True)
+    assert sink.requests[0].values("webhook-request-callback") == []

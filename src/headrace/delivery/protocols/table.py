@@ -12,6 +12,7 @@ from headrace.delivery.outcome import Outcome, Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from headrace.delivery.callbacks import Callbacks
     from headrace.delivery.guard import Guard
     from headrace.delivery.outcome import Sender
     from headrace.delivery.parcel import Parcel
@@ -39,9 +40,11 @@ PROTOCOLS: dict[str, Entry] = {
 }
 
 
-def new_senders(guard: Guard, settings: DeliverySettings) -> dict[str, Sender]:
+def new_senders(
+    guard: Guard, settings: DeliverySettings, callbacks: Callbacks | None = None
+) -> dict[str, Sender]:
     """Make a sender for each protocol."""
-    options = {"HTTP": {"origin": settings.webhook_origin}}
+    options = {"HTTP": {"origin": settings.webhook_origin, "callbacks": callbacks}}
     return {name: new_sender(name, guard, settings.ca_file, **options.get(name, {})) for name in PROTOCOLS}
 
 

@@ -2,7 +2,9 @@
 
 Before the first delivery the sink is asked by OPTIONS. Consent is what the headers of the answer say, never its status.
 A consent holds for an hour and is then asked for anew; without one, deliveries wait and the sink is asked again after
-a minute. The rate that a sink allows, in requests a minute, is kept by all subscriptions of its address together.
+a minute. Where sinks can reach the API, each is told an address by which it may agree later, and what is for it waits
+without losing attempts. The rate that a sink allows, in requests a minute, is kept by all subscriptions of its address
+together.
 """
 
 from __future__ import annotations
@@ -21,31 +23,48 @@ from headrace.delivery.protocols.questions import Questions
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from headrace.delivery.callbacks import Callback, Callbacks
     from headrace.delivery.protocols.http_answers import Answer
     from headrace.delivery.target import Target
 
 GRANTED_SECONDS = 3600.0
 REFUSED_SECONDS = 60.0
+OPEN_SECONDS = 10.0
+CALLED_SECONDS = 30 * 86_400.0
+_MAY_CALL = (
+    "the web hook has not agreed to deliveries from {origin!r} yet; it may do so by the callback it was given"
+)
 _MOST_KNOWN = 10_000
 _Key = tuple[str, str, int | None]
 
 
 @dataclass(slots=True)
 class _Consent:
-    """What a sink said, until when that holds, and when its next request may go out. One event loop."""
+    """What a sink said, until when that holds, and when its next request may go out. One event loop.
+
+    `is_open`: it has said neither yes nor no, and may still call; `ask_again_at` is when it is asked anew.
+    """
 
     until: float
     refused: str = ""
     interval: float = 0.0
     free_at: float = 0.0
+    is_open: bool = False
+    ask_again_at: float = 0.0
 
 
 class Consents:
     """What each sink said. For one event loop."""
 
-    def __init__(self, exchange: Callable[[Request, int, float], Awaitable[Answer]], origin: str) -> None:
+    def __init__(
+        self,
+        exchange: Callable[[Request, int, float], Awaitable[Answer]],
+        origin: str,
+        callbacks: Callbacks | None = None,
+    ) -> None:
         self._exchange = exchange
         self._origin = origin
+        self._callbacks = callbacks
         self._known: dict[_Key, _Consent] = {}
         self._questions: Questions[_Consent] = Questions()
 
@@ -55,7 +74,8 @@ class Consents:
             consent = await self._consent(target, deadline)
         now = time.monotonic()
         if consent.refused:
-            return Outcome(Verdict.AGAIN, consent.refused, retry_after=max(consent.until - now, 0.0))
+            wait = max(consent.until - now, 0.0)
+            return Outcome(Verdict.AGAIN, consent.refused, retry_after=wait, attempted=not consent.is_open)
         pause = consent.free_at - now
         if pause > target.timeout / 2:  # the other half is for the request itself
             reason = f"the web hook allows a request every {consent.interval:g} s"
@@ -80,13 +100,24 @@ class Consents:
 
     async def _ask(self, target: Target, key: _Key, deadline: float) -> _Consent:
         uri, origin, rate = key
+        before = self._known.get(key)
+        callback = await self._callbacks.look(uri, origin, rate) if self._callbacks is not None else None
+        if callback is not None and (granted := _granted(callback, rate)) is not None:
+            return self._know(key, granted)
+        if before is not None and before.is_open and before.ask_again_at > time.monotonic():
+            before.until = time.monotonic() + OPEN_SECONDS
+            return before
         headers = [("WebHook-Request-Origin", origin)]
+        if callback is not None:
+            headers.append(("WebHook-Request-Callback", callback.address))
         if rate is not None:
             headers.append(("WebHook-Request-Rate", str(rate)))
         if target.credential is not None:
             headers.append(authorization(target.credential))
         answer = await self._exchange(Request("OPTIONS", uri, headers, b""), MOST_BYTES, deadline)
-        consent = _read(answer, origin, rate)
+        return self._know(key, _read(answer, origin, rate, may_call=callback is not None))
+
+    def _know(self, key: _Key, consent: _Consent) -> _Consent:
         if (before := self._known.get(key)) is not None:
             consent.free_at = before.free_at
         self._make_room()
@@ -99,9 +130,25 @@ class Consents:
             self._known = {key: each for key, each in self._known.items() if each.until > now}
 
 
-def _read(answer: Answer, origin: str, rate: int | None) -> _Consent:
+def _granted(callback: Callback, rate: int | None) -> _Consent | None:
+    """Return the consent that a sink gave by calling, as long as that holds."""
+    if callback.granted is None or callback.granted + CALLED_SECONDS < time.time():
+        return None
+    allowed = rate if callback.rate is None else callback.rate
+    return _Consent(time.monotonic() + GRANTED_SECONDS, interval=60.0 / allowed if allowed else 0.0)
+
+
+def _read(answer: Answer, origin: str, rate: int | None, *, may_call: bool) -> _Consent:
     said = {name.lower(): value.decode("latin-1").strip() for name, value in answer.headers}
     allowed = said.get(b"webhook-allowed-origin")
+    if allowed is None and may_call:
+        now = time.monotonic()
+        return _Consent(
+            now + OPEN_SECONDS,
+            _MAY_CALL.format(origin=origin),
+            is_open=True,
+            ask_again_at=now + REFUSED_SECONDS,
+        )
     if allowed is None or (allowed != "*" and allowed.lower() != origin.lower()):
         names = (
             "no WebHook-Allowed-Origin" if allowed is None else f"WebHook-Allowed-Origin {allowed[:100]!r}"
