@@ -50,6 +50,7 @@ async def test_what_is_given_up_goes_to_the_dead_letter_sink_with_the_reason(off
     assert told == (b"\x00busy" * 500)[: len(told)]
     assert 0 < len(told) <= 1024
     assert (letter["ce-id"], letter["ce-subject"]) == ("1", "%C3%A9")
+    assert letter["ce-knativebrokerttl"] == "254"
     assert office.ledger.count() == (0, 0)
     assert [(row.stage, row.attempt, row.verdict) for row in office.attempts()] == [
         ("sink", 1, "again"),
@@ -201,6 +202,29 @@ async def test_replies_that_go_round_come_to_an_end(office):
         await eventually(lambda: len(sink.requests) == 4 and office.settled())
     assert [request["ce-knativebrokerttl"] for request in sink.requests] == ["3", "2", "1", "0"]
     assert len(channel.requests) == 3
+
+
+async def test_dead_letters_that_go_round_come_to_an_end(office):
+    """The dead-letter sink publishes what it gets, as a broker does that is its own trigger's dead-letter sink."""
+
+    def publish(request):
+        event = sample(int(request["ce-id"]), knativebrokerttl=request["ce-knativebrokerttl"])
+        office.send([event], subscription)
+        return answer(202)
+
+    async with (
+        RawSink(lambda _: answer(422)) as sink,
+        RawSink(publish) as channel,
+        office.delivering(retries=0),
+    ):
+        subscription = office.subscribe(sink.url, {"dead_letter_sink": channel.url})
+        office.send([sample(1, knativebrokerttl="2")], subscription)
+        await eventually(lambda: len(sink.requests) == 3 and office.settled())
+    assert [request["ce-knativebrokerttl"] for request in sink.requests] == ["2", "1", "0"]
+    assert len(channel.requests) == 2
+    [dead] = office.dead()
+    assert "status 422" in dead.reason
+    assert "too many replies and dead letters" in dead.reason
 
 
 async def test_a_reply_that_fails_is_tried_again_and_becomes_a_dead_letter(office):

@@ -1,7 +1,7 @@
-"""Answers that go round: each answer carries how many more may follow it, so that no circle of them is endless.
+"""What goes round: replies and dead letters carry how many more may follow them, so that no circle is endless.
 
-The counter is Knative's extension `knativebrokerttl`. It is written on what a sink answers with, never on the event
-that it was sent. A sink can't raise it: what counts is the event that was answered.
+The counter is Knative's extension `knativebrokerttl`. It is written on what a sink answers with and on dead letters,
+never on the event that a sink is sent. A sink can't raise it: what counts is the event that was answered.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _WHOLE = re.compile(r"-?[0-9]{1,9}", re.ASCII)
 
 
 def hops_left(event: Event) -> int:
-    """Return how many answers may still follow an event; what can't be read as a number is no counter."""
+    """Return how many hops may still follow an event; what can't be read as a number is no counter."""
     value = event.attributes.get(HOPS)
     if isinstance(value, str) and _WHOLE.fullmatch(value):
         value = int(value)

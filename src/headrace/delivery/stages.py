@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from headrace.delivery.hops import HOPS, hops_left
 from headrace.delivery.parcel import Parcel
 from headrace.delivery.target import Target
 from headrace.events.batch import Arrival, Recorded
@@ -70,6 +71,7 @@ def parcel_of(delivery: Delivery) -> Parcel:
         "knativeerrordest": failure.dest,
         "knativeerrorcode": failure.code,
         "knativeerrordata": failure.data,
+        HOPS: max(0, hops_left(event) - 1),
     }
     told = Event({**event.attributes, **extensions}, event.data, event.data_kind)
     return Parcel(replace(recorded, arrival=replace(recorded.arrival, event=told)))
