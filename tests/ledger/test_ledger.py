@@ -5,7 +5,7 @@ from sqlalchemy.exc import IntegrityError
 from headrace.events.positions import Cut, position_at
 from headrace.ledger import ledger as ledger_module
 from headrace.ledger.attempts import Attempt
-from headrace.ledger.ledger import Burial, Changes, Key, Ledger, Wait
+from headrace.ledger.ledger import Burial, Changes, Key, Ledger, Sheaf, Wait
 from headrace.ledger.stages import DEAD_LETTER, REPLY, SINK
 from headrace.ledger.tables import ATTEMPTS, DEAD
 
@@ -209,6 +209,19 @@ def test_lanes_wait_for_themselves(ledger):
 def test_what_carries_its_event_does_not_need_the_log(ledger):
     commit(ledger, waits=[wait("a", 5), Wait(Key("a", 2), 1, 9.0, "again", b"{}")])
     assert ledger.needed_before(Cut.at(9)) == Cut.at(5)
+
+
+def test_what_comes_together_waits_and_a_repeated_commit_changes_nothing(ledger):
+    changes = Changes(
+        [wait("a", 5)], [], [], None, sheaves=[Sheaf("a", [4, 5], 9.0, "full"), Sheaf("b", [4], 9.0, "full")]
+    )
+    ledger.commit(changes)
+    ledger.commit(changes)
+    assert ledger.count() == (3, 0)
+    (first, kept), (other,) = ledger.in_order("a", 9), ledger.in_order("b", 9)
+    assert first == Wait(Key("a", 4), 0, 9.0, "full")
+    assert kept == wait("a", 5), "what the ledger held stays as it was"
+    assert other.key == Key("b", 4)
 
 
 def test_attempts_are_written_with_everything_else(ledger):

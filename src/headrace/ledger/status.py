@@ -14,23 +14,26 @@ from sqlalchemy import (
     case,
     func,
     insert,
-    literal_column,
+    literal,
     select,
     update,
 )
 
-from headrace.events.positions import OFFSET_BITS, Cut
+from headrace.events.positions import Cut, lane_of, position_at
 from headrace.ledger.stages import SINK
 from headrace.ledger.tables import CURSOR, DEAD, DELIVERY_STATUS, WAITING
 from headrace.ledger.texts import storable
 from headrace.ledger.times import shown_time
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Select
 
 _MAX_REASON = 500
+MOST_COUNTED = 10_000
+"""Nobody needs to know more exactly how many wait, and millions would take seconds to count."""
+
 _AT_A_TIME = 1000  # a statement takes so many parameters, and not many more
 
 CLOSED, OPEN, HALF_OPEN = "closed", "open", "half-open"
@@ -54,7 +57,8 @@ class DeliveryReport(NamedTuple):
 class DeliveryStatus(NamedTuple):
     """What is known of one subscription: the last report, if any, and how many deliveries wait or are dead now.
 
-    `oldest` has, for each lane of the log, the position of the first that waits for its sink.
+    They are counted as far as `MOST_COUNTED`; one more than that stands for all that is more. `oldest` has, for each lane
+    of the log, the position of the first that waits for its sink.
     """
 
     report: DeliveryReport | None = None
@@ -64,7 +68,11 @@ class DeliveryStatus(NamedTuple):
 
     def document(self) -> dict[str, Any]:
         """Return it as the API shows it; what there isn't is left out."""
-        shown: dict[str, Any] = {"waiting": self.waiting, "dead": self.dead}
+        shown: dict[str, Any] = {}
+        for name, count in (("waiting", self.waiting), ("dead", self.dead)):
+            shown[name] = min(count, MOST_COUNTED)
+            if count > MOST_COUNTED:
+                shown[f"{name}IsMore"] = True
         if self.report is not None:
             shown |= _shown(self.report)
         return shown
@@ -119,7 +127,7 @@ def read(connection: Connection, among: Sequence[str] | None = None) -> dict[str
         query = query.where(DELIVERY_STATUS.c.subscription.in_(among))
     reports = {row.subscription: DeliveryReport(*row) for row in connection.execute(query)}
     waiting, dead = (_counts(connection, table, among) for table in (WAITING, DEAD))
-    oldest = _oldest(connection, among)
+    oldest = _oldest(connection, waiting)
     return {
         each: DeliveryStatus(reports.get(each), waiting.get(each, 0), dead.get(each, 0), oldest.get(each, ()))
         for each in reports.keys() | waiting.keys() | dead.keys()
@@ -134,23 +142,45 @@ def forget(connection: Connection, subscriptions: Sequence[str]) -> None:
 
 
 def _counts(connection: Connection, table: Table, among: Sequence[str] | None) -> dict[str, int]:
-    query = select(table.c.subscription, func.count()).group_by(table.c.subscription)
-    if among is not None:
-        query = query.where(table.c.subscription.in_(among))
-    return {row[0]: row[1] for row in connection.execute(query)}
+    """Count by subscription. Its cost follows the number of subscriptions, however much waits for one of them."""
+    if among is None:
+        return {row[0]: row[1] for row in connection.execute(_all_counts(table))}
+    its = table.c.subscription == bindparam("its")
+    some = select(literal(1)).select_from(table).where(its).limit(MOST_COUNTED + 1).subquery()
+    query = select(func.count()).select_from(some)
+    counts = {each: connection.execute(query, {"its": each}).scalar() or 0 for each in among}
+    return {each: count for each, count in counts.items() if count}
 
 
-def _oldest(connection: Connection, among: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
-    its = WAITING.c
-    lane = its.position.op(">>")(literal_column(str(OFFSET_BITS)))
-    query = select(its.subscription, func.min(its.position).label("oldest")).where(
-        its.replay == "", its.stage == SINK
+def _all_counts(table: Table) -> Select[str, int]:
+    """Hop from one subscription to the next, and count as much of each as is counted."""
+    following, own = table.alias("following"), table.alias("own")
+    found = select(func.min(table.c.subscription).label("subscription")).cte("found", recursive=True)
+    next_one = select(func.min(following.c.subscription)).where(
+        following.c.subscription > found.c.subscription
     )
-    if among is not None:
-        query = query.where(its.subscription.in_(among))
+    found = found.union_all(select(next_one.scalar_subquery()).where(found.c.subscription.is_not(None)))
+    some = select(literal(1).label("one")).select_from(own).where(own.c.subscription == found.c.subscription)
+    counted = some.limit(MOST_COUNTED + 1).correlate(found).subquery()
+    count = select(func.count()).select_from(counted).scalar_subquery()
+    return select(found.c.subscription, count).where(found.c.subscription.is_not(None))
+
+
+def _oldest(connection: Connection, among: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """Hop from one lane of the log to the next: a look for each, however much waits there."""
+    its = WAITING.c
+    first = select(func.min(its.position)).where(
+        its.subscription == bindparam("of"),
+        its.stage == SINK,
+        its.replay == "",
+        its.position >= bindparam("start"),
+    )
     found: dict[str, tuple[int, ...]] = {}
-    for row in connection.execute(query.group_by(its.subscription, lane)):
-        found[row.subscription] = (*found.get(row.subscription, ()), row.oldest)
+    for each in among:
+        start = 0
+        while (oldest := connection.execute(first, {"of": each, "start": start}).scalar()) is not None:
+            found[each] = (*found.get(each, ()), oldest)
+            start = position_at(lane_of(oldest) + 1, 0)
     return found
 
 
