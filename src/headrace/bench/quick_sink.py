@@ -15,10 +15,14 @@ _ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
 
 
 class QuickSink:
-    """An async context manager; `on_event` gets the event's id and the time of its arrival."""
+    """An async context manager; `on_event` gets the event's id and the time of its arrival.
 
-    def __init__(self, on_event: Callable[[str, float], None]) -> None:
+    It answers after `delay` seconds.
+    """
+
+    def __init__(self, on_event: Callable[[str, float], None], delay: float = 0.0) -> None:
         self._on_event = on_event
+        self._delay = delay
         self._server: asyncio.Server | None = None
 
     @property
@@ -30,7 +34,7 @@ class QuickSink:
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: _Answering(self._on_event), "127.0.0.1", 0, backlog=1024
+            lambda: _Answering(self._on_event, self._delay), "127.0.0.1", 0, backlog=1024
         )
         return self
 
@@ -40,8 +44,9 @@ class QuickSink:
 
 
 class _Answering(asyncio.Protocol):
-    def __init__(self, on_event: Callable[[str, float], None]) -> None:
+    def __init__(self, on_event: Callable[[str, float], None], delay: float) -> None:
         self._on_event = on_event
+        self._delay = delay
         self._parser = httptools.HttpRequestParser(self)
         self._id = ""
 
@@ -57,4 +62,7 @@ class _Answering(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         self._on_event(self._id, time.time())
-        self._transport.write(_ANSWER)
+        if self._delay:
+            asyncio.get_running_loop().call_later(self._delay, self._transport.write, _ANSWER)
+        else:
+            self._transport.write(_ANSWER)

@@ -19,9 +19,22 @@ if TYPE_CHECKING:
 @contextmanager
 def sinks() -> Iterator[tuple[str, str]]:
     """Run two and return their addresses: one answers at once, the other takes connections and says nothing."""
+    with _running(0.0) as addresses:
+        yield addresses
+
+
+@contextmanager
+def slow_sink(seconds: float) -> Iterator[str]:
+    """Run one that answers after so many seconds, and return its address."""
+    with _running(seconds) as (address, _):
+        yield address
+
+
+@contextmanager
+def _running(seconds: float) -> Iterator[tuple[str, str]]:
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
-    process = context.Process(target=_run, args=(there,), daemon=True)
+    process = context.Process(target=_run, args=(there, seconds), daemon=True)
     process.start()
     try:
         yield here.recv()
@@ -30,13 +43,13 @@ def sinks() -> Iterator[tuple[str, str]]:
         process.join()
 
 
-def _run(connection: Connection) -> None:
-    uvloop.run(_serve(connection))
+def _run(connection: Connection, seconds: float) -> None:
+    uvloop.run(_serve(connection, seconds))
 
 
-async def _serve(connection: Connection) -> None:
+async def _serve(connection: Connection, seconds: float) -> None:
     silent = await asyncio.start_server(_say_nothing, "127.0.0.1", 0, backlog=1024)
-    async with QuickSink(lambda *_: None) as quick, silent:
+    async with QuickSink(lambda *_: None, seconds) as quick, silent:
         port = silent.sockets[0].getsockname()[1]
         connection.send((quick.url, f"http://127.0.0.1:{port}"))
         await asyncio.Event().wait()

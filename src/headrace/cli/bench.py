@@ -9,7 +9,7 @@ import click
 import msgspec
 from rich.console import Console
 
-from headrace.bench import api, delivery, filters, ingress, pipeline, worst_filters
+from headrace.bench import api, backlog, delivery, filters, ingress, pipeline, worst_filters
 from headrace.bench.figures import show, show_one
 from headrace.bench.match import plot
 from headrace.bench.match.bloom import BloomPlan, measure_bloom, print_bloom
@@ -375,6 +375,43 @@ def bench_delivery(
         show_one(f"Delivery: {row['protocol']}", row)
     if figures["isolation"]:
         show("A live sink beside sinks that hang", figures["isolation"])
+
+
+@bench.command("backlog")
+@click.option(
+    "--waiting", type=click.IntRange(100), default=10_000_000, show_default=True, help="Deliveries that wait."
+)
+@click.option(
+    "--subscriptions", type=click.IntRange(1), default=100, show_default=True, help="For so many sinks."
+)
+@click.option("--sink-ms", default=50.0, show_default=True, help="How long the sink takes for an answer.")
+@click.option("--seconds", default=60.0, show_default=True, help="How long the dispatcher is watched.")
+@click.option(
+    "--data",
+    "folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Where the ledger is made: ten million rows take 4 GB.",
+)
+@options.as_json
+def bench_backlog(
+    waiting: int, subscriptions: int, sink_ms: float, seconds: float, folder: Path | None, as_json: bool
+) -> None:
+    """A dispatcher with millions of deliveries that wait, and a slow sink: what it takes of memory over time.
+
+    \b
+    Examples:
+      headrace bench backlog --waiting 100000 --seconds 10
+      headrace bench backlog --data /var/tmp
+    """
+    plan = backlog.BacklogPlan(waiting, subscriptions, sink_ms / 1000, seconds, folder)
+    with Console(stderr=True).status("starting") as status:
+        figures = backlog.run(plan, status.update)
+    if as_json:
+        click.echo(msgspec.json.encode(figures))
+        return
+    series = figures.pop("series")
+    show_one("Backlog", figures)
+    show("Over time", series[:: max(1, len(series) // 12)])
 
 
 @bench.command("seek")
