@@ -1,6 +1,13 @@
+"""Delivery is tested on the event loop that the service runs on: uvloop's transports are not asyncio's."""
+
 import pytest
+import uvloop
 from tests.delivery.office import Office
 from tests.delivery.raw_sink import RawSink
+
+
+def pytest_asyncio_loop_factories():
+    return {"uvloop": uvloop.new_event_loop}
 
 
 @pytest.fixture

@@ -197,6 +197,7 @@ class ProtocolContract:
             pytest.skip("this server asks for no credential")
         outcome = await sender.send(target, parcels())
         assert outcome.verdict in {Verdict.AGAIN, Verdict.NEVER}
+        assert outcome.unauthorized, "or nobody would get a new token"
         assert outcome.reason
         assert "wr0ng" not in repr(outcome)
         assert await peer.received(1, 0.2) == []
