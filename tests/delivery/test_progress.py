@@ -1,5 +1,6 @@
 from collections import Counter
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,3 +83,14 @@ def test_a_lane_is_not_held_by_another():
     assert progress.settled() == Cut.at(2, other + 4)
     progress.settle(2)
     assert progress.settled() == Cut.at(9, other + 4)
+
+
+def test_many_begin_at_once_and_each_has_to_end():
+    progress = LaneProgress(Cut())
+    progress.begin_all(np.array([7, 5, 7], np.int64))
+    progress.read_to(Cut.at(9))
+    assert progress.settled() == Cut.at(5)
+    progress.settle_all([7, 5])
+    assert progress.settled() == Cut.at(7)
+    progress.settle(7)
+    assert progress.settled() == Cut.at(9)

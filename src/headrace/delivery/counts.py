@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from headrace.ledger.stages import SINK
-from headrace.telemetry.metrics import DELIVERED, DELIVERY_SECONDS, REPLAYED, STAGE_DELIVERED
+from headrace.telemetry.metrics import DELIVERED, DELIVERY_SECONDS, REPLAYED, SPILLED, STAGE_DELIVERED
 
 if TYPE_CHECKING:
     from headrace.delivery.delivery import Delivery
@@ -18,6 +18,8 @@ class Counts:
     def __init__(self) -> None:
         self._delivered = 0
         self._seconds: list[float] = []
+        self.spilled = 0
+        """Deliveries that the ledger keeps because their lane could not take them."""
 
     def delivered(self, delivery: Delivery) -> None:
         """Count a delivery that was acknowledged. Replies and dead letters are few, and told at once."""
@@ -32,6 +34,9 @@ class Counts:
 
     def tell(self) -> None:
         """Add what was counted to the metrics."""
+        if self.spilled:
+            SPILLED.inc(self.spilled)
+            self.spilled = 0
         if self._delivered:
             DELIVERED.inc(self._delivered)
             DELIVERY_SECONDS.observe_all(self._seconds)

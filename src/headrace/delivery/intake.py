@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from headrace.delivery.delivery import Delivery
-from headrace.delivery.planned import Planned
+from headrace.delivery.planned import Planned, gathered
 from headrace.events.positions import Cut, lane_of
 from headrace.ledger.ledger import Key
 
@@ -79,7 +79,7 @@ class Intake:
         while not stop.is_set():
             began = position
             self._recover_to(position)
-            for end, pairs in self._outbox.read(position):
+            for end, pairs in gathered(self._outbox.read(position), _PAIRS_AT_A_TIME):
                 for offset in range(0, pairs.num_rows, _PAIRS_AT_A_TIME):
                     await self._journal.room()
                     await self._plan(pairs.slice(offset, _PAIRS_AT_A_TIME))

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from headrace.events.batch import Recorded
 
 _log = logging.getLogger(__name__)
-_FAR = 1000
 _ENCODERS = {"binary": encode_binary, "structured": encode_structured}
 
 
@@ -49,7 +48,7 @@ def read_parcels(log: LogReader, positions: Iterable[int]) -> dict[int, Parcel]:
     What can't be read any more is left out.
     """
     parcels: dict[int, Parcel] = {}
-    for run in _runs(sorted(set(positions))):
+    for run in _runs(sorted(set(positions)), log.least_gap):
         wanted = pa.array(run, pa.int64())
         for batch in coalesce(log.read(run[0], run[-1] + 1, _tell)):
             chosen = batch.filter(pc.is_in(batch["position"], value_set=wanted))
@@ -61,10 +60,10 @@ def _tell(damage: Damage) -> None:
     _log.error("positions %d to %d can't be read: %s", damage.start, damage.end - 1, damage.problem)
 
 
-def _runs(positions: list[int]) -> Iterator[list[int]]:
-    """Cut sorted positions where the distance between two is large."""
+def _runs(positions: list[int], gap: int) -> Iterator[list[int]]:
+    """Cut sorted positions where the distance between two is larger than the gap."""
     start = 0
     for index in range(1, len(positions) + 1):
-        if index == len(positions) or positions[index] - positions[index - 1] > _FAR:
+        if index == len(positions) or positions[index] - positions[index - 1] > gap:
             yield positions[start:index]
             start = index

@@ -6,12 +6,28 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable, Iterator
 
     import numpy.typing as npt
-    import pyarrow as pa
+
+    from headrace.events.positions import Cut
+
+_MOST_PARTS = 20
+
+
+def gathered(read: Iterable[tuple[Cut, pa.Table]], enough: int) -> Iterator[tuple[Cut, pa.Table]]:
+    """Put parts of the outbox together until they are enough: each plan has its price, and who is behind catches up."""
+    parts: list[pa.Table] = []
+    for end, pairs in read:
+        parts.append(pairs)
+        if len(parts) == _MOST_PARTS or sum(each.num_rows for each in parts) >= enough:
+            yield end, pa.concat_tables(parts)
+            parts = []
+    if parts:
+        yield end, pa.concat_tables(parts)
 
 
 class Planned:
@@ -45,7 +61,7 @@ class Planned:
             (names[number], position) not in known
             for number, position in zip(self._numbers.tolist(), self.positions.tolist(), strict=True)
         ]
-        return Planned(self._table.filter(new))
+        return Planned(self._table.filter(pa.array(new, pa.bool_())))
 
     @cached_property
     def _by_subscription(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.delivery.backoff import wait_after
-from headrace.delivery.hops import answer_to
+from headrace.delivery.hops import answer_to, hops_left
 from headrace.delivery.outcome import Outcome, Verdict
 from headrace.delivery.stages import Failure, address_of, failure_of, stored_event
 from headrace.events.bindings.http import encode_structured
@@ -25,7 +26,6 @@ from headrace.telemetry.metrics import (
     DISCARDED,
     REPLIES,
     RETRIED,
-    SPILLED,
 )
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from headrace.events.event import Event
 
 _log = logging.getLogger(__name__)
+_LOOPED = "no dead letter, since too many replies and dead letters led to it"
 _LOST = "its event can't be read from the log any more"
 
 
@@ -99,13 +100,13 @@ class Settling:
 
     def set_aside(self, lane: Lane, delivery: Delivery, reason: str) -> None:
         """Let the ledger keep what comes and its lane can't take now."""
-        SPILLED.inc()
+        self._counts.spilled += 1
         lane.backlog = True
         self._wait(lane, delivery, max(time.time(), lane.breaker.until), reason, arrives=True)
 
     def set_aside_all(self, lane: Lane, positions: Sequence[int], reason: str) -> None:
         """Let the ledger keep events that come from the outbox, without an object for each."""
-        SPILLED.inc(len(positions))
+        self._counts.spilled += len(positions)
         lane.backlog = True
         self._keep(lane, positions, reason, arrives=True)
 
@@ -123,7 +124,7 @@ class Settling:
         lane.backlog = lane.backlog or bool(drained)
         lane.taken.difference_update(each.key for each in drained if each.waited)
         arrived = [each for each in drained if not each.waited]
-        SPILLED.inc(len(arrived))
+        self._counts.spilled += len(arrived)
         self._keep(lane, [each.key.position for each in arrived if _is_as_it_came(each)], reason)
         due = max(time.time(), lane.breaker.until)
         for delivery in arrived:
@@ -242,7 +243,10 @@ class Settling:
             self._bury_dead_letter(lane, delivery, Failure.from_json(delivery.failure), outcome.reason)
             return
         dest = address_of(lane.subscription, lane.spec, lane.stage) or lane.subscription.sink
-        if lane.spec.dead_letter_sink is None:
+        ends_here = lane.spec.dead_letter_sink is None
+        if not ends_here and not hops_left(delivery.parcel.recorded.event):
+            outcome, ends_here = replace(outcome, reason=f"{outcome.reason}; {_LOOPED}"), True
+        if ends_here:
             event = delivery.event or stored_event(delivery.parcel)
             self._bury(
                 lane, delivery, Burial(delivery.key, delivery.attempts, time.time(), outcome.reason, event)

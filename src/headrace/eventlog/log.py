@@ -38,6 +38,9 @@ class LogReader(Protocol):
     least_poll_seconds: float
     """How often it makes sense to ask for its end."""
 
+    least_gap: int
+    """So many positions between two that are wanted are rather read than jumped over."""
+
     def start(self) -> Cut:
         """Return the cut before which nothing is kept any more."""
         ...

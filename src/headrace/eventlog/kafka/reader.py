@@ -41,6 +41,7 @@ class KafkaLogReader:
     """Any number of readers in any process; one instance is for one thread."""
 
     least_poll_seconds = 0.02  # a question to the brokers each time
+    least_gap = 1000
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings

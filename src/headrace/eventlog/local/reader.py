@@ -45,6 +45,7 @@ class SegmentReader:
     """
 
     least_poll_seconds = 0.0
+    least_gap = 50
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
