@@ -1,5 +1,6 @@
 from tests.ledger.entries import dead, wait, write
 
+from headrace.ledger import status
 from headrace.ledger.status import DeliveryReport
 
 
@@ -21,10 +22,24 @@ def test_what_waits_and_what_is_dead_is_counted(records, database_url):
         waits=[wait("a", 3, 10.0), wait("c", 1, 10.0)],
     )
     records.report([DeliveryReport("d", 1.0)])
-    counts = {each: (status.waiting, status.dead) for each, status in records.statuses().items()}
+    counts = {each: (known.waiting, known.dead) for each, known in records.statuses().items()}
     assert counts == {"a": (1, 2), "b": (0, 1), "c": (1, 0), "d": (0, 0)}
     assert records.statuses(["b"]).keys() == {"b"}
     assert records.statuses(["nobody"]) == {}
+
+
+def test_many_are_counted_only_so_far(records, database_url, monkeypatch):
+    monkeypatch.setattr(status, "MOST_COUNTED", 3)
+    waits = [wait("a", number, 10.0) for number in range(5)] + [
+        wait("b", number, 10.0) for number in range(3)
+    ]
+    write(database_url, waits=waits, dead=[dead("b", number) for number in range(4)])
+    shown = {
+        "a": {"waiting": 3, "waitingIsMore": True, "dead": 0},
+        "b": {"waiting": 3, "dead": 3, "deadIsMore": True},
+    }
+    for found in (records.statuses(), records.statuses(["a", "b"])):
+        assert {each: known.document() for each, known in found.items()} == shown
 
 
 def test_it_is_shown_as_the_api_shows_it(records):

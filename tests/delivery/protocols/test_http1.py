@@ -24,6 +24,14 @@ async def ask(http, sink, body=b"", limit=100, seconds=5.0, method="POST", heade
     return await http.exchange(Request(method, f"{sink.url}/a?b=c", list(headers), body), limit, deadline)
 
 
+async def ending():
+    """End the connection without a byte."""
+    nothing: list[bytes] = []
+    for part in nothing:
+        yield part
+    raise ConnectionError
+
+
 async def test_a_connection_is_used_again_and_by_one_request_at_a_time(http, sink):
     sink.reply = lambda request: answer(200, request.body)
     assert (await ask(http, sink, b"first")).body == b"first"
@@ -78,10 +86,6 @@ async def test_the_end_of_the_connection(http, bytes_, body, whole):
 async def test_a_kept_connection_that_the_server_ended_is_replaced(http, sink):
     """It ends with the next request on it, before a byte of an answer."""
 
-    async def ending():
-        raise ConnectionError
-        yield b""
-
     await ask(http, sink)
     replies = iter([ending(), answer(202)])
     sink.reply = lambda _: next(replies)
@@ -90,10 +94,6 @@ async def test_a_kept_connection_that_the_server_ended_is_replaced(http, sink):
 
 
 async def test_a_new_connection_that_the_server_ends_is_not_tried_again(http):
-    async def ending():
-        raise ConnectionError
-        yield b""
-
     async with RawSink(lambda _: ending()) as sink:
         with pytest.raises(ConnectionError, match="without an answer"):
             await ask(http, sink)
