@@ -87,5 +87,5 @@ class DispatcherAlone:
 
     @property
     def is_settled(self) -> bool:
-        """Whether everything was delivered, waits for another attempt, or was given up."""
-        return Cut.at(self._log.end) <= self._ledger.cursor()
+        """Whether everything was delivered or given up."""
+        return Cut.at(self._log.end) <= self._ledger.cursor() and not self._ledger.count()[0]

@@ -7,7 +7,7 @@ from tests.delivery.guards import LOOPBACK
 from tests.delivery.raw_sink import RawSink, answer, silence
 
 from headrace.delivery.protocols import http1
-from headrace.delivery.protocols.http1 import Http1, InvalidAddress, Turnstile, address_of
+from headrace.delivery.protocols.http1 import Http1, InvalidAddress, address_of
 from headrace.delivery.protocols.http_requests import Request
 from headrace.delivery.tls import tls_context
 
@@ -181,21 +181,3 @@ def test_addresses(uri, place, line):
 def test_what_is_no_address(uri):
     with pytest.raises(InvalidAddress):
         address_of("POST", uri)
-
-
-async def test_a_turnstile_lets_few_pass_in_a_turn_of_the_loop():
-    turnstile, passed = Turnstile(2), []
-
-    async def go(number):
-        await turnstile.turn()
-        passed.append(number)
-
-    going = [asyncio.create_task(go(number)) for number in range(7)]
-    seen = []
-    while len(passed) < 7:
-        await asyncio.sleep(0)
-        seen.append(len(passed))
-    assert max(later - before for before, later in zip([0, *seen], seen, strict=False)) <= 2
-    assert passed == list(range(7))
-    await asyncio.gather(*going)
-    await asyncio.wait_for(turnstile.turn(), 1)

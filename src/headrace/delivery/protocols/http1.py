@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections import deque
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from headrace.delivery.protocols.http1_connection import Connection
+from headrace.delivery.turnstile import Turnstile
 
 if TYPE_CHECKING:
     import ssl
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _IDLE_SECONDS = 15.0
 _SWEEP_SECONDS = 5.0
-# So many new connections begin in each turn of the event loop: a crowd of them leaves room for deliveries.
-_NEW_AT_A_TIME = 4
+# So many new connections begin in each turn of the event loop, and so many are given up as too late: a crowd of them,
+# of sinks that hang, leaves room for deliveries.
+_AT_A_TIME = 4
 # Where it isn't quoted already: what may stand in a path and a query.
 _SAFE = "%/:?#[]@!$&'()*+,;=~-._"
 _FORBIDDEN = re.compile(r"[\r\n\0]")
@@ -54,7 +55,8 @@ class Http1:
         self._tls = tls
         self._idle: dict[Place, list[Connection]] = {}
         self._busy: set[Connection] = set()
-        self._turnstile = Turnstile(_NEW_AT_A_TIME)
+        self._beginnings = Turnstile(_AT_A_TIME)
+        self._lates = Turnstile(_AT_A_TIME)
         self._sweeping: asyncio.TimerHandle | None = None
         self._is_closed = False
 
@@ -73,7 +75,7 @@ class Http1:
             except ConnectionError:
                 if connection.heard:
                     raise
-        deadline += await self._turnstile.turn()  # the time of an attempt is the sink's
+        deadline += await self._beginnings.turn()  # the time of an attempt is the sink's
         connection = await self._connect(place, deadline)
         return await self._exchange_on(connection, place, parts, limit, deadline)
 
@@ -135,7 +137,7 @@ class Http1:
             connected = await self._guard.connect(place.host, place.port, max(deadline - loop.time(), 0.0))
             try:
                 _, connection = await loop.create_connection(
-                    lambda: Connection(loop),
+                    lambda: Connection(loop, self._lates),
                     sock=connected,
                     ssl=self._tls if is_secure else None,
                     server_hostname=place.host if is_secure else None,
@@ -147,41 +149,6 @@ class Http1:
             connection.close()
             raise ConnectionError("deliveries have been stopped here")
         return connection
-
-
-class Turnstile:
-    """Lets so many pass in each turn of the event loop, in the order in which they came."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._left = most
-        self._waiting: deque[asyncio.Future[None]] = deque()
-        self._is_turning = False
-
-    async def turn(self) -> float:
-        """Wait for one's turn, and return the seconds that it took."""
-        loop = asyncio.get_running_loop()
-        if not self._is_turning:
-            self._is_turning = True
-            loop.call_soon(self._next, loop)
-        if self._left:
-            self._left -= 1
-            return 0.0
-        waiting, began = loop.create_future(), loop.time()
-        self._waiting.append(waiting)
-        await waiting
-        return loop.time() - began
-
-    def _next(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._left = self._most
-        while self._waiting and self._left:
-            waiting = self._waiting.popleft()
-            if not waiting.done():  # whoever gave up
-                waiting.set_result(None)
-                self._left -= 1
-        self._is_turning = self._left < self._most
-        if self._is_turning:
-            loop.call_soon(self._next, loop)
 
 
 @lru_cache(4096)

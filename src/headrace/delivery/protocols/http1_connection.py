@@ -16,15 +16,21 @@ from headrace.delivery.protocols.http_answers import Answer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from headrace.delivery.turnstile import Turnstile
+
 _MOST_HEAD_BYTES = 65_536
 _SWITCHING = 101
 
 
 class Connection(asyncio.Protocol):
-    """For one event loop. `usable` says whether another exchange may follow, `heard` whether this one had an answer."""
+    """For one event loop. `usable` says whether another exchange may follow, `heard` whether this one had an answer.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    What is late is given up through `lates`, which many connections share.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, lates: Turnstile) -> None:
         self._loop = loop
+        self._lates = lates
         self._parser = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport
         self._answering: asyncio.Future[Answer] | None = None
@@ -49,7 +55,7 @@ class Connection(asyncio.Protocol):
         self._begin(limit)
         answering: asyncio.Future[Answer] = self._loop.create_future()
         self._answering = answering
-        timer = self._loop.call_at(deadline, self._late)
+        timer = self._loop.call_at(deadline, self._lates.call, lambda: self._late(answering))
         self._transport.writelines(parts)
         try:
             return await answering
@@ -138,9 +144,11 @@ class Connection(asyncio.Protocol):
 
     # The end of an exchange
 
-    def _late(self) -> None:
-        self._lost = TimeoutError("no answer in time")
-        self._end(whole=False)
+    def _late(self, answering: asyncio.Future[Answer]) -> None:
+        """Give an exchange up; by now it may have ended, and this be another one."""
+        if answering is self._answering and not answering.done():
+            self._lost = TimeoutError("no answer in time")
+            self._end(whole=False)
 
     def _lasts_to_the_end(self) -> bool:
         """Tell whether the end of the connection is the end of the answer: it has no other one."""
