@@ -50,7 +50,9 @@ def run_bare(protocol: str, wish: Mapping[str, Any], count: int, under_way: int)
 
 def _run(connection: Connection, protocol: str, wish: Mapping[str, Any], count: int, under_way: int) -> None:
     figures = (
-        _amqp(wish, count) if protocol == "AMQP" else uvloop.run(_measure(protocol, wish, count, under_way))
+        _amqp(wish, count, under_way)
+        if protocol == "AMQP"
+        else uvloop.run(_measure(protocol, wish, count, under_way))
     )
     connection.send(figures)
 
@@ -162,8 +164,8 @@ async def _mqtt(wish: Mapping[str, Any]) -> AsyncIterator[Send]:
         client.loop_stop()
 
 
-def _amqp(wish: Mapping[str, Any], count: int) -> tuple[float, float]:
-    """Proton has a loop of its own, in which it sends as fast as the server gives credit."""
+def _amqp(wish: Mapping[str, Any], count: int, under_way: int) -> tuple[float, float]:
+    """Proton has a loop of its own, in which it sends as the server gives credit."""
     from proton import Message
     from proton.handlers import MessagingHandler
     from proton.reactor import Container
@@ -178,10 +180,14 @@ def _amqp(wish: Mapping[str, Any], count: int) -> tuple[float, float]:
             event.container.create_sender(connection, wish["protocolsettings"]["address"])
 
         def on_sendable(self, event: Any) -> None:
-            while event.sender.credit and self.sent < count:
+            self.send_some(event.sender)
+
+        def send_some(self, sender: Any) -> None:
+            while sender.credit and self.sent < count and self.sent - self.accepted < under_way:
                 message = messages[self.sent % len(messages)]
-                event.sender.send(
+                sender.send(
                     Message(
+                        durable=True,
                         body=message.body,
                         inferred=True,
                         properties=message.properties,
@@ -194,6 +200,8 @@ def _amqp(wish: Mapping[str, Any], count: int) -> tuple[float, float]:
             self.accepted += 1
             if self.accepted == count:
                 event.connection.close()
+            else:
+                self.send_some(event.link)
 
     began, used = time.perf_counter(), time.process_time()
     Container(Sending()).run()
