@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import FilterError, LogError
 from headrace.events.positions import Cut, lane_of, offset_of
 from headrace.filters import compile_filter
-from headrace.ledger.status import OPEN, DeliveryStatus
+from headrace.ledger.status import MOST_COUNTED, OPEN, DeliveryStatus
 from headrace.subscriptions.readiness import Readiness, readiness_of
 from headrace.subscriptions.status import timestamp
 
@@ -131,12 +131,15 @@ def _looked_at(filters: Sequence[Any]) -> tuple[Sequence[str], str | None]:
 def _progress(subscription: Subscription, known: _Known, fare: DeliveryStatus) -> dict[str, Any]:
     """Tell how far it is: every event before its position is delivered or given up."""
     if subscription.created is None:
-        return {"position": None, "lag": {"positions": 0, "waiting": fare.waiting}}
+        return {"position": None, "lag": {"positions": 0, "waiting": min(fare.waiting, MOST_COUNTED)}}
     reached = dict(known.settled.join(subscription.created))
     for position in fare.oldest:
         reached[lane_of(position)] = min(reached.get(lane_of(position), position), position)
     cut, end = Cut(reached), known.end
-    lag = {"positions": None if end is None else cut.count_to(end), "waiting": fare.waiting}
+    lag = {
+        "positions": None if end is None else cut.count_to(end),
+        "waiting": min(fare.waiting, MOST_COUNTED),
+    }
     return {"position": _shown_cut(cut, end or Cut()), "lag": lag}
 
 

@@ -57,8 +57,8 @@ class DeliveryReport(NamedTuple):
 class DeliveryStatus(NamedTuple):
     """What is known of one subscription: the last report, if any, and how many deliveries wait or are dead now.
 
-    They are counted as far as `MOST_COUNTED`; one more than that stands for all that is more. `oldest` has, for each lane
-    of the log, the position of the first that waits for its sink.
+    They are counted as far as `MOST_COUNTED`; one more than that stands for all that is more. `oldest` has, for each
+    lane of the log, the position of the first that waits for its sink.
     """
 
     report: DeliveryReport | None = None
