@@ -57,3 +57,18 @@ def test_parts_that_are_put_together_are_the_same_pairs_up_to_the_same_end(sizes
     for end, part in together:
         assert all(end.is_behind(position) for position in part["position"].to_pylist())
         assert part.num_rows < 15
+
+
+def test_pairs_with_dictionaries_of_their_own():
+    """As the outbox in Kafka has them: each part with other names, of which a slice needs only some."""
+    parts = [
+        pa.table(
+            {"position": pa.array(positions, pa.int64()), "subscription": pa.array(names).dictionary_encode()}
+        )
+        for positions, names in (([1, 2, 3], ["x", "a", "b"]), ([4, 5, 6], ["b", "c", "y"]))
+    ]
+    [(_, together)] = gathered([(Cut.at(9), each) for each in parts], 100)
+    slice_ = Planned(together.slice(1, 4))
+    assert slice_.subscriptions == ["a", "b", "c"]
+    assert slice_.positions_of(1).tolist() == [3, 4]
+    assert slice_.pairs(leaving={1}) == [(2, "a"), (5, "c")]

@@ -79,14 +79,15 @@ class Intake:
         while not stop.is_set():
             began = position
             self._recover_to(position)
-            for end, pairs in gathered(self._outbox.read(position), _PAIRS_AT_A_TIME):
+            parts = gathered(self._outbox.read(position), _PAIRS_AT_A_TIME)
+            while (part := await self._library.read(next, parts, None)) is not None:
+                position, pairs = part
                 for offset in range(0, pairs.num_rows, _PAIRS_AT_A_TIME):
                     await self._journal.room()
                     await self._plan(pairs.slice(offset, _PAIRS_AT_A_TIME))
                     if stop.is_set():
                         return
-                self._progress.read_to(end)
-                position = end
+                self._progress.read_to(position)
                 self._recover_to(position)
             if position != began:
                 last_read = time.monotonic()

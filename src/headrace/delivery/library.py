@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.delivery.parcel import read_parcels
 from headrace.delivery.stages import stored_parcel
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headrace.ledger.ledger import Key, Wait
 
 _log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class Library:
@@ -35,10 +36,13 @@ class Library:
         """Let go of the thread."""
         self._thread.shutdown()
 
+    async def read(self, call: Callable[..., T], *arguments: Any) -> T:
+        """Read something from a disk or a broker, in the same thread as the log."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
+
     async def read_log(self, positions: Iterable[int]) -> dict[int, Parcel]:
         """Read events of the log; what can't be read any more is left out."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, read_parcels, self._log, positions)
+        return await self.read(read_parcels, self._log, positions)
 
     async def parcels(self, waits: Iterable[Wait]) -> dict[Key, Parcel]:
         """Read the events of what waits; what can't be read any more is left out."""

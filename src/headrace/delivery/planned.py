@@ -34,7 +34,8 @@ class Planned:
     """Pairs of event and subscription in their order. Subscriptions are numbered as they come, from 0."""
 
     def __init__(self, pairs: pa.Table) -> None:
-        encoded = pairs["subscription"].combine_chunks().dictionary_encode()
+        # As plain text first: a dictionary that comes with the pairs has names of which there is no pair here.
+        encoded = pairs["subscription"].cast(pa.string()).combine_chunks().dictionary_encode()
         self._table = pairs
         self._numbers: npt.NDArray[np.int32] = encoded.indices.to_numpy()
         self.positions: npt.NDArray[np.int64] = pairs["position"].to_numpy()
