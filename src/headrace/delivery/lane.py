@@ -81,6 +81,7 @@ class Lane:
         self._tasks: dict[asyncio.Task[None], float] = {}  # and when its attempt began
         self._overdue: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0
         self._ripe_at = 0.0
         self.follow(subscription, spec, sender)
         self._queue = queue_for(self.ordering, self._later)
@@ -189,7 +190,6 @@ class Lane:
 
     def wake(self) -> None:
         """Start another task if there is something for it to do."""
-        self._timer = None if self._timer is not None and self._timer.when() <= _now() else self._timer
         if len(self._tasks) >= self.spec.concurrency or not self._queue.is_ready:
             return
         if not self._is_ripe():
@@ -302,8 +302,18 @@ class Lane:
 
     def _wake_in(self, seconds: float) -> None:
         """Wake it then, or earlier where that is to happen already: whoever wakes it looks at everything."""
-        if self._timer is None or self._timer.when() > _now() + seconds:
-            self._timer = asyncio.get_running_loop().call_later(max(0.0, seconds), self.wake)
+        loop = asyncio.get_running_loop()
+        at = loop.time() + max(0.0, seconds)
+        if self._timer is not None and self._timer_at <= at:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        # uvloop's handles don't all know when they are due, and may be due a moment early.
+        self._timer, self._timer_at = loop.call_at(at, self._ring), at
+
+    def _ring(self) -> None:
+        self._timer = None
+        self.wake()
 
     def _later(self, seconds: float, order: Hashable) -> None:
         asyncio.get_running_loop().call_later(seconds, self._is_due, order)
@@ -311,7 +321,3 @@ class Lane:
     def _is_due(self, order: Hashable) -> None:
         self._queue.is_due(order)
         self.wake()
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
