@@ -210,7 +210,7 @@ async def test_nothing_of_the_other_can_be_seen_or_changed(tenants):
             answer = await shop.door.call(method, path, headers | shop.who, body)
             tried += 1
             about = (method, template, answer.status, answer.body)
-            if "{" not in template and method == "GET":
+            if method == "GET" and not re.search(r"\{(id|namespace)\}", template):
                 assert answer.status in (200, 403), about
             elif permission == KNOWN:
                 assert answer.status in (200, 400), about
