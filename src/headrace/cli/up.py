@@ -50,7 +50,7 @@ def up(
         f"Headrace keeps its data in {config.data} and is starting; Spark takes some seconds.", err=True
     )
     if listens:
-        click.echo(f"{describe(config.api.host, config.auth).capitalize()}.", err=True)
+        click.echo(f"Here {describe(config.api.host, config.auth)}.", err=True)
     if "dispatcher" in config.roles:
         click.echo(_where_deliveries_go(config.delivery.allow_networks), err=True)
 
