@@ -7,7 +7,10 @@ import re
 MASK = "***"
 """What stands for a secret that is there."""
 
-_SENSITIVE = re.compile(r"authorization|cookie|token|secret|key|password", re.IGNORECASE)
+SENSITIVE = "authorization|cookie|token|secret|key|password"
+"""What is in the name of a header that carries a secret, in any case of letters."""
+
+_SENSITIVE = re.compile(SENSITIVE, re.IGNORECASE)
 
 
 def is_sensitive(header: str) -> bool:

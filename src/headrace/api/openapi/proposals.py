@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.events.attributes import URI_REFERENCE
+from headrace.subscriptions.masks import SENSITIVE
 from headrace.subscriptions.protocols import PROTOCOLS, address_schema
+from headrace.subscriptions.protocols.kinds import any_case
 from headrace.subscriptions.secret_changes import ROTATE
 from headrace.subscriptions.signing import SIGNING
 
@@ -123,7 +125,8 @@ def _config() -> Schema:
 def _secrets_change() -> Schema:
     signing = {"anyOf": [SIGNING, {"enum": [ROTATE, None]}]}
     credential = {"anyOf": [_ref("Credential"), {"type": "null"}]}
-    headers = PROTOCOLS[_DEFAULT].settings["headers"].check.schema
+    headers = dict(PROTOCOLS[_DEFAULT].settings["headers"].check.schema)
+    headers["propertyNames"] = {"allOf": [headers["propertyNames"], {"pattern": any_case(SENSITIVE)}]}
     return {
         "type": "object",
         "description": "What isn't named stays; null leaves none.",

@@ -79,7 +79,16 @@ def _attributes(names: str, value: Schema, limits: Limits) -> Schema:
 
 
 def _condition(text: Schema) -> Schema:
-    return _object({"field": text, "op": {"enum": list(OPERATORS)}, "value": {}})
+    field = text | {"pattern": r"^[^.]+(\.[^.]+)*$", "not": {"enum": ["data", "ce"]}}
+    ordered: Schema = {"type": ["string", "number", "boolean"]}
+    single: Schema = {"type": ["string", "number", "boolean", "null"]}
+    values = {"in": {"type": "array", "items": single}} | dict.fromkeys(("==", "!=", "contains"), single)
+    return {
+        "anyOf": [
+            _object({"field": field, "op": {"const": name}, "value": values.get(name, ordered)})
+            for name in OPERATORS
+        ]
+    }
 
 
 def _predicates(limits: Limits) -> Iterable[Schema]:

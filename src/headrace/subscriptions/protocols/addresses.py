@@ -12,7 +12,7 @@ from headrace.subscriptions.protocols.kinds import any_case
 if TYPE_CHECKING:
     from headrace.subscriptions.protocols.protocol import Protocol
 
-_BLANKS = r"\s\x00-\x1f\x7f\ufeff"
+_BLANKS = r"\s\x00-\x1f\x7f\x85\ufeff"  # what is blank for JavaScript or for Python
 _NOT_IN_A_URI = re.compile(f"[{_BLANKS}]")
 _PORT = "0*(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
 _HOST = rf"(?:\[[0-9A-Fa-fvV:.]+\]|[^/?#@,:\[\]{_BLANKS}]+)(?::(?:{_PORT})?)?"

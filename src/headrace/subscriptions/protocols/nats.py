@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.subscriptions.protocols.kinds import flag, one_of, text
 from headrace.subscriptions.protocols.protocol import Protocol, Setting
 
-_NAME = r"[^\s.*>\x00-\x1f\x7f\ufeff]+"
+_NAME = r"[^\s.*>\x00-\x1f\x7f\x85\ufeff]+"
 _SUBJECT = rf"{_NAME}(\.{_NAME})*"
 
 

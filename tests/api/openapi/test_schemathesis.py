@@ -1,0 +1,226 @@
+"""Requests made from the OpenAPI document, valid and invalid ones, against a real process: nothing it says is untrue.
+
+`HEADRACE_SCHEMATHESIS_EXAMPLES` makes it more thorough than there is time for in every run.
+"""
+
+import os
+import re
+import threading
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from hypothesis.errors import Unsatisfiable
+from schemathesis.config import SchemathesisConfig
+from schemathesis.core.parameters import ParameterLocation
+from schemathesis.core.result import Ok
+from schemathesis.generation.modes import GenerationMode
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+from tests.api.role import HttpRole
+
+from headrace.api.openapi.document import assemble
+from headrace.api.openapi.files import read_paths
+from headrace.ledger.probes import ProbeOutcome
+from headrace.ledger.records import Records
+
+EXAMPLES = int(os.environ.get("HEADRACE_SCHEMATHESIS_EXAMPLES", "4"))
+MOST_EDGES = 4 * EXAMPLES
+
+
+def light(value: Any) -> Any:
+    """Return the document without great lengths beside patterns: schemathesis makes one pattern of both, for minutes."""
+    if isinstance(value, list):
+        return [light(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    is_heavy = "pattern" in value and value.get("maxLength", 0) > 255
+    return {name: light(each) for name, each in value.items() if name != "maxLength" or not is_heavy}
+
+
+DOCUMENT = light(assemble({path: [method.upper() for method in item] for path, item in read_paths().items()}))
+
+# Formats of our own: what JSON Schema can't say of a text.
+schemathesis.openapi.format(
+    "cel", st.sampled_from(["true", "ce.type == 'a'", "has(ce.subject) && data.x > 1"])
+)
+schemathesis.openapi.format(
+    "cesql", st.sampled_from(["TRUE", "type = 'a'", "EXISTS subject AND source LIKE '%x'"])
+)
+schemathesis.openapi.format("iso8601-duration", st.sampled_from(["PT1S", "PT0.5S", "PT30S", "PT1M"]))
+
+KEPT = "kept/kept"
+"""A channel that no request is likely to delete."""
+
+
+UNSAYABLE = (
+    r"^-?\d+\.0 is (no|not a) ",  # for JSON Schema 1.0 is an integer
+    r"contains U\+",  # surrogates and characters that Unicode has none of
+    r"^(event \d+: )?attribute '\w+' must be .* not a fraction: -?\d+\.0$",  # so for this
+    "^ids are integers",
+    "^operands are of one type",  # and which one that is, `type` may say beside them
+    "is no (long|double)$",
+    "^must be a (string|long|double), not",
+    "is compared with a number of milliseconds",
+    "an integer operand has 64 bits",
+    "is a string, so this must be one",  # some fields of Streamer's filters are
+    "has to be an http or https address",  # so are those of token endpoints
+    "it is not a URI",  # hosts, IPv6 addresses above all
+    "is in the past",
+    "^unknown key; subscriptions to",  # what a channel declares
+    "^the document names channel",
+    "the sink has a path, which is the address|names the topic",  # and so do the settings
+    "sinkCredential sets this header|can't be used with a sinkCredential|has a colon",
+    "^HTTP has batches",  # other protocols' config is the same object
+    "has to be later than",
+    "can't change",
+    "are more than the limit|above the limit|deeper than the limit|bytes and the limit",
+    "is the mask",
+    "^is neither whsec_",  # a public key that doesn't belong to its private key
+    "^it has a credential, signing keys or sensitive headers",  # which a test of a proposal can't have
+    "has a name twice",
+    "is none that an answer gave",
+)
+"""Why a request may be refused that the schemas allow: what JSON Schema has no words for."""
+
+CONFIG = SchemathesisConfig.from_dict(
+    {
+        "generation": {"deterministic": True, "max-examples": EXAMPLES},
+        # Whoever names another version than the one there is isn't heard further.
+        "checks": {
+            "negative_data_rejection": {
+                "expected-statuses": ["400", "404", "405", "409", "412", "413", "415"]
+            }
+        },
+    }
+)
+SCHEMA = schemathesis.openapi.from_dict(DOCUMENT, config=CONFIG)
+# Lines of JSON are nothing that can be made from a schema; tests of the import have them.
+OPERATIONS: list[Any] = [
+    each.ok()
+    for each in SCHEMA.exclude(operation_id="importSubscriptions").get_all_operations()
+    if isinstance(each, Ok)
+]
+SETTINGS = settings(
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def refused_for_a_reason(_, response, case):
+    """What the schemas allow is refused only for what they can't say."""
+    if case.meta is None or not case.meta.generation.mode.is_positive or response.status_code != 400:
+        return
+    if case.operation.definition.raw["operationId"] == "publish" and "cloudevents" not in (
+        case.media_type or ""
+    ):
+        return  # in binary mode headers make the event, and none of them is required in the other modes
+    if case.operation.definition.raw["tags"] == ["Objects"]:
+        return  # what a manifest's spec may be is Knative's to say, and the resource definitions' to describe
+    problem = response.json()
+    given = [
+        fault if isinstance(fault, str) else fault["problem"]
+        for fault in problem.get("faults", [problem["detail"]])
+    ]
+    unexplained = [each for each in given if not any(re.search(reason, each) for reason in UNSAYABLE)]
+    assert not unexplained, f"the schemas allow this request, and it is refused: {unexplained}"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    """A process that listens, and somebody who answers test-sends as a dispatcher would."""
+    data = tmp_path_factory.mktemp("schemathesis") / "data"
+    with HttpRole(data, roles=["http"]) as role:
+        records = Records(f"sqlite:///{data}/delivery.db")
+        ended = threading.Event()
+        answering = threading.Thread(target=_answer_tests, args=(records, ended))
+        answering.start()
+        try:
+            with requests.Session() as session:
+                namespace, name = KEPT.split("/")
+                session.post(f"{role.url}/api/channels", json={"namespace": namespace, "name": name})
+                yield role.url, session
+        finally:
+            ended.set()
+            answering.join()
+            records.close()
+
+
+def _answer_tests(records, ended):
+    while not ended.wait(0.01):
+        for probe in records.claim_probes(10):
+            records.tell_probe(probe.id, ProbeOutcome("done", 0.01, 200, "", (("a", "b"),), b"ok"))
+
+
+def aim(case, url, session):
+    """Let a request about a subscription be about one that is there, unless it is just that which is wrong with it."""
+    path, components = case.operation.path, case.meta.components
+    wrong = components.get(ParameterLocation.PATH)
+    if "subscriptions/{id}" in path and case.method != "DELETE" and not (wrong and wrong.mode.is_negative):
+        wish = {"sink": "http://127.0.0.1:9/", "protocol": "HTTP", "config": {"channel": KEPT}}
+        made = session.post(f"{url}/subscriptions", json=wish)
+        case.path_parameters["id"] = made.json()["id"]
+
+
+def check(case, service):
+    """Send one request, and hold the answer against everything that the document says."""
+    url, session = service
+    aim(case, url, session)
+    case.call_and_validate(
+        url,
+        session,
+        excluded_checks=[positive_data_acceptance],
+        additional_checks=[refused_for_a_reason],
+        timeout=30,
+    )
+
+
+def at_the_edges(operation):
+    """Return requests at the edges of what the schemas allow, evenly chosen from all that there are."""
+    generation = operation.schema.config.generation
+    cases = operation.schema.iter_coverage_cases(
+        operation, generation_modes=list(GenerationMode), generation_config=generation
+    )
+    found = list(islice(cases, MOST_EDGES))
+    return found[:: max(1, len(found) // EXAMPLES)]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.label)
+def test_nothing_is_untrue_at_the_edges(operation, service):
+    for case in at_the_edges(operation):
+        check(case, service)
+
+
+@pytest.mark.parametrize("mode", GenerationMode, ids=lambda each: each.value)
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.label)
+def test_nothing_is_untrue_of_random_requests(operation, mode, service):
+    @settings(SETTINGS, max_examples=EXAMPLES)
+    @given(operation.as_strategy(generation_mode=mode))
+    def send(case):
+        check(case, service)
+
+    with suppress(Unsatisfiable):  # what has no parameters can't be asked for wrongly
+        send()
+
+
+def test_what_links_lead_to_is_there(service):
+    """Follow the document's links from what is made to what can be done with it."""
+    url, session = service
+
+    class Following(SCHEMA.as_state_machine()):  # type: ignore[misc]
+        def call(self, case, **_):
+            return case.call(url, session, timeout=30)
+
+        def validate_response(self, response, case, additional_checks=None, **_):
+            case.validate_response(
+                response, excluded_checks=[positive_data_acceptance], additional_checks=[refused_for_a_reason]
+            )
+
+    Following.run(settings=settings(SETTINGS, max_examples=max(2, EXAMPLES // 4), stateful_step_count=6))
