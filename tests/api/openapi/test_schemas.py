@@ -75,7 +75,7 @@ def subscriptions_in_docs():
                 yield pytest.param(body, id=f"{page.name}:{text[: found.start()].count(chr(10)) + 1}")
 
 
-@pytest.mark.parametrize("body", subscriptions_in_docs())
+@pytest.mark.parametrize("body", list(subscriptions_in_docs()))
 def test_subscriptions_of_the_docs_are_valid(body):
     VALIDATORS["SubscriptionProposal"].validate(msgspec.json.decode(body))
 

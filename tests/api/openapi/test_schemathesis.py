@@ -198,7 +198,7 @@ def test_nothing_is_untrue_at_the_edges(operation, service):
         check(case, service)
 
 
-@pytest.mark.parametrize("mode", GenerationMode, ids=lambda each: each.value)
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda each: each.value)
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.label)
 def test_nothing_is_untrue_of_random_requests(operation, mode, service):
     @settings(SETTINGS, max_examples=EXAMPLES)
