@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from headrace.events.batch import SCHEMA
 from headrace.pipeline.walk import Progress, Walk, no_progress, walks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import pyarrow as pa
 
     from headrace.filters import Filter
     from headrace.pipeline.extent import Extent
@@ -62,4 +62,4 @@ def _first(history: History, window: Extent, filter_: Filter, most: int) -> pa.R
     matching = history.matching(filter_, window).select(*SCHEMA.names)
     table = matching.orderBy("position").limit(most).toArrow().cast(SCHEMA).combine_chunks()
     batches = table.to_batches()
-    return batches[0] if batches else SCHEMA.empty_table().to_batches()[0]
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], SCHEMA)
