@@ -13,6 +13,7 @@ import msgspec
 import uvicorn
 
 from headrace.api.app import build_app
+from headrace.api.arrivals import Arrivals
 from headrace.api.attempts import Attempts
 from headrace.api.authority import Authority
 from headrace.api.bulk import Bulk
@@ -21,12 +22,14 @@ from headrace.api.consents import Consents
 from headrace.api.discovery import Discovery
 from headrace.api.filters import Filters
 from headrace.api.gate import Gate
+from headrace.api.handing import Handing
 from headrace.api.health import Health
 from headrace.api.ingress import Ingress
 from headrace.api.interest import InterestDoor
 from headrace.api.management import Management
 from headrace.api.pressure import Gauges, Pressure
 from headrace.api.probing import Probing
+from headrace.api.pulling import Pulling
 from headrace.api.rates import Rates
 from headrace.api.recording import Recorder
 from headrace.api.subscription_status import Statuses
@@ -49,11 +52,14 @@ from headrace.delivery.specs import default_spec
 from headrace.eventlog.local.committer import GroupCommitter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
+from headrace.eventlog.picking import Picker
 from headrace.events.batch import Recorded, from_batch
 from headrace.events.positions import Cut
 from headrace.interest import Interests
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
+from headrace.ledger.letters import Sources
+from headrace.ledger.mailroom import Mailroom
 from headrace.ledger.records import Records
 from headrace.service.things import things_of
 from headrace.subscriptions.keys import KeyFile
@@ -128,6 +134,11 @@ class Door:
         self.statuses = Statuses(self.store, self.safe, self.records, end)
         subscriptions = Subscriptions(self.store, end, self.jobs, self.safe, self.statuses)
         self.replays = Replays(self.jobs)
+        self.mailroom = Mailroom(self.delivery_url)
+        sources = Sources(Picker(SegmentReader(folder / "log")), self.replays.active_at)
+        defaults = default_spec(load_config(None, {}, {}).delivery)
+        handing = Handing(self.mailroom, self.store, sources, defaults)
+        self.pulling = Pulling(self.store, self.mailroom, handing, Arrivals(self.mailroom))
         self.registry = Registry(url)
         deployment = Deployment(self.store, self.registry, lambda: Cut.at(self.writer.end), ADDRESS)
         self.plane = ControlPlane(deployment)
@@ -142,7 +153,8 @@ class Door:
             Discovery(self.store, settings_),
             Travel(self.store, self.jobs, self.replays),
             Attempts(self.store, self.records, SegmentReader(folder / "log")),
-            Probing(self.store, self.records, default_spec(load_config(None, {}, {}).delivery)),
+            Probing(self.store, self.records, defaults),
+            self.pulling,
             Authority(self.keys, self.quotas, self.audit, quotas),
             InterestDoor(self.interests, self.channels, config.interest),
             Consents(self.records),
@@ -159,6 +171,7 @@ class Door:
         self.jobs.close()
         self.safe.close()
         self.records.close()
+        self.mailroom.close()
 
     def served_paths(self) -> dict[str, list[str]]:
         """List what is served under which methods, without the channels' addresses."""

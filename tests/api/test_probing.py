@@ -90,3 +90,12 @@ async def test_without_a_dispatcher_it_is_said_so(door, monkeypatch):
     told = await door.call("POST", f"/api/subscriptions/{id_}/test")
     assert (told.status, told.json["code"]) == (503, "no-dispatcher")
     assert (await door.call("POST", "/api/subscriptions/none/test")).status == 404
+
+
+async def test_what_is_pulled_has_no_sink_to_test(door):
+    made = await door.send_json("POST", "/subscriptions", {"protocol": "PULL"})
+    answers = [
+        await door.call("POST", f"/api/subscriptions/{made.json['id']}/test"),
+        await door.send_json("POST", "/api/deliveries/test", {"subscription": {"protocol": "PULL"}}),
+    ]
+    assert [answer.status for answer in answers] == [409, 409]

@@ -6,12 +6,11 @@ import pytest
 from tests.delivery.office import Office, eventually, sample
 from tests.delivery.raw_sink import answer
 
-from headrace.delivery.feed import MARK
 from headrace.delivery.pace import Pace
 from headrace.events.batch import Arrival, to_batch
 from headrace.events.positions import Cut
 from headrace.jobs.job import Job, State
-from headrace.jobs.replays import Replay
+from headrace.jobs.replays import MARK, Replay
 
 LONG = 60.0
 

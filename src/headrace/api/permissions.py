@@ -135,6 +135,9 @@ PERMISSIONS: Mapping[str, Mapping[str, Permission]] = {
     "/api/redrive": {"POST": _subscribe(Of.HANDLER, "redrive")},
     "/api/redrives": {"GET": _subscribe(Of.HANDLER)},
     "/api/redrives/{id}": {"GET": _subscribe(Of.REDRIVE), "DELETE": _subscribe(Of.REDRIVE, "redrive")},
+    # Pulling
+    "/api/subscriptions/{id}/events": {"GET": _subscribe(Of.SUBSCRIPTION)},
+    "/api/subscriptions/{id}/ack": {"POST": _subscribe(Of.SUBSCRIPTION)},
     # Knative's objects. To change those that are channels takes the role admin, which the handler asks for.
     "/api/apply": {"POST": _subscribe(Of.HANDLER, "object")},
     "/api/objects": {"GET": KNOWN},

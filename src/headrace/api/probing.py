@@ -16,7 +16,7 @@ import msgspec
 from headrace.api.access import access_of
 from headrace.api.documents import json_response, read_body, read_members
 from headrace.api.waiting import until
-from headrace.errors import InvalidRequest, NoDispatcher
+from headrace.errors import Conflict, InvalidRequest, NoDispatcher
 from headrace.events.event import DataKind, Event
 from headrace.events.json_format import decode, encode
 from headrace.ledger.probes import Probe, ProbeOutcome
@@ -85,6 +85,8 @@ class Probing:
         return await self._send(proposal, Probe(encode(event), 0.0, proposal=text, id=proposal.id))
 
     async def _send(self, subscription: Subscription, probe: Probe) -> Response:
+        if subscription.is_pulled:
+            raise Conflict("a subscription of protocol PULL has no sink to which anything could be sent")
         of_channel = (await asyncio.to_thread(self._store.channel_deliveries)).get(subscription.channel)
         timeout = resolve(subscription.delivery, of_channel, self._defaults).timeout
         seconds = min(timeout + _GRACE_SECONDS, _LONGEST_WAIT)

@@ -39,3 +39,13 @@ async def until(
         await asyncio.sleep(_LOOK_SECONDS)
         thing = await look()
     return thing
+
+
+async def first_of(*events: asyncio.Event, seconds: float) -> None:
+    """Wait until one of the events is set, or for so long."""
+    tasks = [asyncio.create_task(event.wait()) for event in events]
+    try:
+        await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()

@@ -17,6 +17,7 @@ from headrace.delivery.intake import Intake
 from headrace.delivery.journal import Journal
 from headrace.delivery.lanes import Lanes
 from headrace.delivery.library import Library
+from headrace.delivery.mailing import Mailing
 from headrace.delivery.progress import LaneProgress
 from headrace.delivery.replaying import Replaying
 from headrace.delivery.reports import Reports
@@ -110,13 +111,14 @@ class Dispatcher:
         )  # fmt: skip
         self._lanes.settle, self._lanes.on_new = self._settling.attempted, self._begin_lane
         self._library = Library(log, self._replaying.feed)
+        self._mailing = Mailing(ledger, self._subscribers, self._settled, self._refresh, self._in_thread)
         self._intake = Intake(
             outbox, ledger, self._library, self._subscribers, self._lanes, self._progress, self._journal,
-            self._settling, settings, self._refresh, self._in_thread,
+            self._settling, settings, self._mailing, self._refresh, self._in_thread,
         )  # fmt: skip
         self._waiting = Waiting(
             ledger, self._agenda, self._lanes, self._library, self._subscribers, self._journal, self._settling,
-            self._refresh, self._in_thread,
+            self._mailing, self._refresh, self._in_thread,
         )  # fmt: skip
 
     def settled(self) -> Cut:
@@ -139,6 +141,7 @@ class Dispatcher:
             working = [
                 loops.create_task(self._intake.run(self._progress.settled(), stop)),
                 loops.create_task(_repeat(self._flush, flush_seconds, stop)),
+                loops.create_task(_repeat(self._mailing.flush, flush_seconds, stop)),
                 loops.create_task(self._waiting.run(flush_seconds, stop)),
                 loops.create_task(_repeat(self._refresh, _REFRESH_SECONDS, stop)),
                 loops.create_task(_repeat(self._lanes.sweep, _SWEEP_SECONDS, stop)),
@@ -176,6 +179,9 @@ class Dispatcher:
                     joining, lane.joining = lane.joining or [], None
                     self._settling.discard(lane, joining)
                     self._drop(lane, lane.drain())
+            elif now.is_pulled:
+                for lane in self._lanes.drop(changed):
+                    self._hand_over(lane)
             else:
                 for lane in self._lanes.existing(changed):
                     self._follow(lane, now)
@@ -195,6 +201,12 @@ class Dispatcher:
         if lane.obstacle is None:
             lane.backlog = True
             self._agenda.wake(lane.place)
+
+    def _hand_over(self, lane: Lane) -> None:
+        """Let the ledger keep what is in the lane of a subscription that has no sink any more: it is to be pulled."""
+        lane.close()
+        self._settling.part(lane)
+        self._settling.spill(lane, "the subscription has no sink any more")
 
     def _begin_lane(self, lane: Lane) -> None:
         """An ordered lane doesn't know what the ledger holds for it: it has to look first."""
@@ -244,6 +256,7 @@ class Dispatcher:
 
     async def _end_replay(self, replay: Replay) -> None:
         """Take back what was not begun of a replay that is over."""
+        self._mailing.forget(replay.job)
         for lane in self._lanes.existing(replay.subscription):
             self._drop(lane, lane.drain(lambda delivery: delivery.key.replay == replay.job))
 

@@ -8,7 +8,6 @@ needed for another attempt.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.delivery.delivery import Delivery
@@ -16,20 +15,15 @@ from headrace.delivery.pace import Pace
 from headrace.delivery.parcel import Parcel
 from headrace.delivery.progress import Progress
 from headrace.events.batch import from_batch
-from headrace.events.event import Event
 from headrace.ledger.ledger import Key
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
 
-    from headrace.events.batch import Recorded
     from headrace.jobs.replays import Chunk, Replay, Replays
     from headrace.ledger.ledger import Ledger
 
     Put = Callable[[Delivery], Awaitable[None]]
-
-MARK = "headracereplay"
-"""The extension attribute that says which replay an event is delivered by."""
 
 _PARCELS_AT_A_TIME = 500
 _LOOK_SECONDS = 0.1
@@ -65,7 +59,7 @@ class Feed:
                 if recorded.position not in kept:
                     await self._pace.turn()
                     self._begin(recorded.position)
-                    await put(Delivery(self._key(recorded.position), self._parcel(recorded)))
+                    await put(Delivery(self._key(recorded.position), Parcel(self.replay.marking(recorded))))
                 self._next += 1
                 self._progress.read_to(self._next)
 
@@ -83,14 +77,8 @@ class Feed:
 
     def parcels(self, positions: Collection[int]) -> dict[int, Parcel]:
         """Read the events at these positions, which wait in the ledger."""
-        parcels: dict[int, Parcel] = {}
-        for chunk in self._replays.chunks(self.replay.job):
-            if any(chunk.low <= position <= chunk.high for position in positions):
-                recorded = from_batch(self._replays.events(self.replay.job, chunk))
-                parcels |= {
-                    each.position: self._parcel(each) for each in recorded if each.position in positions
-                }
-        return parcels
+        found = self._replays.recorded_at(self.replay, positions)
+        return {position: Parcel(recorded) for position, recorded in found.items()}
 
     def report(self, replay: Replay) -> bool:
         """Tell how far it is and drop what nobody needs; return whether it is over. `replay` is how it stands now."""
@@ -121,10 +109,3 @@ class Feed:
 
     def _key(self, position: int) -> Key:
         return Key(self.replay.subscription, position, self.replay.job)
-
-    def _parcel(self, recorded: Recorded) -> Parcel:
-        if not self.replay.marked:
-            return Parcel(recorded)
-        event = recorded.event
-        marked = Event({**event.attributes, MARK: self.replay.job}, event.data, event.data_kind)
-        return Parcel(replace(recorded, arrival=replace(recorded.arrival, event=marked)))

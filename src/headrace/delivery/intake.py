@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headrace.delivery.lane import Lane
     from headrace.delivery.lanes import Lanes
     from headrace.delivery.library import Library
+    from headrace.delivery.mailing import Mailing
     from headrace.delivery.progress import LaneProgress
     from headrace.delivery.settings import DeliverySettings
     from headrace.delivery.settling import Settling
@@ -54,9 +55,11 @@ class Intake:
         journal: Journal,
         settling: Settling,
         settings: DeliverySettings,
+        mailing: Mailing,
         refresh: Callable[[], Awaitable[None]],
         in_thread: Callable[..., Awaitable[Any]],
     ) -> None:
+        self._mailing = mailing
         self._outbox = outbox
         self._ledger = ledger
         self._library = library
@@ -81,7 +84,8 @@ class Intake:
             self._recover_to(position)
             parts = gathered(self._outbox.read(position), _PAIRS_AT_A_TIME)
             while (part := await self._library.read(next, parts, None)) is not None:
-                position, pairs = part
+                position, planned = part
+                pairs = await self._mailing.sort_out(planned)
                 for offset in range(0, pairs.num_rows, _PAIRS_AT_A_TIME):
                     await self._journal.room()
                     await self._plan(pairs.slice(offset, _PAIRS_AT_A_TIME))
@@ -104,6 +108,9 @@ class Intake:
 
     async def put_replayed(self, delivery: Delivery) -> None:
         """Wait for room: live events have most of the queue, and replays nothing that the ledger must keep for them."""
+        if self._mailing.is_pulled(delivery.key.subscription):
+            await self._mailing.put_replayed(delivery.key)
+            return
         share = max(1, self._settings.queue_length // 4)
         while True:
             lane = self._lanes.get(delivery.key.subscription)

@@ -44,3 +44,5 @@ class DeliverySettings:
     webhook_callback: Annotated[str, Meta(pattern=r"^(https?://[^\s?#]+)?$")]
     attempts_retention_seconds: _Seconds
     attempts_max: _Count
+    pull_retention_seconds: _Seconds
+    pull_max: _Count

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from headrace.delivery.lane import Lane
     from headrace.delivery.lanes import Lanes
     from headrace.delivery.library import Library
+    from headrace.delivery.mailing import Mailing
     from headrace.delivery.parcel import Parcel
     from headrace.delivery.settling import Settling
     from headrace.delivery.subscribers import Subscribers
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _LOOK_SECONDS = 1.0
 _LATER_SECONDS = 1.0
 _SOON_SECONDS = 0.02
+_MOVED_AT_A_TIME = 1000
 # The look at all that waits may take this part of the time.
 _PART_FOR_LOOKS = 0.05
 
@@ -46,6 +48,7 @@ class Waiting:
         subscribers: Subscribers,
         journal: Journal,
         settling: Settling,
+        mailing: Mailing,
         refresh: Callable[[], Awaitable[None]],
         in_thread: Callable[..., Awaitable[Any]],
     ) -> None:
@@ -56,6 +59,7 @@ class Waiting:
         self._subscribers = subscribers
         self._journal = journal
         self._settling = settling
+        self._mailing = mailing
         self._refresh = refresh
         self._in_thread = in_thread
 
@@ -82,8 +86,11 @@ class Waiting:
 
     async def _take_up(self, place: Place) -> None:
         subscription, stage = place
-        if self._lanes.get(*place) is None:
+        if self._subscribers.get(subscription) is None:
             await self._refresh()
+        if stage == SINK and self._mailing.is_pulled(subscription):
+            await self._move_to_mailbox(place)
+            return
         lane = self._lanes.get(*place)
         if lane is None:
             await self._forget(place, None)
@@ -113,6 +120,16 @@ class Waiting:
         DISCARDED.inc(dropped)
         if dropped:
             self._agenda.add(place, 0.0)
+
+    async def _move_to_mailbox(self, place: Place) -> None:
+        """Let what is to be delivered again wait to be pulled: there is no sink that it could go to."""
+        now = time.time()
+        waits = await self._in_thread(self._ledger.due, *place, now, _MOVED_AT_A_TIME)
+        await self._in_thread(self._ledger.move_to_mail, waits)
+        is_more = len(waits) == _MOVED_AT_A_TIME
+        due = now if is_more else await self._in_thread(self._ledger.next_due, *place, now)
+        if due is not None:
+            self._agenda.add(place, due)
 
     async def _take_up_due(self, lane: Lane, room: int) -> None:
         now, asked = time.time(), room + len(lane.taken)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,19 @@ def pick(log: LogReader, positions: Iterable[int]) -> dict[int, Recorded]:
         with suppress(LogExpired):  # retention was faster
             found |= _read(log, run)
     return found
+
+
+class Picker:
+    """Reads single events for any number of threads, one at a time: a reader of the log is for one."""
+
+    def __init__(self, log: LogReader) -> None:
+        self._log = log
+        self._lock = threading.Lock()
+
+    def __call__(self, positions: Iterable[int]) -> dict[int, Recorded]:
+        """Return the events at these positions; what can't be read any more is left out."""
+        with self._lock:
+            return pick(self._log, positions)
 
 
 def _read(log: LogReader, run: list[int]) -> dict[int, Recorded]:

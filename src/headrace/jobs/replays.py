@@ -6,22 +6,28 @@ They lie in the database rather than in files, since that is where the two meet,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy import delete, func, insert, select, update
 
+from headrace.events.batch import from_batch
+from headrace.events.event import Event
 from headrace.jobs.job import State
 from headrace.jobs.jobs import cancel_open, finish_running
 from headrace.jobs.tables import CHUNKS, JOBS, REPLAYS
 from headrace.subscriptions.patience import once, repeatable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
+    from headrace.events.batch import Recorded
     from headrace.jobs.jobs import Claim, Jobs
+
+MARK = "headracereplay"
+"""The extension attribute that says which replay an event is delivered by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,14 @@ class Replay:
     complete: bool = False
     delivered: int = 0
     dead: int = 0
+
+    def marking(self, recorded: Recorded) -> Recorded:
+        """Return an event as this replay delivers it."""
+        if not self.marked:
+            return recorded
+        event = recorded.event
+        marked = Event({**event.attributes, MARK: self.job}, event.data, event.data_kind)
+        return replace(recorded, arrival=replace(recorded.arrival, event=marked))
 
 
 class Chunk(NamedTuple):
@@ -68,6 +82,25 @@ class Replays:
         with self._engine.connect() as connection:
             row = connection.execute(select(REPLAYS).where(REPLAYS.c.job == job_id)).first()
         return None if row is None else Replay(*row)
+
+    def recorded_at(self, replay: Replay, positions: Collection[int]) -> dict[int, Recorded]:
+        """Read single events of a replay, as it delivers them; what is kept no more is left out."""
+        wanted = pa.array(list(positions), pa.int64())
+        found: dict[int, Recorded] = {}
+        for chunk in self.chunks(replay.job):
+            if any(chunk.low <= position <= chunk.high for position in positions):
+                events = self.events(replay.job, chunk)
+                chosen = events.filter(pc.is_in(events["position"], value_set=wanted))
+                found |= {each.position: replay.marking(each) for each in from_batch(chosen)}
+        return found
+
+    @repeatable
+    def active_at(self, job_id: str, positions: Collection[int]) -> dict[int, Recorded]:
+        """Read single events of a replay that is under way; of one that is over there is nothing left to deliver."""
+        its = REPLAYS.c.job == job_id, JOBS.c.state == State.RUNNING
+        with self._engine.connect() as connection:
+            row = connection.execute(select(REPLAYS).join(JOBS).where(*its)).first()
+        return {} if row is None else self.recorded_at(Replay(*row), positions)
 
     # The pipeline's side
 

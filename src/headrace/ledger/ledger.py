@@ -6,6 +6,7 @@ dead. Changes are collected and committed together, the cursor last, so that a c
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,13 +15,14 @@ from sqlalchemy import delete, func, insert, select, tuple_
 
 from headrace.eventlog.shares import UNSHARED, Shares
 from headrace.events.positions import Cut, lane_of, position_at
-from headrace.ledger import attempts, schedule
+from headrace.ledger import attempts, mailboxes, schedule
+from headrace.ledger.conflicts import insert_into
 from headrace.ledger.rows import delete_rows, insert_rows
 from headrace.ledger.stages import SINK
-from headrace.ledger.tables import CURSOR, DEAD, FAMILY, REPLAY_CURSORS, WAITING
+from headrace.ledger.tables import CURSOR, DEAD, FAMILY, MAILBOXES, REPLAY_CURSORS, WAITING
 from headrace.ledger.texts import storable
 from headrace.subscriptions.database import open_database
-from headrace.subscriptions.patience import repeatable
+from headrace.subscriptions.patience import once, repeatable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row, Table
 
     from headrace.ledger.attempts import Attempt
+    from headrace.ledger.mailboxes import Letter
 
 _FORGOTTEN_AT_A_TIME = 10_000
 
@@ -223,7 +226,8 @@ class Ledger:
                     WAITING.c.replay == "", within, WAITING.c.event.is_(None)
                 )
                 waiting = connection.execute(query).scalar()
-                oldest[lane] = position if waiting is None else waiting
+                pulled = mailboxes.oldest_within(connection, position_at(lane, 0), position - 1)
+                oldest[lane] = min(each for each in (position, waiting, pulled) if each is not None)
         return Cut(oldest)
 
     @repeatable
@@ -279,7 +283,7 @@ class Ledger:
 
     @repeatable
     def replay_counts(self, replay: str) -> tuple[int, int]:
-        """Return how many of a replay's events wait for the sink, and how many were given up there."""
+        """Return how many of a replay's events wait for the sink, or a consumer, and how many were given up."""
         with self._engine.connect() as connection:
             waiting, dead = (
                 connection.execute(
@@ -287,16 +291,18 @@ class Ledger:
                 ).scalar()
                 for table in (WAITING, DEAD)
             )
-        return waiting or 0, dead or 0
+            pulled = mailboxes.count_of_replay(connection, replay)
+        return (waiting or 0) + pulled, dead or 0
 
     @repeatable
     def replay_waits_within(self, replay: str, first: int, last: int) -> bool:
-        """Tell whether any of a replay's events from the first position to the last waits for the sink."""
+        """Tell whether any of a replay's events from the first position to the last waits for sink or consumer."""
         query = select(WAITING.c.position).where(
             WAITING.c.replay == replay, WAITING.c.position.between(first, last), WAITING.c.stage == SINK
         )
         with self._engine.connect() as connection:
-            return connection.execute(query.limit(1)).first() is not None
+            waits = connection.execute(query.limit(1)).first() is not None
+            return waits or mailboxes.has_of_replay(connection, replay, first, last)
 
     @repeatable
     def forget_replay(self, replay: str) -> int:
@@ -309,7 +315,103 @@ class Ledger:
         dropped = 0
         while some := self._drop([WAITING.c.replay == replay, WAITING.c.stage == SINK]):
             dropped += some
-        return dropped
+        return dropped + self._drop_mail(MAILBOXES.c.replay == replay)
+
+    # What waits to be pulled
+
+    @repeatable
+    def put_mail(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Let events come into mailboxes, durably; see `mailboxes.put`."""
+        with self._engine.begin() as connection:
+            mailboxes.put(connection, rows)
+
+    @repeatable
+    def move_to_mail(self, waits: Sequence[Wait]) -> None:
+        """Let deliveries wait in their mailboxes, of subscriptions that have no sink."""
+        with self._engine.begin() as connection:
+            delete_rows(connection, WAITING, Key._fields, [wait.key for wait in waits])
+            mailboxes.put(
+                connection,
+                [
+                    {
+                        "subscription": wait.key.subscription,
+                        "replay": wait.key.replay,
+                        "position": wait.key.position,
+                        "time": time.time(),
+                        "event": wait.event,
+                    }
+                    for wait in waits
+                ],
+            )
+
+    def move_from_mail(self, subscription: str) -> int:
+        """Let what waits in a mailbox wait for the sink instead that its subscription has now; return how many."""
+        moved = 0
+        while some := self._move_from_mail(subscription):
+            moved += some
+        return moved
+
+    @repeatable
+    def _move_from_mail(self, subscription: str) -> int:
+        with self._engine.begin() as connection:
+            letters = mailboxes.first(connection, subscription, _FORGOTTEN_AT_A_TIME)
+            if letters:
+                mailboxes.remove(connection, [letter.number for letter in letters])
+                rows = [self._waiting_row(letter) for letter in letters]
+                connection.execute(insert_into(connection, WAITING).on_conflict_do_nothing(), rows)
+        return len(letters)
+
+    def _waiting_row(self, letter: Letter) -> dict[str, Any]:
+        return {
+            "subscription": letter.subscription,
+            "stage": SINK,
+            "replay": letter.replay,
+            "position": letter.position,
+            "attempts": 0,
+            "due": time.time(),
+            "reason": "it waited to be pulled",
+            "event": letter.event,
+            "failure": None,
+            "share": self._shares.of(letter.subscription),
+        }
+
+    @repeatable
+    def mail_of_replay(self, replay: str) -> int:
+        """Count what waits of a replay in a mailbox."""
+        with self._engine.connect() as connection:
+            return mailboxes.count_of_replay(connection, replay)
+
+    @repeatable
+    def who_has_mail(self) -> list[str]:
+        """Return the subscriptions that have anything waiting to be pulled."""
+        with self._engine.connect() as connection:
+            return list(mailboxes.subscriptions(connection))
+
+    @repeatable
+    def overdue_mail(self, subscription: str, before: float, most: int, limit: int) -> list[Letter]:
+        """Return so much of a mailbox as came in before a time or is too much, and nobody holds."""
+        with self._engine.connect() as connection:
+            return mailboxes.overdue(connection, subscription, before, most, limit)
+
+    @once
+    def expire_mail(self, letters: Sequence[Letter], events: Mapping[int, bytes] | None, reason: str) -> None:
+        """Let letters of one subscription lie with the dead, with their events; without any, drop them. Count them."""
+        with self._engine.begin() as connection:
+            mailboxes.expire(connection, letters, events, reason)
+
+    def forget_mail(self, subscription: str) -> int:
+        """Drop what waits in the mailbox of a subscription that ended; return how many that were."""
+        return self._drop_mail(MAILBOXES.c.subscription == subscription)
+
+    @repeatable
+    def _drop_mail(self, its: ColumnElement[bool]) -> int:
+        dropped = 0
+        while True:
+            with self._engine.begin() as connection:
+                some = mailboxes.drop(connection, _FORGOTTEN_AT_A_TIME, its)
+            if not some:
+                return dropped
+            dropped += some
 
     @repeatable
     def count(self) -> tuple[int, int]:

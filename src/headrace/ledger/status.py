@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,8 +21,10 @@ from sqlalchemy import (
 )
 
 from headrace.events.positions import Cut, lane_of, position_at
+from headrace.ledger import mailboxes
+from headrace.ledger.conflicts import insert_into
 from headrace.ledger.stages import SINK
-from headrace.ledger.tables import CURSOR, DEAD, DELIVERY_STATUS, WAITING
+from headrace.ledger.tables import CURSOR, DEAD, DELIVERY_STATUS, MAILBOXES, WAITING
 from headrace.ledger.texts import storable
 from headrace.ledger.times import shown_time
 
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sqlalchemy import Connection, Select
+
+    from headrace.ledger.mailboxes import Fill
 
 _MAX_REASON = 500
 MOST_COUNTED = 10_000
@@ -58,13 +63,15 @@ class DeliveryStatus(NamedTuple):
     """What is known of one subscription: the last report, if any, and how many deliveries wait or are dead now.
 
     They are counted as far as `MOST_COUNTED`; one more than that stands for all that is more. `oldest` has, for each
-    lane of the log, the position of the first that waits for its sink.
+    lane of the log, the position of the first that waits for its sink or to be pulled. `mailbox` is there where some of
+    them wait to be pulled, or did not in time.
     """
 
     report: DeliveryReport | None = None
     waiting: int = 0
     dead: int = 0
     oldest: tuple[int, ...] = ()
+    mailbox: Fill | None = None
 
     def document(self) -> dict[str, Any]:
         """Return it as the API shows it; what there isn't is left out."""
@@ -73,6 +80,8 @@ class DeliveryStatus(NamedTuple):
             shown[name] = min(count, MOST_COUNTED)
             if count > MOST_COUNTED:
                 shown[f"{name}IsMore"] = True
+        if self.mailbox is not None:
+            shown["pull"] = _shown_fill(self.mailbox)
         if self.report is not None:
             shown |= _shown(self.report)
         return shown
@@ -103,6 +112,15 @@ def _write(connection: Connection, reports: Sequence[DeliveryReport]) -> None:
         connection.execute(_replacing(), changed)
 
 
+def note_success(connection: Connection, subscription: str, when: float) -> None:
+    """Write down when a subscription's consumers acknowledged something; they may do so at once."""
+    connection.execute(
+        insert_into(connection, DELIVERY_STATUS)
+        .values(_row(DeliveryReport(subscription, succeeded=when)))
+        .on_conflict_do_update(index_elements=["subscription"], set_={"succeeded": when})
+    )
+
+
 def _replacing() -> Any:
     its, failed = DELIVERY_STATUS.c, bindparam("new_failed", type_=Float)
     keep = failed.is_(None)
@@ -127,10 +145,16 @@ def read(connection: Connection, among: Sequence[str] | None = None) -> dict[str
         query = query.where(DELIVERY_STATUS.c.subscription.in_(among))
     reports = {row.subscription: DeliveryReport(*row) for row in connection.execute(query)}
     waiting, dead = (_counts(connection, table, among) for table in (WAITING, DEAD))
+    fills = mailboxes.fills(connection, time.time(), among)
+    for each, fill in fills.items():
+        if fill.waiting:
+            waiting[each] = waiting.get(each, 0) + fill.waiting
     oldest = _oldest(connection, waiting)
     return {
-        each: DeliveryStatus(reports.get(each), waiting.get(each, 0), dead.get(each, 0), oldest.get(each, ()))
-        for each in reports.keys() | waiting.keys() | dead.keys()
+        each: DeliveryStatus(
+            reports.get(each), waiting.get(each, 0), dead.get(each, 0), oldest.get(each, ()), fills.get(each)
+        )
+        for each in reports.keys() | waiting.keys() | dead.keys() | fills.keys()
     }
 
 
@@ -139,6 +163,7 @@ def forget(connection: Connection, subscriptions: Sequence[str]) -> None:
     gone = DELIVERY_STATUS.delete().where(DELIVERY_STATUS.c.subscription == bindparam("gone"))
     if subscriptions:
         connection.execute(gone, [{"gone": each} for each in subscriptions])
+        mailboxes.forget_losses(connection, subscriptions)
 
 
 def _counts(connection: Connection, table: Table, among: Sequence[str] | None) -> dict[str, int]:
@@ -168,19 +193,19 @@ def _all_counts(table: Table) -> Select[str, int]:
 
 def _oldest(connection: Connection, among: Iterable[str]) -> dict[str, tuple[int, ...]]:
     """Hop from one lane of the log to the next: a look for each, however much waits there."""
-    its = WAITING.c
-    first = select(func.min(its.position)).where(
-        its.subscription == bindparam("of"),
-        its.stage == SINK,
-        its.replay == "",
-        its.position >= bindparam("start"),
-    )
+    firsts = [
+        select(func.min(its.position)).where(
+            its.subscription == bindparam("of"), its.replay == "", its.position >= bindparam("start"), *more
+        )
+        for its, more in ((WAITING.c, [WAITING.c.stage == SINK]), (MAILBOXES.c, []))
+    ]
     found: dict[str, tuple[int, ...]] = {}
     for each in among:
-        start = 0
-        while (oldest := connection.execute(first, {"of": each, "start": start}).scalar()) is not None:
-            found[each] = (*found.get(each, ()), oldest)
-            start = position_at(lane_of(oldest) + 1, 0)
+        for first in firsts:
+            start = 0
+            while (oldest := connection.execute(first, {"of": each, "start": start}).scalar()) is not None:
+                found[each] = (*found.get(each, ()), oldest)
+                start = position_at(lane_of(oldest) + 1, 0)
     return found
 
 
@@ -203,4 +228,13 @@ def _shown(report: DeliveryReport) -> dict[str, Any]:
     if report.failed is not None:
         error: dict[str, Any] = {"time": shown_time(report.failed), "reason": report.reason}
         shown["lastError"] = error if report.status is None else error | {"status": report.status}
+    return shown
+
+
+def _shown_fill(fill: Fill) -> dict[str, Any]:
+    shown: dict[str, Any] = {"waiting": fill.waiting, "held": fill.held, "expired": fill.expired}
+    if fill.oldest is not None:
+        shown["oldest"] = shown_time(fill.oldest)
+    if fill.lost is not None:
+        shown["lastExpired"] = shown_time(fill.lost)
     return shown

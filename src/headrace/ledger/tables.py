@@ -17,6 +17,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    literal_column,
 )
 
 from headrace.subscriptions.families import Family
@@ -172,3 +173,45 @@ CONSENTS = Table(
     Column("rate", Integer),
 )
 """One row for each sink, origin and rate that was asked for, of which `place` is the digest. `rate` is the sink's."""
+
+MAILBOXES = Table(
+    "mailboxes",
+    METADATA,
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("subscription", String(64), nullable=False),
+    Column("replay", String(64), nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("time", Float, nullable=False),
+    Column("event", LargeBinary),
+    Column("consumer", String(32), nullable=False),
+    Column("until", Float, nullable=False),
+    Column("handed", Integer, nullable=False),
+    Index("mailboxes_order", "subscription", "number"),
+    # Unique, so that what is read from the outbox again comes in once; in this order, so that the oldest is found.
+    Index("mailboxes_key", "replay", "position", "subscription", unique=True),
+    sqlite_autoincrement=True,
+)
+"""`time` is when it came in. Until the moment `until` the `consumer` holds it; `handed` counts how often one got it.
+
+`event`, structured JSON, is there where neither the log nor a replay can be asked for it. A number is never used twice.
+"""
+
+IS_HELD = MAILBOXES.c.until > literal_column("0")
+"""What consumers hold or held last. In these words, or the databases don't see that the index below has them all."""
+
+Index(
+    "mailboxes_held",
+    MAILBOXES.c.subscription,
+    MAILBOXES.c.consumer,
+    sqlite_where=IS_HELD,
+    postgresql_where=IS_HELD,
+)
+
+MAILBOX_LOSSES = Table(
+    "mailbox_losses",
+    METADATA,
+    Column("subscription", String(64), primary_key=True),
+    Column("expired", BigInteger, nullable=False),
+    Column("time", Float, nullable=False),
+)
+"""How many events a subscription's consumers did not ask for in time, and when that happened last."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import uvloop
 
 from headrace.api.app import build_app
+from headrace.api.arrivals import Arrivals
 from headrace.api.attempts import Attempts
 from headrace.api.authority import Authority
 from headrace.api.bulk import Bulk
@@ -17,6 +18,7 @@ from headrace.api.channels import KnownChannels
 from headrace.api.consents import Consents
 from headrace.api.discovery import Discovery
 from headrace.api.filters import Filters
+from headrace.api.handing import Handing
 from headrace.api.health import Health
 from headrace.api.ingress import Ingress
 from headrace.api.interest import InterestDoor
@@ -24,6 +26,7 @@ from headrace.api.management import Management
 from headrace.api.owning import Owning
 from headrace.api.pressure import Pressure
 from headrace.api.probing import Probing
+from headrace.api.pulling import Pulling
 from headrace.api.rates import Rates
 from headrace.api.subscription_status import Statuses
 from headrace.api.subscriptions import Subscriptions
@@ -36,9 +39,12 @@ from headrace.controlplane.registry import Registry
 from headrace.delivery.specs import default_spec
 from headrace.errors import HeadraceError
 from headrace.eventlog.opening import open_log
+from headrace.eventlog.picking import Picker
 from headrace.interest import Interests
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
+from headrace.ledger.letters import Sources
+from headrace.ledger.mailroom import Mailroom
 from headrace.ledger.records import Records
 from headrace.service.gates import beside, make_gate, open_keeping
 from headrace.service.layout import Layout
@@ -89,11 +95,14 @@ async def _serve(role: str, config: Config, listener: socket.socket, *, ingress:
         doors: list[Door] = [
             Health(lambda: read_states(layout.run, config.roles), metrics=config.api.metrics)
         ]
+        pulling = None
         if databases is not None:
             end_of_log = end_of_log or open_log(log_place(config)).end
             owning = Owning(store, databases.records)
             beside(opened, owning.follow(_FOLLOW_SECONDS))
             doors += _control(config, store, channels, end_of_log, databases, owning, opened)
+            pulling = _pulling(config, store, databases, opened)
+            doors.append(pulling)
             doors.append(Authority(keeping.keys, keeping.quotas, keeping.audit, config.quotas))
             doors.append(
                 _control_plane(
@@ -106,7 +115,8 @@ async def _serve(role: str, config: Config, listener: socket.socket, *, ingress:
                 )
             )
         app = build_app(taking, *doors, gate=gate)
-        await serve(app, listener, config.api, lambda: announce(layout.run, role, READY))
+        on_stop = pulling.close if pulling else lambda: None
+        await serve(app, listener, config.api, lambda: announce(layout.run, role, READY), on_stop)
 
 
 def _open_log(
@@ -165,6 +175,14 @@ def _control(
         InterestDoor(interests, channels, config.interest),
         Consents(records),
     ]
+
+
+def _pulling(config: Config, store: Store, databases: _Databases, opened: AsyncExitStack) -> Pulling:
+    mailroom = Mailroom(config.delivery.url, config.store.patience_seconds)
+    opened.callback(mailroom.close)
+    sources = Sources(Picker(open_log(log_place(config))), Replays(databases.jobs).active_at)
+    handing = Handing(mailroom, store, sources, default_spec(config.delivery))
+    return Pulling(store, mailroom, handing, Arrivals(mailroom))
 
 
 def _control_plane(

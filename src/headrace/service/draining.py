@@ -12,6 +12,7 @@ from headrace.auth.key_store import KeyStore
 from headrace.delivery.callbacks import Callbacks
 from headrace.delivery.credentials import Credentials
 from headrace.delivery.dispatcher import Dispatcher
+from headrace.delivery.expiry import Expiry
 from headrace.delivery.guard import Guard
 from headrace.delivery.home import Home
 from headrace.delivery.probing import Probing
@@ -25,12 +26,14 @@ from headrace.eventlog.archive.lag import ArchivedForLong
 from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.local.outbox import OutboxFiles
 from headrace.eventlog.opening import open_log
+from headrace.eventlog.picking import Picker
 from headrace.eventlog.retention import expire_segments
 from headrace.eventlog.shares import UNSHARED
 from headrace.events.positions import Cut
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.ledger.ledger import Ledger
+from headrace.ledger.letters import Sources
 from headrace.ledger.records import Records
 from headrace.service.layout import Layout
 from headrace.service.logs import log_place
@@ -142,12 +145,13 @@ async def _drain(
         endpoint = TokenEndpoint(guard, tls_context(config.delivery.ca_file))
         home = await _home(config, opened)
         credentials = Credentials(safe, endpoint, config.delivery.token_refresh_seconds, home)
+        replays = Replays(jobs)
         dispatcher = Dispatcher(
             outbox,
             log,
             store,
             ledger,
-            Replays(jobs),
+            replays,
             senders,
             config.delivery,
             shares,
@@ -158,7 +162,11 @@ async def _drain(
 
         probing = Probing(records, store, senders, credentials, default_spec(config.delivery))
 
+        sources = Sources(Picker(open_log(place)), replays.active_at)
+        expiry = Expiry(ledger, store, sources, shares, config.delivery)
+
         def clear_once() -> None:
+            expiry.clear()
             clear(dispatcher)
             cursors = ledger.cursors()
             gone = store.purge(reduce(Cut.meet, (cursors.get(share, Cut()) for share in range(shares.count))))

@@ -28,8 +28,9 @@ async def serve(
     listener: socket.socket,
     settings: ApiSettings,
     on_ready: Callable[[], None],
+    on_stop: Callable[[], None] = lambda: None,
 ) -> None:
-    """Answer until the process is told to stop; finish what was begun."""
+    """Answer until the process is told to stop; finish what was begun. `on_stop` ends what else would last."""
     server = _Server(
         uvicorn.Config(
             app,
@@ -42,8 +43,13 @@ async def serve(
             timeout_graceful_shutdown=settings.shutdown_seconds,
         )
     )
+
+    def stop() -> None:
+        on_stop()
+        server.should_exit = True
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, server.stop)
+        asyncio.get_running_loop().add_signal_handler(number, stop)
     on_ready()
     address: Any = listener.getsockname()
     _log.info("listening on http://%s:%d", *address[:2])
@@ -56,9 +62,6 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
-
-    def stop(self) -> None:
-        self.should_exit = True
 
 
 def listen(settings: ApiSettings) -> socket.socket:

@@ -18,12 +18,14 @@ from headrace.subscriptions.delivery_spec import check_delivery
 from headrace.subscriptions.points import LATEST, Point, parse_point
 from headrace.subscriptions.protocols import (
     check_credential_type,
+    check_delivery_members,
     check_protocol,
     check_sink,
     check_together,
     complete,
 )
 from headrace.subscriptions.protocols.addresses import authority_of
+from headrace.subscriptions.protocols.pull import NAME as PULL
 from headrace.subscriptions.secrets import Secrets, is_masked, take_out
 
 if TYPE_CHECKING:
@@ -56,8 +58,8 @@ class Subscription:
 
     Each of the two is None until it has been settled; `deleting` says that the end was asked for. `sink_credential` is
     what may be shown of it. Only a proposal has `secrets`, until they are sealed: they never come back from the store.
-    While it is `paused` its deliveries wait; `ended` says why the sink wants no more of them. `edited` grows with each
-    change of what its owner gave.
+    While it is `paused` its deliveries wait; `ended` says why the sink wants no more of them. One that is pulled has an
+    empty `sink`. `edited` grows with each change of what its owner gave.
     """
 
     id: str
@@ -84,6 +86,11 @@ class Subscription:
         if self.ended is not None:
             return ENDED
         return PAUSED if self.paused else ACTIVE
+
+    @property
+    def is_pulled(self) -> bool:
+        """Whether its events wait until a consumer asks for them."""
+        return self.protocol == PULL
 
     @property
     def has_secrets(self) -> bool:
@@ -126,7 +133,8 @@ class Subscription:
             shown["types"] = list(self.types)
         shown["config"] = {**self.config, "channel": str(self.channel)}
         shown["filters"] = list(self.filters)
-        shown["sink"] = self.sink
+        if self.sink:
+            shown["sink"] = self.sink
         if self.sink_credential is not None:
             shown["sinkCredential"] = dict(self.sink_credential)
         shown["protocol"] = self.protocol
@@ -162,11 +170,12 @@ def parse_subscription(
     filters = _filters_of(document, faults, check_filters)
     if faults:
         raise InvalidSubscription(faults)
-    shown, signing, headers = take_out(complete(protocol, document["sink"], settings))
+    sink = document.get("sink")
+    shown, signing, headers = take_out(complete(protocol, sink, settings))
     return Subscription(
         id=str(uuid.uuid4()),
         channel=channel,
-        sink=document["sink"],
+        sink=sink or "",
         protocol=protocol,
         source=document.get("source"),
         types=tuple(document.get("types", ())),
@@ -235,7 +244,11 @@ def _check_config(document: dict[str, Any], config: dict[str, Any]) -> Faults:
     protocol = document.get("protocol", "HTTP")
     if not faults and protocol != "HTTP" and config.get("delivery", {}).get("batch", {}).get("size", 1) > 1:
         faults.append(("config.delivery.batch", f"HTTP has batches; {protocol} sends each event alone"))
-    if "reply" in config:
+    if not faults and "delivery" in config:
+        faults += check_delivery_members(str(protocol), config["delivery"])
+    if "reply" in config and protocol == PULL:
+        faults.append(("config.reply", f"{PULL} has no sink that could answer"))
+    elif "reply" in config:
         try:
             read_destination(config["reply"])
         except Refused as refused:

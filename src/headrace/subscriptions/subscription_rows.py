@@ -66,7 +66,7 @@ def from_document(subscription_id: str, text: str, channel: ChannelName | None =
     return Subscription(
         id=subscription_id,
         channel=channel or parse_channel(document["config"]["channel"]),
-        sink=document["sink"],
+        sink=document.get("sink", ""),
         protocol=document["protocol"],
         source=document.get("source"),
         types=tuple(document.get("types", ())),

@@ -82,7 +82,7 @@ ARCHIVE_LOST = Counter(
     "headrace_archive_positions_lost", "Positions that the log had removed before they were archived."
 )
 ARCHIVE_FAILURES = Counter("headrace_archive_failures", "Runs of archiving that failed and are repeated.")
-DELIVERED = Counter("headrace_deliveries_succeeded", "Deliveries that a sink acknowledged.")
+DELIVERED = Counter("headrace_deliveries_succeeded", "Deliveries that a sink or who pulls acknowledged.")
 REPLAYED = Counter("headrace_deliveries_replayed", "Of these, deliveries of events of the past.")
 RETRIED = Counter("headrace_deliveries_retried", "Attempts that failed and will be repeated.")
 BURIED = Counter("headrace_deliveries_dead", "Deliveries given up and kept as dead letters.")
@@ -109,6 +109,9 @@ SPILLED = Counter(
 DISCARDED = Counter(
     "headrace_deliveries_discarded", "Deliveries to subscriptions deleted, ended or moved on meanwhile."
 )
+MAILED = Counter("headrace_deliveries_mailed", "Deliveries that went to a mailbox, to be pulled.")
+PULLED = Counter("headrace_deliveries_pulled", "Deliveries handed out to who pulls, repeated ones included.")
+EXPIRED = Counter("headrace_deliveries_expired", "Deliveries that nobody pulled in time.")
 DELIVERY_SECONDS = Durations(
     "headrace_delivery_seconds", "From publish to acknowledgement.", buckets=_SECONDS
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.events.attributes import URI_REFERENCE
+from headrace.subscriptions.delivery_members import MEMBERS
 from headrace.subscriptions.masks import SENSITIVE
 from headrace.subscriptions.protocols import PROTOCOLS, address_schema
 from headrace.subscriptions.protocols.kinds import any_case
@@ -40,6 +41,7 @@ def proposal_schemas() -> dict[str, Schema]:
         **settings,
         "ProtocolName": {"enum": list(PROTOCOLS)},
         "SubscriptionConfig": _config(),
+        "PullConfig": _pull_config(),
         "SecretsChange": _secrets_change(),
     }
 
@@ -54,7 +56,7 @@ def settings_schema(protocol: Protocol) -> Schema:
 
 
 def _proposal(name: str, protocol: Protocol) -> Schema:
-    required = ["sink"] if name == _DEFAULT else ["sink", "protocol"]
+    required = ["sink"] * protocol.has_sink + ["protocol"] * (name != _DEFAULT)
     schema: Schema = {
         "type": "object",
         "required": required,
@@ -71,15 +73,13 @@ def _proposal(name: str, protocol: Protocol) -> Schema:
                 "items": {"type": "string", "minLength": 1},
                 "description": "Only events of one of these types.",
             },
-            "config": _ref("SubscriptionConfig"),
+            "config": _ref("SubscriptionConfig" if protocol.has_sink else "PullConfig"),
             "filters": {
                 "anyOf": [_ref("Filters"), _ref("Filter")],
                 "description": "Filters that must all hold.",
             },
             "filter": {"anyOf": [_ref("Filters"), _ref("Filter")], "description": "The same as `filters`."},
-            "sink": address_schema(protocol) | {"description": f"Where events go: {protocol.example}"},
-            "sinkCredential": _ref("Credential"),
-            "sinkcredential": _ref("Credential"),
+            **_sink(protocol),
             "protocol": {"const": name},
             "protocolsettings": _ref(f"Settings{name}"),
             "notes": {"description": "Ignored: the service's own."},
@@ -94,6 +94,16 @@ def _proposal(name: str, protocol: Protocol) -> Schema:
     if protocol.target is not None:
         schema["allOf"].append(_names_target(protocol, protocol.target))
     return schema
+
+
+def _sink(protocol: Protocol) -> Schema:
+    if not protocol.has_sink:
+        return {"sink": {"type": "null", "description": "There is none."}}
+    return {
+        "sink": address_schema(protocol) | {"description": f"Where events go: {protocol.example}"},
+        "sinkCredential": _ref("Credential"),
+        "sinkcredential": _ref("Credential"),
+    }
 
 
 def _names_target(protocol: Protocol, target: str) -> Schema:
@@ -120,6 +130,18 @@ def _config() -> Schema:
         },
         "additionalProperties": {"description": "A key that the channel declares in `subscriptionconfig`."},
     }
+
+
+def _pull_config() -> Schema:
+    """What is left of it without a sink."""
+    properties = {name: each for name, each in _config()["properties"].items() if name != "reply"}
+    known = PROTOCOLS["PULL"].delivery or ()
+    properties["delivery"] = {
+        "type": "object",
+        "properties": {name: dict(MEMBERS[name].schema) for name in known},
+        "additionalProperties": False,
+    }
+    return _config() | {"properties": properties}
 
 
 def _secrets_change() -> Schema:

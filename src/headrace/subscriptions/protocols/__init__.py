@@ -7,6 +7,7 @@ from headrace.subscriptions.faults import Faults
 from headrace.subscriptions.protocols.addresses import address_schema
 from headrace.subscriptions.protocols.checks import (
     check_credential_type,
+    check_delivery_members,
     check_protocol,
     check_sink,
     check_together,
@@ -19,6 +20,7 @@ __all__ = [
     "Faults",
     "address_schema",
     "check_credential_type",
+    "check_delivery_members",
     "check_protocol",
     "check_sink",
     "check_together",

@@ -40,6 +40,8 @@ def check_protocol(protocol: object, settings: object) -> Faults:
 
 def check_sink(protocol: str, sink: object, path: str = "sink") -> Faults:
     """Tell what is wrong with the address, for this protocol; a name that isn't known is no fault of the address."""
+    if protocol in PROTOCOLS and not PROTOCOLS[protocol].has_sink:
+        return [] if sink is None else [(path, f"{protocol} has none: events wait until they are asked for")]
     if not isinstance(sink, str) or not sink:
         return [(path, "is required and has to be a URI")]
     if protocol not in PROTOCOLS:
@@ -51,9 +53,11 @@ def check_sink(protocol: str, sink: object, path: str = "sink") -> Faults:
     return []
 
 
-def check_together(protocol: str, sink: str, settings: Mapping[str, Any]) -> Faults:
+def check_together(protocol: str, sink: str | None, settings: Mapping[str, Any]) -> Faults:
     """Tell whether an address and settings, each of them good, go together."""
     known = PROTOCOLS[protocol]
+    if sink is None:
+        return []
     address = read_address(protocol, known, sink)
     faults: Faults = []
     if known.target is not None and not known.target_in_path:
@@ -67,15 +71,31 @@ def check_together(protocol: str, sink: str, settings: Mapping[str, Any]) -> Fau
 def check_credential_type(protocol: str, settings: Mapping[str, Any], type_: CredentialType) -> Faults:
     """Tell whether a protocol with these settings, which are good, can use a credential of this type."""
     known = PROTOCOLS[protocol]
+    if not known.credentials:
+        return [("sinkCredential", f"{protocol} has no sink that it could be for")]
     if type_ not in known.credentials:
         usable = ", ".join(known.credentials)
         return [("sinkCredential.credentialType", f"{protocol} can't use {type_}; it can use: {usable}")]
     return known.check_credential(settings, type_)
 
 
-def complete(protocol: str, sink: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def check_delivery_members(protocol: str, delivery: Mapping[str, Any]) -> Faults:
+    """Tell which members of a delivery object, each of them good, mean nothing to a protocol."""
+    known = PROTOCOLS[protocol].delivery if protocol in PROTOCOLS else None
+    if known is None:
+        return []
+    return [
+        (f"config.delivery.{name}", f"means nothing to {protocol}; it has: {', '.join(known)}")
+        for name in delivery
+        if name not in known
+    ]
+
+
+def complete(protocol: str, sink: str | None, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return good settings in their normal form, with what the address says and with defaults applied."""
     known = PROTOCOLS[protocol]
     given = {key: known.settings[key].normal(value) for key, value in settings.items()}
     defaults = {key: each.default for key, each in known.settings.items() if each.default is not None}
+    if sink is None:
+        return {**defaults, **given}
     return {**defaults, **known.complete(read_address(protocol, known, sink), given)}

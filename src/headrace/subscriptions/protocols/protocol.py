@@ -55,7 +55,8 @@ class Protocol:
     the path of the address may name it instead, else an address has no path.
 
     `check_address` looks at the address and the settings that were found good, together; `check_credential` at these
-    settings and the type of the credential. `complete` adds to the settings what the address says.
+    settings and the type of the credential. `complete` adds to the settings what the address says. `delivery` are the
+    members of a delivery object that mean something to it; None for all.
     """
 
     schemes: tuple[str, ...]
@@ -65,6 +66,8 @@ class Protocol:
     has_query: bool = False
     target: str | None = None
     target_in_path: bool = False
+    has_sink: bool = True
+    delivery: tuple[str, ...] | None = None
     credentials: tuple[CredentialType, ...] = ALL_TYPES
     check_address: Callable[[Address, Mapping[str, Any]], Faults] = no_more
     check_credential: Callable[[Mapping[str, Any], CredentialType], Faults] = no_conflict

@@ -9,6 +9,7 @@ from headrace.subscriptions.protocols.http import HTTP
 from headrace.subscriptions.protocols.kafka import KAFKA
 from headrace.subscriptions.protocols.mqtt import MQTT3, MQTT5
 from headrace.subscriptions.protocols.nats import NATS
+from headrace.subscriptions.protocols.pull import PULL
 
 if TYPE_CHECKING:
     from headrace.subscriptions.protocols.protocol import Protocol
@@ -20,4 +21,5 @@ PROTOCOLS: dict[str, Protocol] = {
     "MQTT5": MQTT5,
     "AMQP": AMQP,
     "NATS": NATS,
+    "PULL": PULL,
 }
