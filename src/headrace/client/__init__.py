@@ -1,7 +1,8 @@
 """What a Python program uses to publish, subscribe and receive."""
 
 from headrace.client.client import Client
+from headrace.client.consumer import Consumer, PulledEvent
 from headrace.client.publisher import Publisher
 from headrace.client.sink import Received, Sink
 
-__all__ = ["Client", "Publisher", "Received", "Sink"]
+__all__ = ["Client", "Consumer", "Publisher", "PulledEvent", "Received", "Sink"]

@@ -5,14 +5,17 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 from urllib.parse import urlencode, urlsplit
+from weakref import WeakSet
 
 import aiohttp
 import msgspec
 
+from headrace.client.consumer import Consumer, PulledEvent
 from headrace.client.points import PointLike, point
 from headrace.client.publisher import Publisher
 from headrace.errors import JobFailed, ServiceRefused, ServiceUnreachable
 from headrace.events.bindings.http import Message, encode_batch, encode_binary, encode_structured
+from headrace.events.json_format import decode
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
@@ -35,6 +38,18 @@ class _Answer(NamedTuple):
     next: str | None
 
 
+class _PulledEvent(msgspec.Struct):
+    event: msgspec.Raw
+    cursor: str
+    position: int
+    handed: int
+    replay: str | None = None
+
+
+class _Pulled(msgspec.Struct):
+    events: list[_PulledEvent]
+
+
 class Client:
     """Use it as an async context manager, from one event loop.
 
@@ -49,6 +64,7 @@ class Client:
         self._headers = {} if token is None else {"authorization": f"Bearer {token}"}
         self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
         self._session: aiohttp.ClientSession | None = None
+        self._consumers: WeakSet[Consumer] = WeakSet()
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
@@ -61,6 +77,8 @@ class Client:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        for consumer in list(self._consumers):
+            await consumer.close()
         if self._session is not None:
             await self._session.close()
 
@@ -258,6 +276,48 @@ class Client:
         path = f"/api/subscriptions/{subscription_id}/test"
         headers = [("content-type", "application/json")]
         return self._read(await self._request("POST", path, body, headers), dict[str, Any])
+
+    # Pulling
+
+    def events(self, subscription_id: str, *, max_events: int = 500) -> Consumer:
+        """Return an async iterator over the events of a subscription of protocol PULL; so many are fetched at a time.
+
+        An event is acknowledged when the next one is asked for: every event comes at least once.
+        """
+        wait_seconds = max(1, min(20, int((self._timeout.total or 60) / 2)))
+        consumer = Consumer(self, subscription_id, most=max_events, wait_seconds=wait_seconds)
+        self._consumers.add(consumer)
+        return consumer
+
+    async def pull(
+        self, subscription_id: str, *, max_events: int = 100, wait_seconds: int = 0, cursor: str | None = None
+    ) -> list[PulledEvent]:
+        """Return events of a subscription of protocol PULL, as soon as there are any or the time is over.
+
+        They come again after the lease, unless they are acknowledged. A `cursor`, of an event that was pulled before,
+        acknowledges up to there; what the same consumer holds beyond it comes again now.
+        """
+        query = _query({"max": max_events, "wait": wait_seconds, "cursor": cursor})
+        path = f"/api/subscriptions/{subscription_id}/events?{query}"
+        answer = await self._request("GET", path, headers=[("accept", "application/json")])
+        found = self._read(answer, _Pulled).events if answer else []
+        return [
+            PulledEvent(decode(bytes(each.event)), each.cursor, each.position, each.handed, each.replay)
+            for each in found
+        ]
+
+    async def acknowledge(
+        self,
+        subscription_id: str,
+        *,
+        up_to: str | None = None,
+        ids: Sequence[str] = (),
+        release: bool = False,
+    ) -> dict[str, Any]:
+        """Say that events are done: all up to a cursor, and these; with `release`, give back what else is held."""
+        said = {"upTo": up_to, "ids": list(ids), "release": release}
+        document = {name: value for name, value in said.items() if value}
+        return await self._object("POST", f"/api/subscriptions/{subscription_id}/ack", document)
 
     # Knative's objects
 
