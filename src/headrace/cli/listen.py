@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace.cli import options
+from headrace.cli.events import described
 from headrace.client import Sink
 from headrace.delivery.signatures import verifier
 from headrace.errors import ConfigError
@@ -54,7 +55,8 @@ async def _listen(host: str, port: int, count: int | None, key: str, *, as_json:
 
     def on_received(received: Received) -> None:
         nonlocal seen
-        click.echo(encode(received.event).decode() if as_json else _describe(received))
+        shown = f"{received.path}  {described(received.event)}"
+        click.echo(encode(received.event).decode() if as_json else shown)
         seen += 1
         if seen == count:
             done.set()
@@ -70,10 +72,3 @@ async def _listen(host: str, port: int, count: int | None, key: str, *, as_json:
         raise ConfigError(
             f"can't listen on {host}:{port}: {error.strerror}; choose another with --port"
         ) from error
-
-
-def _describe(received: Received) -> str:
-    event = received.event
-    head = "  ".join(f"{name}={value}" for name, value in event.attributes.items() if name != "specversion")
-    data = "" if event.data is None else f"\n    {event.data.decode(errors='replace')}"
-    return f"{received.path}  {head}{data}"

@@ -32,6 +32,7 @@ from headrace.cli.replay import replay
 from headrace.cli.secrets import secrets
 from headrace.cli.seek import seek
 from headrace.cli.subscribe import subscribe
+from headrace.cli.tail import tail
 from headrace.cli.up import up
 from headrace.cli.update import update
 from headrace.errors import HeadraceError
@@ -62,6 +63,7 @@ def main() -> None:
       headrace listen --port 9000                              print what arrives
       headrace subscribe --sink http://127.0.0.1:9000/ --prefix type=com.example.
       headrace publish --type com.example.order --data '{"amount": 7}'
+      headrace tail --from earliest                            print what was and what comes, without a sink
     """
 
 
@@ -76,6 +78,7 @@ for _command in (
     import_,
     export,
     listen,
+    tail,
     apply,
     get,
     pause,

@@ -68,7 +68,8 @@ async def _write_json(found: AsyncIterator[dict[str, Any]], limit: int | None) -
 def _print_table(found: Sequence[dict[str, Any]]) -> None:
     """Print them; the last column is there only when there is something to tell."""
     rows = [
-        [each["id"], each["config"]["channel"], each["sink"], _filters(each), _status(each)] for each in found
+        [each["id"], each["config"]["channel"], each.get("sink", "pulled"), _filters(each), _status(each)]
+        for each in found
     ]
     headings = ["id", "channel", "sink", "filters", "status"]
     width = len(headings) if any(row[-1] for row in rows) else len(headings) - 1

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import msgspec
 
+from headrace.cli.points import POINT
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
-_OPTIONS = (
+_FILTERS = (
     click.option(
         "--filter",
         "filters",
@@ -24,8 +26,12 @@ _OPTIONS = (
         "--prefix", multiple=True, metavar="NAME=VALUE", help="The attribute starts with this value."
     ),
     click.option("--suffix", multiple=True, metavar="NAME=VALUE", help="The attribute ends with this value."),
+    click.option("--cel", multiple=True, metavar="TEXT", help="A filter in CEL."),
+    click.option("--sql", multiple=True, metavar="TEXT", help="A filter in CloudEvents SQL."),
     click.option("--source", help="Only events of this source."),
     click.option("--type", "types", multiple=True, help="Only events of this type; may be repeated."),
+)
+_DELIVERY = (
     click.option(
         "--delivery",
         metavar="JSON",
@@ -38,9 +44,24 @@ _OPTIONS = (
 
 def wish_options(command: _Command) -> _Command:
     """Give a command the options; `wished` reads them."""
-    for option in reversed(_OPTIONS):
+    for option in reversed((*_FILTERS, *_DELIVERY)):
         command = option(command)
     return command
+
+
+def filter_options(command: _Command) -> _Command:
+    """Give a command those of the options that say which events are wanted."""
+    for option in reversed(_FILTERS):
+        command = option(command)
+    return command
+
+
+start_option = click.option(
+    "--from",
+    "start",
+    type=POINT,
+    help="Also deliver what is kept since this point; without it, only what comes from now on.",
+)
 
 
 def wished(
@@ -49,16 +70,20 @@ def wished(
     exact: tuple[str, ...],
     prefix: tuple[str, ...],
     suffix: tuple[str, ...],
+    cel: tuple[str, ...],
+    sql: tuple[str, ...],
     source: str | None,
     types: tuple[str, ...],
-    delivery: str | None,
-    reply: str | None,
-    structured: bool,
+    delivery: str | None = None,
+    reply: str | None = None,
+    structured: bool = False,
 ) -> dict[str, Any]:
     """Return the properties of a subscription that are given, and only those."""
     given = [parse_json(text, "--filter") for text in filters]
     for dialect, pairs in (("exact", exact), ("prefix", prefix), ("suffix", suffix)):
         given += [{dialect: _pair(dialect, text)} for text in pairs]
+    for dialect, texts in (("cel", cel), ("sql", sql)):
+        given += [{dialect: text} for text in texts]
     config: dict[str, Any] = {}
     if delivery is not None:
         config["delivery"] = parse_json(delivery, "--delivery")
