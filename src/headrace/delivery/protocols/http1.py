@@ -1,6 +1,6 @@
 """HTTP/1.1 to sinks: connections that the guard made, kept and used again, each for one request at a time.
 
-A library would spend more on a request than all of the rest of a delivery does (ADR 0036).
+A library would spend more on a request than all of the rest of a delivery does (ADR 0034).
 """
 
 from __future__ import annotations
