@@ -346,7 +346,7 @@ async def test_options_tell_what_is_supported(door, path, allowed):
     assert set(refused.headers["allow"].split(", ")) == allowed
     told = answer.json
     assert set(told["operations"]) == {"Create", "Retrieve", "Query", "Update", "Delete"}
-    assert told["protocols"] == ["HTTP", "KAFKA", "MQTT3", "MQTT5", "AMQP", "NATS"]
+    assert told["protocols"] == ["HTTP", "KAFKA", "MQTT3", "MQTT5", "AMQP", "NATS", "PULL"]
     assert {"exact", "prefix", "suffix", "all", "any", "not", "sql"} <= set(told["dialects"])
 
 

@@ -96,7 +96,7 @@ def test_mistakes_are_told(run, service, written, tmp_path):
         (["delete"], "give the id of a subscription"),
         (["delete", "pod", "x"], "'pod' is no kind of objects"),
         (["delete", "a", "b", "c"], "give the id of a subscription"),
-        (["get", "channels", "-n", "x"], "go with Knative's objects only"),
+        (["get", "channels", "-n", "x"], "goes with Knative's objects and subscriptions"),
     ):
         result = run(*arguments, "--url", service.url)
         assert result.exit_code == 2, arguments

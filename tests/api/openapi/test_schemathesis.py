@@ -59,6 +59,7 @@ KEPT = "kept/kept"
 
 UNSAYABLE = (
     r"^-?\d+\.0 is (no|not a) ",  # for JSON Schema 1.0 is an integer
+    r"^\{.*: \d+\.0[,}].* is no position",  # here too
     r"contains U\+",  # surrogates and characters that Unicode has none of
     r"^(event \d+: )?attribute '\w+' must be .* not a fraction: -?\d+\.0$",  # so for this
     "^ids are integers",
