@@ -33,7 +33,8 @@ def main(arguments: list[str]) -> int:
     logging.basicConfig(
         level=logging.INFO, format=f"%(asctime)s {name:<10} %(levelname)-7s %(message)s", force=True
     )
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+    for library in ("alembic", "py4j"):  # they tell of every step they take
+        logging.getLogger(library).setLevel(logging.WARNING)
     config: Config = read_snapshot(Path(config_file))
     announce(Layout(config.data).run, name, STARTING)
     threading.Thread(target=_stop_with_supervisor, daemon=True).start()

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from headrace.subscriptions.families import Family
 
 _log = logging.getLogger(__name__)
-logging.getLogger("alembic").setLevel(logging.WARNING)  # it would tell every new database's whole history
 _one_at_a_time = threading.Lock()  # alembic's `op` is one for the whole process
 
 
