@@ -100,6 +100,12 @@ async def test_a_replay_and_a_backtest_are_read_back_as_they_were_asked(door, su
     assert parse_backtest(asked["request"]).document() == asked["request"]
 
 
+@pytest.mark.parametrize("document", [{}, {"filter": None}, {"filters": None}, {"filter": [], "filters": []}])
+async def test_a_backtest_is_of_one_filter(door, document):
+    answer = await door.send_json("POST", "/api/filters/backtest", document)
+    assert (answer.status, answer.json["faults"][0]["path"]) == (400, "filter")
+
+
 async def test_faults_of_a_backtest(door):
     document = {"from": 9, "to": 5, "examples": -1, "buckets": 10**9, "channel": "nowhere"}
     answer = await door.send_json("POST", "/api/filters/backtest", document)

@@ -126,7 +126,7 @@ def parse_backtest(document: object) -> BacktestRequest:
         document, ("filter", "filters", "channel", "from", "to", "examples", "buckets")
     )
     given = [name for name in ("filter", "filters") if name in members]
-    if len(given) != 1:
+    if len(given) != 1 or members[given[0]] is None:
         faults.append(("filter", "give either filter or filters"))
     for name in given[:1]:
         check_filter(members[name], name, faults)
