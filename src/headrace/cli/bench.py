@@ -18,12 +18,14 @@ from headrace.bench.match.run import MatchPlan
 from headrace.bench.match.run import run as run_match
 from headrace.bench.match.workloads.table import CHOICES, LETTERS
 from headrace.cli import options
+from headrace.cli.endings import end_as_with_ctrl_c
 from headrace.errors import HeadraceError
 
 
 @click.group()
 def bench() -> None:
     """Measure what this machine reaches. What needs a service starts its own and removes it afterwards."""
+    end_as_with_ctrl_c()
 
 
 @bench.command("filters")

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from headrace.cli.endings import end_as_with_ctrl_c
 from headrace.demo.run import run_demo
 
 
@@ -19,4 +20,5 @@ def demo(events: int, rate: float) -> None:
     Example:
       headrace demo --events 5000 --rate 1000
     """
+    end_as_with_ctrl_c()
     sys.exit(0 if run_demo(events, rate) else 1)

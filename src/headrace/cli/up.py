@@ -11,6 +11,7 @@ import click
 from headrace.auth.exposure import check_exposure, describe
 from headrace.cli import options
 from headrace.config import load_config
+from headrace.service.lifeline import hold_on_to_starter
 from headrace.service.supervisor import Supervisor
 
 if TYPE_CHECKING:
@@ -27,10 +28,21 @@ _DOORS = frozenset({"http", "ingress", "api"})
 @click.option("--port", type=int, help="The port to listen on (8080).")
 @click.option("--host", help="The address to listen on (127.0.0.1).")
 @click.option("--role", "roles", multiple=True, help="Run only this part here; may be repeated.")
+@click.option(
+    "--end-with-input",
+    is_flag=True,
+    help="Stop when standard input ends, as when the program that started it dies.",
+)
 @options.data
 @options.config_file
 def up(
-    port: int | None, host: str | None, roles: tuple[str, ...], data: str | None, config_file: Path | None
+    *,
+    port: int | None,
+    host: str | None,
+    roles: tuple[str, ...],
+    end_with_input: bool,
+    data: str | None,
+    config_file: Path | None,
 ) -> None:
     """Start the service on this machine and stay until Ctrl-C.
 
@@ -57,6 +69,8 @@ def up(
     def on_ready() -> None:
         click.echo(f"Ready. Send events to {address}/channels/default/default", err=True)
 
+    if end_with_input:
+        hold_on_to_starter()
     sys.exit(Supervisor(config).run(on_ready))
 
 

@@ -26,7 +26,10 @@ def free_port() -> int:
 
 
 class ServiceProcess:
-    """`headrace up` on a data folder, in a process group of its own; its output goes to `output`."""
+    """`headrace up` on a data folder, in a process group of its own; its output goes to `output`.
+
+    It stops when this process is gone, however that went.
+    """
 
     def __init__(
         self, data: Path, port: int, output: Path, settings: Mapping[str, str] | None = None
@@ -37,6 +40,7 @@ class ServiceProcess:
         self.output = output
         self._environment = os.environ | {f"HEADRACE_{key}": value for key, value in (settings or {}).items()}
         self._process: subprocess.Popen[bytes] | None = None
+        self._lifeline: int | None = None
 
     def start(self) -> None:
         """Start it; `wait_until_ready` tells when it can be used."""
@@ -49,11 +53,20 @@ class ServiceProcess:
             str(self.port),
             "--data",
             str(self.data),
+            "--end-with-input",
         ]
+        self._let_go()
+        its_end, self._lifeline = os.pipe()
         with self.output.open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603
-                command, stdout=output, stderr=output, env=self._environment, start_new_session=True
+                command,
+                stdin=its_end,
+                stdout=output,
+                stderr=output,
+                env=self._environment,
+                start_new_session=True,
             )
+        os.close(its_end)
 
     async def wait_until_ready(
         self, seconds: float = 240.0, on_wait: Callable[[dict[str, Any]], None] | None = None
@@ -82,12 +95,20 @@ class ServiceProcess:
         except subprocess.TimeoutExpired:
             self.kill()
             raise
+        finally:
+            self._let_go()
 
     def kill(self) -> None:
         """SIGKILL every process of it at once, as a power cut would."""
         assert self._process is not None  # noqa: S101  start() comes first
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
 
     def tail(self, lines: int = 30) -> str:
         """Return the end of what it printed."""

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import importlib
 import logging
-import os
-import signal
 import sys
-import threading
 from pathlib import Path
 
 from headrace.config import Config, read_snapshot
 from headrace.errors import BrokerUnavailable, HeadraceError, MasterUnreachable, StoreUnavailable
 from headrace.heap import spare_heap
 from headrace.service.layout import Layout
+from headrace.service.lifeline import hold_on_to_starter
 from headrace.service.states import STARTING, announce
 
 ROLES = ("http", "ingress", "api", "pipeline", "dispatcher")
@@ -37,7 +35,7 @@ def main(arguments: list[str]) -> int:
         logging.getLogger(library).setLevel(logging.WARNING)
     config: Config = read_snapshot(Path(config_file))
     announce(Layout(config.data).run, name, STARTING)
-    threading.Thread(target=_stop_with_supervisor, daemon=True).start()
+    hold_on_to_starter()
     try:
         role = importlib.import_module(f"headrace.service.roles.{name}")
         spare_heap()
@@ -49,14 +47,6 @@ def main(arguments: list[str]) -> int:
         logging.getLogger(__name__).error("%s", error)  # noqa: TRY400  the message says what to do
         return EXIT_REFUSED
     return 0
-
-
-def _stop_with_supervisor() -> None:
-    while os.read(
-        0, 1
-    ):  # not sys.stdin: its lock, held here for ever, would abort the end of the interpreter
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":
