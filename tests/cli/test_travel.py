@@ -1,7 +1,13 @@
 """seek, replay, backtest and jobs on the command line; the pipeline isn't there, so jobs wait."""
 
+import asyncio
+import signal
+import sys
+
 import msgspec
 import pytest
+
+from headrace.client import Client
 
 SINK = "http://127.0.0.1:9000/"
 
@@ -48,6 +54,23 @@ def test_jobs_are_listed_and_cancelled_once(run, service, subscribed, asked):
     assert run("cancel", job["id"], "--url", service.url).exit_code == 0
     again = run("cancel", job["id"], "--url", service.url)
     assert (again.exit_code, "cancelled already" in again.stderr) == (1, True)
+
+
+async def test_ctrl_c_leaves_no_job_behind(service):
+    command = ["filter", "backtest", "--cel", "true", "--url", service.url]
+    async with Client(service.url) as client:
+        known = len(await client.jobs(kind="backtest"))
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "headrace", *command, stderr=asyncio.subprocess.PIPE
+        )
+        async with asyncio.timeout(30):
+            while len(jobs := await client.jobs(kind="backtest")) == known:
+                await asyncio.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, said = await asyncio.wait_for(process.communicate(), 30)
+        assert process.returncode == 1
+        assert f"cancelled backtest {jobs[0]['id']}" in said.decode()
+        assert (await client.job(jobs[0]["id"]))["state"] == "cancelled"
 
 
 @pytest.mark.parametrize(

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
+from headrace.errors import HeadraceError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.client import Client
 
-detached = click.option("--detach", is_flag=True, help="Print the job's id and don't wait for its end.")
+detached = click.option(
+    "--detach", is_flag=True, help="Print the job's id and don't wait for its end; else Ctrl-C cancels it."
+)
 
 
 async def follow(client: Client, job: Mapping[str, Any]) -> dict[str, Any]:
-    """Wait for a job with a bar on standard error, and return its result."""
+    """Wait for a job with a bar on standard error, and return its result. Ctrl-C cancels the job."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -33,8 +38,20 @@ async def follow(client: Client, job: Mapping[str, Any]) -> dict[str, Any]:
 
         try:
             return await client.finished(job, show)
+        except asyncio.CancelledError:
+            progress.stop()
+            await _cancel(client, job)
+            raise
         finally:
             progress.stop()
+
+
+async def _cancel(client: Client, job: Mapping[str, Any]) -> None:
+    try:
+        await client.cancel_job(job["id"])
+        click.echo(f"cancelled {job['kind']} {job['id']}", err=True)
+    except HeadraceError as error:  # it has just ended, or nobody is there to be told
+        click.echo(str(error), err=True)
 
 
 def say_where(job: Mapping[str, Any]) -> None:
