@@ -22,11 +22,10 @@ def print_chart(result: Mapping[str, Any]) -> None:
     counts = [bucket["matched"] for bucket in result["buckets"]]
     seconds = result["bucketSeconds"]
     console = Console()
-    console.print(Text(bars(counts)))
+    console.print(Text(bars(counts)), soft_wrap=True)
     first, last = result["buckets"][0]["time"], result["buckets"][-1]["time"]
-    console.print(
-        Text(f"{first} … {last}; a bar is {seconds:g} s, the highest {max(counts)} events", style="dim")
-    )
+    legend = f"{first} … {last}; a bar is {seconds:g} s, the highest {max(counts)} events"
+    console.print(Text(legend, style="dim"), soft_wrap=True)
 
 
 def bars(counts: list[int]) -> str:

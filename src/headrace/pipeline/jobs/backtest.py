@@ -13,7 +13,7 @@ from headrace.events.bindings.http import encode_structured
 from headrace.filters import compile_filter
 from headrace.jobs.requests import parse_backtest
 from headrace.matching.scope import Scope
-from headrace.pipeline.backtest import Backtest, backtest
+from headrace.pipeline.backtest import Backtest, Bucket, backtest
 from headrace.pipeline.extent import Extent
 from headrace.pipeline.jobs.times import written_time
 from headrace.pipeline.seek import first_match
@@ -68,6 +68,14 @@ def bucket_seconds(published: tuple[int, int], most: int) -> int:
     return next((width for width in _WIDTHS if width >= least), days)
 
 
+def every_bucket(found: Backtest, published: tuple[int, int]) -> list[Bucket]:
+    """Return the buckets of the whole range, also those without events: a chart of the others would hide pauses."""
+    width = int(found.bucket_seconds * 1_000_000)
+    known = {bucket.start: bucket for bucket in found.buckets}
+    starts = range(published[0] // width * width, published[1], width)
+    return [known.get(start, Bucket(start, 0, 0)) for start in starts]
+
+
 def _document(found: Backtest, published: tuple[int, int]) -> dict[str, Any]:
     examples = [each for batch in found.examples.to_batches() for each in from_batch(batch)]
     return {
@@ -78,7 +86,7 @@ def _document(found: Backtest, published: tuple[int, int]) -> dict[str, Any]:
         "bucketSeconds": found.bucket_seconds,
         "buckets": [
             {"time": written_time(each.start), "events": each.events, "matched": each.matched}
-            for each in found.buckets
+            for each in every_bucket(found, published)
         ],
         "examples": [_example(each) for each in examples],
     }
