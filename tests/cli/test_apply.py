@@ -89,10 +89,13 @@ def test_mistakes_are_told(run, service, written, tmp_path):
     assert "Trigger cli/t spec.filter.expression" in refused.stderr
     assert "^" in refused.stderr
     (tmp_path / "empty").mkdir()
+    (tmp_path / "nothing.yaml").write_text("# nothing yet\n---\n")
     for arguments, message in (
         (["apply"], "give the manifests with -f"),
         (["apply", "-f", "nowhere.yaml"], "there is no file or folder 'nowhere.yaml'"),
         (["apply", "-f", str(tmp_path / "empty")], "has no .yaml, .yml or .json file"),
+        (["apply", "-f", str(tmp_path / "nothing.yaml")], "there is no object in"),
+        (["delete", "-f", str(tmp_path / "nothing.yaml")], "there is no object in"),
         (["delete"], "give the id of a subscription"),
         (["delete", "pod", "x"], "'pod' is no kind of objects"),
         (["delete", "a", "b", "c"], "give the id of a subscription"),

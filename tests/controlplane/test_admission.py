@@ -60,6 +60,7 @@ GOOD = [
         delivery={"deadLetterSink": {"uri": "http://d/"}},
     ),
     subscription(subscriber=None, reply={"uri": "http://x/"}),
+    subscription(reply=ref_to("Channel", "c")),
 ]
 BAD = [
     (trigger(filter={"expression": "ce.type =="}), "spec.filter.expression", "ce.type ==\n"),
@@ -98,6 +99,10 @@ BAD = [
     (subscription(kind="Broker", api_version="eventing.knative.dev/v1"), "spec.channel", "refer to one of Channel"),
     (subscription(subscriber=None), "spec", "neither subscriber nor reply"),
     (subscription(reply={"uri": "mailto:x"}), "spec.reply.uri", "does not fit protocol HTTP"),
+    (subscription(subscriber=ref_to("Channel", "c")), "spec.subscriber", "go round for ever"),
+    (subscription(subscriber=ref_to("HeadraceChannel", "c", "messaging.headrace.dev/v1")), "spec.subscriber", "go round for ever"),
+    (subscription(subscriber=None, reply=ref_to("Channel", "c")), "spec.reply", "go round for ever"),
+    (trigger(subscriber=ref_to("Broker", "default", "eventing.knative.dev/v1")), "spec.subscriber", "go round for ever"),
 ]  # fmt: skip
 ENVELOPES = [
     ("text", "", "a manifest is an object"),

@@ -138,7 +138,7 @@ async def test_a_namespace_for_manifests_that_name_none(door):
 
 async def test_a_conflict_and_too_much(door):
     document = broker("b")
-    document["metadata"]["resourceVersion"] = "7"
+    document["metadata"]["resourceVersion"] = "headrace-7"
     assert (await apply(door, document)).status == 409
     huge = msgspec.json.encode([broker("b", delivery={"x": "y" * (17 << 20)})])
     assert (await door.call("POST", "/api/apply", {}, huge)).status == 413

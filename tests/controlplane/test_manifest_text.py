@@ -10,6 +10,16 @@ def test_documents_lists_and_arrays_become_objects():
     assert read_manifests('{"a": [true, null, 1.5]}') == [{"a": [True, None, 1.5]}]
 
 
+def test_items_are_of_the_kind_that_their_list_names():
+    text = '{"apiVersion": "g/v1", "kind": "TriggerList", "metadata": {}, "items": [{"a": 1}, {"apiVersion": "g/v1beta1", "kind": "X"}, 7]}'
+    assert read_manifests(text) == [
+        {"apiVersion": "g/v1", "kind": "Trigger", "a": 1},
+        {"apiVersion": "g/v1beta1", "kind": "X"},
+        7,
+    ]
+    assert read_manifests("kind: Trigger\nitems: [1]") == [{"kind": "Trigger", "items": [1]}]
+
+
 def test_times_stay_the_strings_that_they_are_in_json():
     assert read_manifests("a: 2026-01-01\nb: 2026-01-01T00:00:00Z") == [
         {"a": "2026-01-01", "b": "2026-01-01T00:00:00Z"}

@@ -162,6 +162,8 @@ def test_a_subscription_appends_itself_to_the_channel_behind_the_generic_one(pla
     }
     assert backing["spec"] == {"delivery": {"retry": 4}, "subscribers": [expected]}
     assert backing["status"]["subscribers"] == [{"uid": uid, "observedGeneration": 1, "ready": "True"}]
+    assert shown["status"]["subscribers"] == backing["status"]["subscribers"]
+    assert shown["metadata"]["annotations"] == {"messaging.knative.dev/subscribable": "v1"}
     assert backing["metadata"]["ownerReferences"][0]["uid"] == shown["metadata"]["uid"]
     assert backing["metadata"]["generation"] == backing["status"]["observedGeneration"] == 2
     assert made.document["status"]["physicalSubscription"] == {
@@ -319,9 +321,30 @@ def test_a_change_at_another_resource_version_is_a_conflict(plant):
     with pytest.raises(Conflict, match="get it again"):
         plant.apply(shown | {"spec": {"delivery": {"retry": 2}}})
     with pytest.raises(Conflict, match="it is not there"):
-        plant.apply(manifest("Broker", EVENTING, "c", {}, resourceVersion="1"))
+        plant.apply(manifest("Broker", EVENTING, "c", {}, resourceVersion="headrace-1"))
     now = plant.plane.get(key(BROKER, "b"))
     assert plant.outcomes(now | {"spec": {"delivery": {"retry": 2}}}) == ["configured"]
+
+
+def test_what_a_cluster_wrote_into_its_objects_is_passed_over(plant):
+    """So that `kubectl get -o yaml | headrace apply -f -` works, and works again."""
+    written = {
+        "uid": "11111111-2222-3333-4444-555555555555",
+        "resourceVersion": "848484",
+        "generation": 7,
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "finalizers": ["brokers.eventing.knative.dev"],
+        "ownerReferences": [{"kind": "Thing", "name": "x"}],
+        "managedFields": [{"manager": "kubectl"}],
+    }
+    of_cluster = manifest("Broker", EVENTING, "b", {}, **written) | {
+        "status": {"address": {"url": "http://k/"}}
+    }
+    [made] = plant.apply(of_cluster)
+    assert (made.outcome, made.document["metadata"]["generation"]) == ("created", 1)
+    assert made.document["metadata"]["uid"] != written["uid"]
+    assert made.document["status"]["address"] == {"url": URL + "b"}
+    assert plant.outcomes(of_cluster) == ["unchanged"]
 
 
 def test_namespaces_are_apart(plant):

@@ -26,8 +26,11 @@ namespace_option = click.option(
 
 
 def read_files(names: tuple[str, ...]) -> list[Any]:
-    """Return the manifests of the files, in order; files of a folder in order of their names."""
-    return [document for name in names for path in _files(name) for document in _read(path)]
+    """Return the manifests of the files, in order; files of a folder in order of their names. None is an error."""
+    found = [document for name in names for path in _files(name) for document in _read(path)]
+    if not found:
+        raise click.BadParameter(f"there is no object in {', '.join(names)}", param_hint="-f")
+    return found
 
 
 def _files(name: str) -> list[Path | None]:

@@ -32,7 +32,7 @@ def _metadata(shown: Object) -> dict[str, Any]:
         "namespace": shown.namespace,
         "uid": shown.uid,
         "generation": shown.generation,
-        "resourceVersion": str(shown.revision),
+        "resourceVersion": shown.resource_version,
         "creationTimestamp": shown.created,
     }
     for name, given in (("labels", shown.labels), ("annotations", shown.annotations)):

@@ -47,6 +47,8 @@ TRIGGER = Kind(EVENTING, "Trigger", "triggers", "trigger", _LISTENING)
 KINDS = (HEADRACE_CHANNEL, IN_MEMORY_CHANNEL, CHANNEL, BROKER, SUBSCRIPTION, TRIGGER)
 BACKING = (HEADRACE_CHANNEL, IN_MEMORY_CHANNEL)
 """The kinds that a generic Channel may stand on."""
+CHANNELS = (CHANNEL, *BACKING)
+"""The kinds that subscriptions listen to."""
 # What `headrace get` and `/api` call by these names are Headrace's own channels and subscriptions.
 _TAKEN = {"channels", "channel", "subscriptions", "subscription"}
 

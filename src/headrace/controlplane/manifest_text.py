@@ -12,9 +12,14 @@ import yaml  # type: ignore[import-untyped]
 
 from headrace.errors import InvalidManifest
 
+_LIST = "List"
+
 
 def read_manifests(text: str | bytes, name: str = "") -> list[Any]:
-    """Return the documents, empty ones left out, and those of a `List` one by one; `name` is said in errors."""
+    """Return the documents, empty ones left out, and those of a `List` or a `TriggerList` one by one.
+
+    `name` is said in errors.
+    """
     try:
         found = [each for each in yaml.load_all(text, Loader=_Loader) if each is not None]
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
@@ -32,13 +37,19 @@ def write_manifests(documents: list[Any]) -> str:
 def _unfold(document: Any) -> list[Any]:
     if isinstance(document, list):
         return document
-    if (
-        isinstance(document, dict)
-        and document.get("kind") == "List"
-        and isinstance(document.get("items"), list)
-    ):
-        return list(document["items"])
-    return [document]
+    if not isinstance(document, dict) or not isinstance(document.get("items"), list):
+        return [document]
+    kind = document.get("kind")
+    if not isinstance(kind, str) or not kind.endswith(_LIST):
+        return [document]
+    return [_itself(each, document.get("apiVersion"), kind.removesuffix(_LIST)) for each in document["items"]]
+
+
+def _itself(item: Any, api_version: Any, kind: str) -> Any:
+    """Let an item of a `TriggerList` say what it is, where only its list does."""
+    if not kind or not isinstance(item, dict):
+        return item
+    return {"apiVersion": api_version, "kind": kind, **item}
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]

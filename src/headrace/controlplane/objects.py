@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace.controlplane.kinds import BACKING
+from headrace.controlplane.kinds import CHANNELS
 from headrace.subscriptions.channel import ChannelName
 from headrace.subscriptions.status import timestamp
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SUBSCRIBABLE = "messaging.knative.dev/subscribable"
 """The annotation that says to which version of the channelable duck type a channel conforms."""
+_OUR_VERSION = "headrace-"
 
 
 class Key(NamedTuple):
@@ -62,6 +63,16 @@ class Object:
         """The channel that an addressable object stands for."""
         return ChannelName(self.namespace, self.name)
 
+    @property
+    def resource_version(self) -> str:
+        """What stands in `metadata.resourceVersion`."""
+        return f"{_OUR_VERSION}{self.revision}"
+
+
+def is_resource_version(text: str | None) -> bool:
+    """Tell a version that was got here from one that a cluster gave to an object of its own."""
+    return text is not None and text.startswith(_OUR_VERSION)
+
 
 def object_of(manifest: Manifest, owner: str | None = None) -> Object:
     """Make a new object of what a manifest asks for."""
@@ -93,4 +104,4 @@ def changed_by(old: Object, manifest: Manifest) -> Object:
 
 def _annotations(manifest: Manifest) -> dict[str, str]:
     given = dict(manifest.annotations)
-    return given | {SUBSCRIBABLE: manifest.version} if manifest.kind in BACKING else given
+    return given | {SUBSCRIBABLE: manifest.version} if manifest.kind in CHANNELS else given

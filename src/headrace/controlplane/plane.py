@@ -16,7 +16,7 @@ from headrace.controlplane.conditions import dated, with_ready
 from headrace.controlplane.documents import document_of
 from headrace.controlplane.kinds import CHANNEL, SUBSCRIPTION
 from headrace.controlplane.manifest import DEFAULT_NAMESPACE, Manifest, read_manifest
-from headrace.controlplane.objects import Key, Object, changed_by, object_of
+from headrace.controlplane.objects import Key, Object, changed_by, is_resource_version, object_of
 from headrace.controlplane.reconcile.addressables import remove_channel
 from headrace.controlplane.reconcile.generic_channels import backing_kind, backing_of
 from headrace.controlplane.reconcile.subscribers import sync
@@ -118,11 +118,12 @@ class ControlPlane:
         return there.kind == CHANNEL and mine is not None and mine.owner == there.uid
 
     def _check_version(self, manifest: Manifest) -> None:
-        if manifest.resource_version is None:
+        """What was got here is changed only where it still is as it was got. A cluster's versions mean nothing here."""
+        if not is_resource_version(manifest.resource_version):
             return
         old = self._registry.get(_key(manifest))
-        if old is None or str(old.revision) != manifest.resource_version:
-            is_at = "it is not there" if old is None else f"it is at {old.revision}"
+        if old is None or old.resource_version != manifest.resource_version:
+            is_at = "it is not there" if old is None else f"it is at {old.resource_version!r}"
             raise Conflict(
                 f"{manifest} was to be changed at resourceVersion {manifest.resource_version!r}, and {is_at}; "
                 "get it again, or leave resourceVersion out"

@@ -67,6 +67,11 @@ def check_reference(ref: Any, path: str, namespace: str, kinds: tuple[Kind, ...]
     return faults
 
 
+def refers_to(destination: dict[str, Any], name: str) -> bool:
+    """Tell whether a destination without faults is the channel of a name: two addressable objects never have one."""
+    return (destination.get("ref") or {}).get("name") == name
+
+
 def referred_kind(ref: dict[str, Any]) -> Kind | None:
     """Return the kind that a reference names; any version will do."""
     api_version = ref.get("apiVersion") or ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.controlplane.admission.deliveries import check_delivery_of
-from headrace.controlplane.admission.destinations import check_destination, check_reference
+from headrace.controlplane.admission.destinations import check_destination, check_reference, refers_to
 from headrace.controlplane.admission.members import check_members
 from headrace.controlplane.kinds import BROKER
 from headrace.errors import FilterError, InvalidChannel
@@ -32,6 +32,8 @@ def check_trigger_spec(manifest: Manifest) -> Faults:
         faults.append(("spec.subscriber", "is required: who gets the events"))
     else:
         faults += check_destination(spec["subscriber"], "spec.subscriber", manifest.namespace)
+    if not faults and refers_to(spec["subscriber"], broker_of(spec)):
+        faults.append(("spec.subscriber", "is the broker itself, so that each event would go round for ever"))
     return faults + check_delivery_of(spec, "spec", manifest.namespace)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.controlplane.conditions import TRUE, Condition, is_false, is_true
 from headrace.controlplane.kinds import HEADRACE_CHANNEL, VERSIONS, kind_of
 from headrace.controlplane.manifest import Manifest
 from headrace.controlplane.objects import Key
+from headrace.controlplane.reconcile import channels
 from headrace.controlplane.reconcile.addressables import ADDRESSABLE, dead_letter_reference
 from headrace.controlplane.reconcile.outcome import Seen
 
@@ -51,29 +53,18 @@ def act(deployment: Deployment, channel: Object) -> bool:  # noqa: ARG001
 
 
 def observe(deployment: Deployment, channel: Object) -> Seen:
-    """Say how the channel fares that it stands on."""
+    """Say how the channel fares that it stands on, and its subscribers there."""
     kind, version = backing_kind(channel.spec)
     backing = deployment.registry.get(Key(kind, channel.namespace, channel.name))
     if backing is None:
         return Seen((is_false(_BACKING, "NotThere", "the channel that it stands on was not made yet"),))
-    status: dict[str, Any] = {
-        "channel": {
-            "apiVersion": kind.api_version(version),
-            "kind": kind.name,
-            "name": backing.name,
-            "namespace": backing.namespace,
-        }
-    }
-    ready = {each.type: each for each in backing.conditions}
-    addressable = ready.get(ADDRESSABLE, Condition(ADDRESSABLE, "Unknown"))
-    if addressable.status == TRUE:
-        status |= {"address": {"url": deployment.url_of(channel.channel)}, "addressable": "True"}
+    seen = channels.observe(deployment, backing)
+    stands_on = {"apiVersion": kind.api_version(version), "kind": kind.name}
+    stands_on |= {"name": backing.name, "namespace": backing.namespace}
+    [addressable] = [each for each in seen.conditions if each.type == ADDRESSABLE]
+    return Seen((_standing(seen), addressable), {"channel": stands_on, **seen.status})
+
+
+def _standing(backing: Seen) -> Condition:
     unready = next((each for each in backing.conditions if each.status != TRUE), None)
-    stands = (
-        is_true(_BACKING)
-        if unready is None
-        else Condition(_BACKING, unready.status, unready.reason, unready.message)
-    )
-    return Seen(
-        (stands, Condition(ADDRESSABLE, addressable.status, addressable.reason, addressable.message)), status
-    )
+    return is_true(_BACKING) if unready is None else replace(unready, type=_BACKING)
