@@ -43,7 +43,7 @@ async def test_what_was_exported_can_be_imported(door, open_door):
     answer = await send(door, "", lines(*documents)[:-1])  # the last line needs no end
     assert (answer.status, answer.json) == (
         200,
-        {"accepted": 5, "created": 5, "existing": 0, "refused": 0, "lines": []},
+        {"accepted": 5, "created": 5, "existing": 0, "renamed": 0, "refused": 0, "lines": []},
     )
     found = await exported(door)
     assert {each["types"][0] for each in found} == {f"t{number}" for number in range(5)}

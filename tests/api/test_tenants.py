@@ -16,6 +16,7 @@ from headrace.events.json_format import encode
 from headrace.events.positions import Cut
 from headrace.ledger.attempts import Attempt
 from headrace.ledger.ledger import Burial, Changes, Key, Ledger
+from headrace.subscriptions.kept_ids import id_within
 from headrace.subscriptions.set_aside import Kind, SetAside
 
 JSON = {"content-type": "application/json"}
@@ -317,6 +318,47 @@ async def test_what_is_left_of_a_deleted_subscription_stays_its_tenant_s(tenants
         assert [each["subscription"] for each in page.json["attempts"]] == [tenant.subscription]
         assert (await tenant.send("GET", f"/api/attempts/{tenant.ids[Of.ATTEMPT]}", None)).status == 200
         assert (await tenant.send("GET", f"/api/attempts/{other.ids[Of.ATTEMPT]}", None)).status == 404
+
+
+async def _import(tenant, *ids, dry_run=False):
+    wish = {"sink": "http://x/", "protocol": "HTTP", "config": {"channel": tenant.channel}}
+    lines = b"\n".join(msgspec.json.encode(wish | {"id": each}) for each in ids)
+    path = f"/api/subscriptions/import?keepIds=true&dryRun={str(dry_run).lower()}"
+    return await tenant.door.call("POST", path, tenant.who, lines)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+async def test_kept_ids_don_t_tell_which_ones_others_have(tenants, dry_run):
+    """An id of another one, one that is being deleted and one that nobody has: all the same to a tenant."""
+    shop, bank = tenants
+    await bank.send("DELETE", f"/subscriptions/{bank.pulled}", None)
+    ids = (bank.subscription, bank.pulled, "nobody-s")
+    answers = [await _import(shop, each, dry_run=dry_run) for each in ids]
+    assert {each.status for each in answers} == {200}
+    assert len({each.body for each in answers}) == 1, [each.body for each in answers]
+    assert answers[0].json["created"] == (0 if dry_run else 1)
+    assert (await bank.send("GET", f"/subscriptions/{bank.subscription}", None)).json["sink"] == f"http://{SECRET}/"
+
+
+async def test_an_import_of_a_tenant_can_be_repeated(tenants):
+    shop, bank = tenants
+    ids = (shop.subscription, bank.subscription, "one", "two")
+    first = (await _import(shop, *ids)).json
+    assert (first["created"], first["existing"], first["renamed"]) == (3, 1, 3)
+    again = (await _import(shop, *ids)).json
+    assert (again["created"], again["existing"], again["renamed"]) == (0, 4, 0)
+    mine = [each["id"] for each in (await shop.send("GET", "/subscriptions", None)).json]
+    assert (await _import(shop, *mine)).json["existing"] == len(mine), "what it exports it can import"
+    assert not set(mine) & {"one", "two", bank.subscription}
+    assert (await _import(bank, "one")).json["created"] == 1, "and others may come with the same ids"
+
+
+async def test_an_id_that_an_operator_gave_away_is_a_conflict(tenants):
+    shop, bank = tenants
+    operator = Tenant(shop.door, BANK)
+    operator.channel, operator.who = bank.channel, await shop.door.key(everywhere=["subscribe"])
+    assert (await _import(operator, id_within(SHOP, "mine"))).json["created"] == 1
+    assert (await _import(shop, "mine")).status == 409
 
 
 @pytest.mark.parametrize("path", ["/api/attempts", "/api/dead-letters"])

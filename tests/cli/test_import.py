@@ -35,6 +35,7 @@ def test_out_and_in_again(run, service, tmp_path):
         "accepted": 30,
         "created": 0,
         "existing": 30,
+        "renamed": 0,
         "refused": 0,
         "lines": [],
     }

@@ -75,7 +75,7 @@ class Bulk:
         try:
             access, channels = access_of(request), await asyncio.to_thread(self._store.every_channel)
             seen = {each.name: each.config for each in channels if access.sees(each.name.namespace)}
-            reading = Import(seen, keep_ids=keep_ids)
+            reading = Import(seen, keep_ids=keep_ids, sees_all=access.namespaces is None)
             with reading.lot:
                 async for lines in _lines(request.stream(), self._most):
                     await asyncio.to_thread(reading.read, lines)
@@ -117,6 +117,7 @@ def _outcome(reading: Import, created: int | None) -> dict[str, Any]:
         "accepted": accepted,
         "created": created or 0,
         "existing": 0 if created is None else accepted - created,
+        "renamed": (created or 0) if reading.keep_ids and not reading.sees_all else 0,
         "refused": reading.refused,
         "lines": lines_of(reading.refusals),
     }

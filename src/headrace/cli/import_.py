@@ -36,7 +36,8 @@ def import_(
     """Create a subscription of every line of a file, or of standard input (-); none if a line can't be used.
 
     A line is a subscription as JSON, as `headrace export` writes it and POST /subscriptions takes it. With --keep-ids
-    an import can be repeated: what it created before is left alone.
+    an import can be repeated: what it created before is left alone. Who has no role in every namespace can't choose
+    ids: theirs stay, and others become new ones, the same each time.
 
     \b
     Examples:
@@ -59,8 +60,9 @@ def import_(
     _show_lines(outcome["lines"], outcome["refused"])
     done = f"{outcome['accepted']:,} lines are good" if dry_run else f"{outcome['created']:,} created"
     existing = f", {outcome['existing']:,} were there already" if outcome["existing"] else ""
+    renamed = f", {outcome['renamed']:,} of them under new ids" if outcome["renamed"] else ""
     refused = f", {outcome['refused']:,} skipped" if outcome["refused"] else ""
-    click.echo(done + existing + refused)
+    click.echo(done + renamed + existing + refused)
 
 
 @click.command()

@@ -11,6 +11,7 @@ import msgspec
 
 from headrace.errors import InvalidSubscription
 from headrace.filters import compile_filter
+from headrace.subscriptions.kept_ids import id_within
 from headrace.subscriptions.lot import Lot
 from headrace.subscriptions.secrets import makes_keys
 from headrace.subscriptions.subscription import parse_subscription
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from headrace.subscriptions.channel import ChannelName
     from headrace.subscriptions.config_keys import ConfigKey
     from headrace.subscriptions.faults import Faults
+    from headrace.subscriptions.subscription import Subscription
 
 _ID = re.compile(r"[A-Za-z0-9._~-]{1,64}")
 _MOST_TOLD = 1000
@@ -38,11 +40,13 @@ class Import:
     """What was read so far. Belongs to one thread at a time.
 
     `channels` are those that there are, each with the keys that it declares. A filter that many lines have is compiled
-    once. `refusals` are the first of `refused`.
+    once. `refusals` are the first of `refused`. Ids are one space over all tenants: who doesn't see all of them keeps
+    an id within the namespace only.
     """
 
     channels: Mapping[ChannelName, Mapping[str, ConfigKey]]
     keep_ids: bool = False
+    sees_all: bool = True
     lot: Lot = field(default_factory=Lot)
     lines: int = 0
     refused: int = 0
@@ -82,11 +86,18 @@ class Import:
             )
         if faults:
             raise InvalidSubscription(faults)
-        if self.keep_ids:
-            proposal = replace(proposal, id=document["id"])
-            self._ids.add(proposal.id)
         self.namespaces.add(proposal.channel.namespace)
-        self.lot.add(proposal)
+        if self.keep_ids:
+            self._ids.add(document["id"])
+            self._keep(proposal, document["id"])
+        else:
+            self.lot.add(proposal)
+
+    def _keep(self, proposal: Subscription, given: str) -> None:
+        if self.sees_all:
+            self.lot.add(replace(proposal, id=given))
+        else:
+            self.lot.add(replace(proposal, id=id_within(proposal.channel.namespace, given)), given)
 
     def _id_faults(self, document: Any) -> Faults:
         given = document.get("id") if isinstance(document, dict) else None

@@ -28,17 +28,21 @@ _SIZE_BYTES = 4
 
 
 class Entry(msgspec.Struct, array_like=True, frozen=True):
-    """A proposal's row, all but the revision, and apart from that what is sealed or asks for more than a row."""
+    """A proposal's row, all but the revision, and apart from that what is sealed or asks for more than a row.
+
+    `given` is the id that its line came with, where the row has one that was made from it.
+    """
 
     row: dict[str, Any]
     secrets: bytes | None
     from_past: bool
+    given: str | None
 
     @classmethod
-    def of(cls, proposal: Subscription) -> Self:
+    def of(cls, proposal: Subscription, given: str | None = None) -> Self:
         """Write a proposal down."""
         secrets = proposal.secrets.to_json() if proposal.secrets else None
-        return cls(to_row(proposal, 0), secrets, proposal.start != Point(edge=LATEST))
+        return cls(to_row(proposal, 0), secrets, proposal.start != Point(edge=LATEST), given)
 
     @property
     def id(self) -> str:
@@ -85,9 +89,9 @@ class Lot:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def add(self, proposal: Subscription) -> None:
-        """Put one more to the others."""
-        self._page.append(Entry.of(proposal))
+    def add(self, proposal: Subscription, given: str | None = None) -> None:
+        """Put one more to the others; `given` is the id that its own was made from."""
+        self._page.append(Entry.of(proposal, given))
         self._size += 1
         if len(self._page) == _TOGETHER:
             self._write()

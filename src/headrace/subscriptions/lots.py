@@ -12,9 +12,9 @@ from headrace.subscriptions.quotas import check_subscriptions
 from headrace.subscriptions.tables import SUBSCRIPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Row
 
     from headrace.subscriptions.lot import Entry, Lot
     from headrace.subscriptions.quotas import Quotas
@@ -33,7 +33,7 @@ def add(
     added = 0
     for page in lot.pages():
         known = _known(connection, page)
-        new = [entry for entry in page if entry.id not in known]
+        new = [entry for entry in page if not _is_there(entry, known)]
         for entry in new:
             if entry.channel not in channels:  # it was there when the line was read
                 raise NotFound("channel", str(entry.channel))
@@ -55,14 +55,25 @@ def _check_quotas(connection: Connection, entries: Sequence[Entry], quotas: Quot
         check_subscriptions(connection, namespace, wanted, quotas)
 
 
-def _known(connection: Connection, entries: Sequence[Entry]) -> set[str]:
-    ids = [entry.id for entry in entries]
-    query = select(SUBSCRIPTIONS.c.id, SUBSCRIPTIONS.c.deleting).where(SUBSCRIPTIONS.c.id.in_(ids))
-    rows = connection.execute(query).all()
-    for row in rows:
+def _known(connection: Connection, entries: Sequence[Entry]) -> dict[str, Row[Any]]:
+    """Find the rows that have an id which one of the entries has or came with."""
+    ids = [each for entry in entries for each in (entry.id, entry.given) if each is not None]
+    columns = SUBSCRIPTIONS.c.id, SUBSCRIPTIONS.c.namespace, SUBSCRIPTIONS.c.deleting
+    rows = connection.execute(select(*columns).where(SUBSCRIPTIONS.c.id.in_(ids)))
+    return {row.id: row for row in rows}
+
+
+def _is_there(entry: Entry, known: Mapping[str, Row[Any]]) -> bool:
+    """Tell whether an entry is there already. The rows of other tenants must make no difference to one of them."""
+    there = [known[each] for each in (entry.id, entry.given) if each in known]
+    if entry.given is not None:
+        there = [row for row in there if row.namespace == entry.channel.namespace]
+        if not there and entry.id in known:  # an operator gave it away, with lines that had another namespace
+            raise Conflict(f"id {entry.given!r} can't be kept; leave it out, or give the line another one")
+    for row in there:
         if row.deleting:
             raise Conflict(f"subscription {row.id!r} was deleted and still ends; try again in a minute")
-    return {row.id for row in rows}
+    return bool(there)
 
 
 def _row(entry: Entry, revision: int) -> dict[str, Any]:
