@@ -5,6 +5,7 @@ The requests are made from the table of permissions, so a new route is tried as 
 
 import re
 import time
+import uuid
 
 import msgspec
 import pytest
@@ -25,7 +26,7 @@ SECRET = "bank-secret"
 """Stands in everything of the bank, so that it is seen wherever it comes out."""
 
 
-def _trigger(namespace, name, reply=None):
+def _trigger(namespace, name):
     spec = {
         "broker": f"{name}-broker",
         "subscriber": {"uri": f"http://{SECRET if namespace == BANK else 'sink'}/"},
@@ -177,25 +178,32 @@ def _bodies(bank):
         "/subscriptions/{id}": [{"sink": "http://sink/", "protocol": "HTTP"}],
         "/subscriptions/{id}/secrets": [{"headers": {"x": "y"}}],
         "/api/deliveries/test": [{"subscription": subscription}],
-        "/api/channels": [{"namespace": BANK, "name": "new"}, {"namespace": BANK, "name": bank.word}],
+        "/api/channels": [
+            {"namespace": bank.namespace, "name": "new"},
+            {"namespace": bank.namespace, "name": bank.word},
+        ],
         "/api/channels/{namespace}/{name}": [{"delivery": {"retry": 1}}],
         "/api/subscriptions/{id}/seek": [{"to": "earliest"}],
         "/api/subscriptions/{id}/replay": [{"from": "earliest"}],
         "/api/filters/backtest": [{"filter": {"exact": {"type": "t"}}, "channel": bank.channel}],
-        "/api/redrive": [{"subscription": bank.subscription}, {"channel": bank.channel}, {"namespace": BANK}],
-        "/api/apply": [
-            [_trigger(BANK, bank.word)],
-            [_broker(BANK, "new")],
-            [_trigger(SHOP, "x"), _trigger(BANK, "x")],
+        "/api/redrive": [
+            {"subscription": bank.subscription},
+            {"channel": bank.channel},
+            {"namespace": bank.namespace},
         ],
-        "/api/objects/{kind}": [[_trigger(BANK, bank.word)]],
-        "/api/objects/{kind}/{namespace}/{name}": [_trigger(BANK, bank.word)],
-        "/api/triggers": [[_trigger(BANK, bank.word)]],
-        "/api/triggers/{namespace}/{name}": [_trigger(BANK, bank.word)],
-        "/api/brokers": [[_broker(BANK, bank.word)]],
-        "/api/brokers/{namespace}/{name}": [_broker(BANK, f"{bank.word}-broker")],
+        "/api/apply": [
+            [_trigger(bank.namespace, bank.word)],
+            [_broker(bank.namespace, "new")],
+            [_trigger(SHOP, "x"), _trigger(bank.namespace, "x")],
+        ],
+        "/api/objects/{kind}": [[_trigger(bank.namespace, bank.word)]],
+        "/api/objects/{kind}/{namespace}/{name}": [_trigger(bank.namespace, bank.word)],
+        "/api/triggers": [[_trigger(bank.namespace, bank.word)]],
+        "/api/triggers/{namespace}/{name}": [_trigger(bank.namespace, bank.word)],
+        "/api/brokers": [[_broker(bank.namespace, bank.word)]],
+        "/api/brokers/{namespace}/{name}": [_broker(bank.namespace, f"{bank.word}-broker")],
         "/api/keys": [
-            {"name": "x", "grants": {BANK: ["subscribe"]}},
+            {"name": "x", "grants": {bank.namespace: ["subscribe"]}},
             {"name": "x", "grants": {"*": ["publish"]}},
         ],
         "/api/quotas/{namespace}": [{"subscriptions": 1}],
@@ -234,6 +242,59 @@ async def test_nothing_of_the_other_can_be_seen_or_changed(tenants):
     assert tried > 50
     assert await _everything_of(bank) == before, "and nothing was changed by it"
     assert shop.door.ids() == []
+
+
+class Nobody(Tenant):
+    """A tenant that there is not, with ids that nobody has."""
+
+    def __init__(self, door):
+        super().__init__(door, "void")
+        self.word, self.channel = "void-word", "void/void-word"
+        self.subscription, self.pulled, self.key_id = str(uuid.uuid4()), str(uuid.uuid4()), "AAAAAAAAAA"
+        self.ids = {
+            Of.SUBSCRIPTION: self.subscription,
+            Of.JOB: str(uuid.uuid4()),
+            Of.REDRIVE: str(uuid.uuid4()),
+            Of.ATTEMPT: "987654",
+            Of.KEY: self.key_id,
+        }
+
+
+def _without_names(tenant, text):
+    """Leave out what the caller said itself; a number is known by its quotation marks."""
+    names = (tenant.word, tenant.namespace, tenant.pulled, *tenant.ids.values())
+    for each in sorted(names, key=len, reverse=True):
+        text = text.replace(f"'{each}'" if each.isdigit() else each, "…")
+    return text
+
+
+_IGNORED = frozenset({"content-length"})
+
+
+async def test_what_is_another_s_answers_as_what_is_nobody_s(tenants):
+    """Byte for byte, but for the names that were asked with: so no answer tells whether there is anything."""
+    shop, bank = tenants
+    nobody, tried = Nobody(shop.door), 0
+    for template, method, permission in _routes():
+        served = {*shop.door.served_paths(), "/channels/{namespace}/{name}"}
+        if permission.is_open or permission == KNOWN or template not in served:
+            continue
+        bodies = zip(*(_bodies(each).get(template, [None]) for each in (bank, nobody)), strict=True)
+        for pair in bodies if method in ("POST", "PUT") else [(None, None)]:
+            answers = []
+            for other, document in zip((bank, nobody), pair, strict=True):
+                body = b"" if document is None else msgspec.json.encode(document)
+                headers = (V1 if template.startswith("/channels/") else JSON) | {"if-match": '"1"'}
+                answer = await shop.door.call(
+                    method, other.path(template, permission.of), headers | shop.who, body
+                )
+                said = {name: value for name, value in answer.headers.items() if name not in _IGNORED}
+                answers.append((answer.status, said, _without_names(other, answer.body.decode())))
+            if permission.of is Of.HANDLER and method == "GET" and "{" not in template:
+                continue  # a list of what is one's own, which other tests look at
+            assert answers[0] == answers[1], (method, template)
+            tried += 1
+    assert tried > 50
 
 
 _CHANGING = ("/api/audit", "/metrics")
@@ -337,7 +398,9 @@ async def test_kept_ids_don_t_tell_which_ones_others_have(tenants, dry_run):
     assert {each.status for each in answers} == {200}
     assert len({each.body for each in answers}) == 1, [each.body for each in answers]
     assert answers[0].json["created"] == (0 if dry_run else 1)
-    assert (await bank.send("GET", f"/subscriptions/{bank.subscription}", None)).json["sink"] == f"http://{SECRET}/"
+    assert (await bank.send("GET", f"/subscriptions/{bank.subscription}", None)).json[
+        "sink"
+    ] == f"http://{SECRET}/"
 
 
 async def test_an_import_of_a_tenant_can_be_repeated(tenants):
