@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace.auth.principal import ANYONE
 from headrace.auth.roles import Role
-from headrace.errors import Forbidden
+from headrace.errors import Forbidden, Unauthenticated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from starlette.requests import Request
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _PLACE = "headrace.access"
 _Found = TypeVar("_Found")
+_RENEW_SECONDS = 1.0
 
 
 class Access:
@@ -28,6 +30,24 @@ class Access:
         self.role = role
         self.about: set[str] = set()
         self.was_asked = False
+        self._gate: Callable[[], Awaitable[Access]] | None = None
+        self._renewed = time.monotonic()
+
+    def renewed_by(self, gate: Callable[[], Awaitable[Access]]) -> None:
+        """Say who decides anew whether they may; what that raises ends the answer."""
+        self._gate = gate
+
+    async def renew(self) -> None:
+        """Ask the gate again, where that was a second ago or longer: no answer outlasts the key or token it was for.
+
+        Whoever takes longer than that to answer does it between two parts of the answer.
+        """
+        if self._gate is None or time.monotonic() < self._renewed + _RENEW_SECONDS:
+            return
+        again = await self._gate()
+        if again.principal.grants != self.principal.grants:
+            raise Unauthenticated("what the caller may do has changed meanwhile; ask again")
+        self._renewed = time.monotonic()
 
     @property
     def namespaces(self) -> frozenset[str] | None:

@@ -185,7 +185,7 @@ class Attempts:
 
     async def _begin(self, request: Request, redrive: Redrive) -> Response:
         await asyncio.to_thread(self._records.add_redrive, redrive)
-        redrive = await self._await_end(redrive, seconds_to_wait(request))
+        redrive = await self._await_end(request, redrive)
         headers = {"location": f"/api/redrives/{redrive.id}"} | applied(request)
         status = 202 if redrive.state is State.RUNNING else 200
         return json_response(redrive.document(), status, headers)
@@ -199,7 +199,7 @@ class Attempts:
     async def redrive(self, request: Request) -> Response:
         """Show a redrive; with `Prefer: wait=…`, when it has ended or the time is over."""
         found = await asyncio.to_thread(self._records.redrive, request.path_params["id"])
-        found = await self._await_end(found, seconds_to_wait(request))
+        found = await self._await_end(request, found)
         return json_response(found.document(), headers=applied(request))
 
     async def cancel(self, request: Request) -> Response:
@@ -207,11 +207,12 @@ class Attempts:
         ended = await asyncio.to_thread(self._records.cancel_redrive, request.path_params["id"])
         return json_response(ended.document())
 
-    async def _await_end(self, redrive: Redrive, seconds: int) -> Redrive:
+    async def _await_end(self, request: Request, redrive: Redrive) -> Redrive:
         def look() -> Awaitable[Redrive]:
             return asyncio.to_thread(self._records.redrive, redrive.id)
 
-        return await until(lambda seen: seen.state is not State.RUNNING, look, redrive, seconds)
+        seconds = seconds_to_wait(request)
+        return await until(request, lambda seen: seen.state is not State.RUNNING, look, redrive, seconds)
 
 
 def _check_channel(request: Request, channel: ChannelName | None) -> None:

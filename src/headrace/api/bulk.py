@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from headrace.api.access import Access
     from headrace.api.documents import Handler
     from headrace.api.settings import ApiSettings
     from headrace.events.positions import Cut
@@ -78,6 +79,7 @@ class Bulk:
             reading = Import(seen, keep_ids=keep_ids, sees_all=access.namespaces is None)
             with reading.lot:
                 async for lines in _lines(request.stream(), self._most):
+                    await access.renew()
                     await asyncio.to_thread(reading.read, lines)
                 if reading.refused and not skip:
                     raise InvalidImport(reading.refused, reading.refusals)
@@ -97,12 +99,15 @@ class Bulk:
     async def export(self, request: Request) -> Response:
         """Write all subscriptions that may be seen, or those of a channel, one a line, without their secrets."""
         asked = Parameters(request, ["channel"])
-        query = SubscriptionQuery(among=access_of(request).namespaces, channel=asked.channel("channel"))
+        access = access_of(request)
+        query = SubscriptionQuery(among=access.namespaces, channel=asked.channel("channel"))
         asked.check()
-        return StreamingResponse(self._pages(query), media_type=MEDIA_TYPE)
+        return StreamingResponse(self._pages(query, access), media_type=MEDIA_TYPE)
 
-    async def _pages(self, query: SubscriptionQuery) -> AsyncIterator[bytes]:
+    async def _pages(self, query: SubscriptionQuery, access: Access) -> AsyncIterator[bytes]:
+        """Be careful: what is raised here breaks the connection off, as an answer that just ends would look whole."""
         while True:
+            await access.renew()
             page = await asyncio.to_thread(self._store.page, query)
             yield _ENCODER.encode_lines([each.document() for each in page.subscriptions])
             if page.next is None:

@@ -75,11 +75,12 @@ class Gate:
 
         async def answer(request: Request) -> Response:
             permission = self._permission(path, request.method)
-            try:
-                access, thing = await self._admit(request, permission)
-            except (Unauthenticated, Forbidden) as refusal:
-                self._refusals.count("requests", refusal)
-                raise
+            access, thing = await self._admit(request, permission)
+
+            async def again() -> Access:
+                return (await self._admit(request, permission))[0]
+
+            access.renewed_by(again)
             give_access(request, access)
             if permission.records is None or self._recorder is None:
                 return self._checked(await handler(request), permission, access)
@@ -99,6 +100,13 @@ class Gate:
         return found
 
     async def _admit(self, request: Request, permission: Permission) -> tuple[Access, Thing | None]:
+        try:
+            return await self._admitted(request, permission)
+        except (Unauthenticated, Forbidden) as refusal:
+            self._refusals.count("requests", refusal)
+            raise
+
+    async def _admitted(self, request: Request, permission: Permission) -> tuple[Access, Thing | None]:
         principal = await self._principal(request, permission)
         access = Access(principal, permission.role)
         if permission.is_open:

@@ -83,7 +83,11 @@ class InterestDoor:
             return found, await tag_of(found)
 
         return await until(
-            lambda seen: not is_known(request, seen[1]), look, await look(0.0), seconds_to_wait(request)
+            request,
+            lambda seen: not is_known(request, seen[1]),
+            look,
+            await look(0.0),
+            seconds_to_wait(request),
         )
 
     async def _channel(self, request: Request) -> ChannelName:

@@ -70,7 +70,9 @@ class Probing:
         body = await read_body(request)
         subscription = await asyncio.to_thread(self._store.get, request.path_params["id"])
         event = decode(body) if body.strip() else sample_event()
-        return await self._send(subscription, Probe(encode(event), 0.0, subscription=subscription.id))
+        return await self._send(
+            request, subscription, Probe(encode(event), 0.0, subscription=subscription.id)
+        )
 
     async def test_proposal(self, request: Request) -> Response:
         """Send an event to the sink of a subscription that doesn't exist yet; nothing is created."""
@@ -82,9 +84,9 @@ class Probing:
             raise InvalidRequest([("subscription", _SECRETS)])
         event = decode(bytes(members["event"])) if "event" in members else sample_event()
         text = msgspec.json.encode(proposal.document()).decode()
-        return await self._send(proposal, Probe(encode(event), 0.0, proposal=text, id=proposal.id))
+        return await self._send(request, proposal, Probe(encode(event), 0.0, proposal=text, id=proposal.id))
 
-    async def _send(self, subscription: Subscription, probe: Probe) -> Response:
+    async def _send(self, request: Request, subscription: Subscription, probe: Probe) -> Response:
         if subscription.is_pulled:
             raise Conflict("a subscription of protocol PULL has no sink to which anything could be sent")
         of_channel = (await asyncio.to_thread(self._store.channel_deliveries)).get(subscription.channel)
@@ -97,7 +99,7 @@ class Probing:
             return asyncio.to_thread(self._records.probe_outcome, probe.id)
 
         try:
-            outcome = await until(lambda seen: seen is not None, look, None, seconds)
+            outcome = await until(request, lambda seen: seen is not None, look, None, seconds)
         finally:
             await asyncio.to_thread(self._records.remove_probe, probe.id)
         if outcome is None:

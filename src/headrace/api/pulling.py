@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from starlette.responses import Response, StreamingResponse
 
+from headrace.api.access import access_of
 from headrace.api.consumers import Cursor, new_consumer, parse_acknowledgement, parse_cursor
 from headrace.api.documents import json_response, read_document
 from headrace.api.handing import lease_of
@@ -24,6 +25,8 @@ from headrace.errors import Conflict, InvalidRequest
 from headrace.events.json_format import BATCH_MEDIA_TYPE
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from starlette.requests import Request
 
     from headrace.api.arrivals import Arrivals
@@ -103,11 +106,20 @@ class Pulling:
         cursor = await self._begin(subscription, wish)
         alone = await asyncio.to_thread(self._handing.is_ordered, subscription)
         stream = Stream(
-            self._mailroom, self._handing, self._arrivals, self._subscription, self._closing,
+            self._mailroom, self._handing, self._arrivals, self._finder(request), self._closing,
             subscription.id, cursor.consumer, wish.most or _MOST_EVENTS, alone=alone, when_sent=wish.when_sent,
         )  # fmt: skip
         headers = {CURSOR_HEADER: str(cursor)} | _AT_ONCE
         return StreamingResponse(stream.run(), headers=headers, media_type=STREAM)
+
+    def _finder(self, request: Request) -> Callable[[str], Awaitable[Subscription]]:
+        """Return what finds the subscription for as long as who asked may have its events."""
+
+        async def find(subscription_id: str) -> Subscription:
+            await access_of(request).renew()
+            return await self._subscription(subscription_id)
+
+        return find
 
     async def acknowledge(self, request: Request) -> Response:
         """Let events go that a consumer is done with, or that it gives back."""
@@ -165,6 +177,7 @@ class Pulling:
                 if handed or left <= 0 or self._closing.is_set() or await request.is_disconnected():
                     return handed
                 await first_of(arrived, self._closing, seconds=min(left, _LOOK_SECONDS))
+                await access_of(request).renew()
                 subscription = await self._subscription(subscription.id)
 
     async def _of_one_version(self, handed: list[Handed]) -> list[Handed]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from headrace.api.consumers import Cursor
 from headrace.api.handing import lease_of
 from headrace.api.waiting import first_of
-from headrace.errors import Conflict, LogError, NotFound, StoreUnavailable
+from headrace.errors import Conflict, Forbidden, LogError, NotFound, StoreUnavailable, Unauthenticated
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -35,8 +35,8 @@ class Stream:
     """One consumer's stream. It holds at most so many events that are not acknowledged, and waits for that.
 
     It ends where its consumer acknowledges nothing for the time of the lease, with its subscription, when the service
-    stops, and after an hour: then its consumer has to show again who it is. It goes on where a database or a broker was
-    away.
+    stops, when `find` says that its consumer may no more, and after an hour. It goes on where a database or a broker
+    was away.
     """
 
     def __init__(
@@ -86,6 +86,9 @@ class Stream:
                     pause = _LOOK_SECONDS if room else _SOON_SECONDS
                 except (NotFound, Conflict):
                     yield b": the subscription was deleted, or has a sink now\n\n"
+                    return
+                except (Unauthenticated, Forbidden):
+                    yield b": the key or the token is good no more\n\n"
                     return
                 except (StoreUnavailable, LogError) as error:
                     _log.warning("a stream of subscription %s goes on later: %s", self._id, error)

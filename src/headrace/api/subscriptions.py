@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from headrace.api.access import Access
     from headrace.api.documents import Handler
     from headrace.api.subscription_status import Statuses
     from headrace.events.positions import Cut
@@ -113,7 +114,9 @@ class Subscriptions:
         given.check()
         page, shown = await asyncio.to_thread(self._page, query)
         if limit is None:
-            return StreamingResponse(self._stream(query, page, shown), media_type="application/json")
+            return StreamingResponse(
+                self._stream(query, page, shown, access_of(request)), media_type="application/json"
+            )
         return json_response(shown, headers=_link_to_next(request, page))
 
     def _page(self, query: SubscriptionQuery) -> tuple[Page, list[dict[str, Any]]]:
@@ -121,7 +124,7 @@ class Subscriptions:
         return page, self._statuses.shown(page.subscriptions)
 
     async def _stream(
-        self, query: SubscriptionQuery, page: Page, shown: list[dict[str, Any]]
+        self, query: SubscriptionQuery, page: Page, shown: list[dict[str, Any]], access: Access
     ) -> AsyncIterator[bytes]:
         """Write pages as one array, from the one that was read already."""
         mark = b"["
@@ -131,6 +134,7 @@ class Subscriptions:
                 mark = b","
             if page.next is None:
                 break
+            await access.renew()
             page, shown = await asyncio.to_thread(self._page, replace(query, after=page.next))
         yield b"[]" if mark == b"[" else b"]"
 

@@ -86,7 +86,7 @@ class Travel:
     async def job(self, request: Request) -> Response:
         """Show a job; with `Prefer: wait=…`, when it has ended or the time is over."""
         job = await asyncio.to_thread(self._jobs.get, request.path_params["id"])
-        job = await self._await_end(job, seconds_to_wait(request))
+        job = await self._await_end(request, job)
         return json_response(await self._shown(job), headers=applied(request))
 
     async def cancel(self, request: Request) -> Response:
@@ -96,15 +96,15 @@ class Travel:
 
     async def _ask(self, request: Request, job: Job) -> Response:
         await asyncio.to_thread(self._jobs.add, job)
-        job = await self._await_end(job, seconds_to_wait(request))
+        job = await self._await_end(request, job)
         headers = {"location": f"/api/jobs/{job.id}"} | applied(request)
         return json_response(await self._shown(job), 200 if job.state.is_end else 202, headers)
 
-    async def _await_end(self, job: Job, seconds: int) -> Job:
+    async def _await_end(self, request: Request, job: Job) -> Job:
         def look() -> Awaitable[Job]:
             return asyncio.to_thread(self._jobs.get, job.id)
 
-        return await until(lambda seen: seen.state.is_end, look, job, seconds)
+        return await until(request, lambda seen: seen.state.is_end, look, job, seconds_to_wait(request))
 
     async def _shown(self, job: Job) -> dict[str, Any]:
         """Show a job; while a replay runs, how far it is depends on what was delivered."""

@@ -7,6 +7,8 @@ import re
 import time
 from typing import TYPE_CHECKING, TypeVar
 
+from headrace.api.access import access_of
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -31,12 +33,17 @@ def applied(request: Request) -> dict[str, str]:
 
 
 async def until(
-    is_over: Callable[[_Thing], bool], look: Callable[[], Awaitable[_Thing]], thing: _Thing, seconds: float
+    request: Request,
+    is_over: Callable[[_Thing], bool],
+    look: Callable[[], Awaitable[_Thing]],
+    thing: _Thing,
+    seconds: float,
 ) -> _Thing:
-    """Look again and again until it is over or the time is; return the last look."""
+    """Look again and again until it is over or the time is; return the last look. Who may no more is refused."""
     deadline = time.monotonic() + seconds
     while not is_over(thing) and time.monotonic() < deadline:
         await asyncio.sleep(_LOOK_SECONDS)
+        await access_of(request).renew()
         thing = await look()
     return thing
 

@@ -55,15 +55,15 @@ def _check_quotas(connection: Connection, entries: Sequence[Entry], quotas: Quot
         check_subscriptions(connection, namespace, wanted, quotas)
 
 
-def _known(connection: Connection, entries: Sequence[Entry]) -> dict[str, Row[Any]]:
+def _known(connection: Connection, entries: Sequence[Entry]) -> dict[str | None, Row[Any]]:
     """Find the rows that have an id which one of the entries has or came with."""
     ids = [each for entry in entries for each in (entry.id, entry.given) if each is not None]
-    columns = SUBSCRIPTIONS.c.id, SUBSCRIPTIONS.c.namespace, SUBSCRIPTIONS.c.deleting
+    columns = (SUBSCRIPTIONS.c[name] for name in ("id", "namespace", "deleting"))
     rows = connection.execute(select(*columns).where(SUBSCRIPTIONS.c.id.in_(ids)))
     return {row.id: row for row in rows}
 
 
-def _is_there(entry: Entry, known: Mapping[str, Row[Any]]) -> bool:
+def _is_there(entry: Entry, known: Mapping[str | None, Row[Any]]) -> bool:
     """Tell whether an entry is there already. The rows of other tenants must make no difference to one of them."""
     there = [known[each] for each in (entry.id, entry.given) if each in known]
     if entry.given is not None:
