@@ -148,8 +148,8 @@ class _Bench:
             figures = {
                 "subscriptions": plan.subscriptions,
                 "events/s": round(len(accepted) * plan.batch / plan.seconds),
-                "missing": round(plan.rate * plan.seconds) // plan.batch * plan.batch
-                - _routed(before, after),
+                "refused": (self._requests_in(plan.seconds) - len(accepted)) * plan.batch,
+                "missing": len(accepted) * plan.batch - _routed(before, after),
                 "POST to 202 ms": quantiles(accepted),
                 "202 to outbox ms": quantiles(watch.latencies()),
                 "lag": _shape(watch.lag()),
@@ -165,10 +165,12 @@ class _Bench:
             figures["drained events/s"] = round(await self._drain())
         return figures | {"series": {"lag": watch.lag(), "memory": [size for _, size in watch.memory]}}
 
+    def _requests_in(self, seconds: float) -> int:
+        return int(self._plan.rate * seconds) // self._plan.batch
+
     async def _send(self, name: str, seconds: float) -> list[float]:
         """Send at the rate; return how long each 202 took."""
-        plan = self._plan
-        count = int(plan.rate * seconds) // plan.batch
+        plan, count = self._plan, self._requests_in(seconds)
         groups = self._events(name, plan.batch, count)
 
         def on_sent(number: int, planned: float) -> None:
