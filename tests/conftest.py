@@ -1,5 +1,6 @@
 """What all tests share: hypothesis without a deadline, since CI machines pause when they like, and databases."""
 
+import os
 from contextlib import contextmanager
 
 import pytest
@@ -21,6 +22,11 @@ def pytest_configure(config):
     """Compile the matcher's kernels before the workers start, or each of them and of their services would."""
     if getattr(config.option, "numprocesses", None):
         warm_up()
+
+
+def pytest_xdist_auto_num_workers():
+    """Run one more than there are cores: tests of real services mostly wait for them."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(items):
