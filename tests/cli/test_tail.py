@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from tests.api.consumers import Consumers, subscribe
 from tests.api.door import Door
+from tests.subscriptions.stores import listed
 
 from headrace.cli.main import main
 
@@ -43,7 +44,7 @@ async def test_a_subscription_lives_as_long_as_the_command(door):
     async with door.served() as url:
         process = await run(url, "tail", "--cel", "data.amount > 5", "--json")
         told = (await process.stderr.readline()).decode()
-        (made,) = door.store.subscriptions()
+        (made,) = listed(door.store)
         assert made.id in told
         assert (made.protocol, made.protocolsettings["expired"], made.filters) == (
             "PULL", "drop", ({"cel": "data.amount > 5"},),
@@ -54,7 +55,7 @@ async def test_a_subscription_lives_as_long_as_the_command(door):
         process.send_signal(signal.SIGINT)
         assert await asyncio.wait_for(process.wait(), 20) == 0
         assert (await process.stderr.read()) == b""
-        assert list(door.store.subscriptions()) == []
+        assert list(listed(door.store)) == []
         door.pulling.close()
 
 

@@ -13,6 +13,7 @@ from tests.controlplane.manifests import (
     subscription,
     trigger,
 )
+from tests.subscriptions.stores import listed
 
 from headrace.controlplane.kinds import (
     BROKER,
@@ -57,7 +58,7 @@ def test_a_broker_and_a_trigger(plant):
     assert plant.store.channel_deliveries() == {
         ChannelName("default", "default"): {"retry": 5, "deadLetterSink": dead}
     }
-    [subscribed] = plant.store.subscriptions()
+    [subscribed] = listed(plant.store)
     assert subscribed.created == Cut.at(7)
     assert subscribed.filters == ({"attributes": {"type": "a"}},)
     assert subscribed.delivery == {"retry": 2}
@@ -86,18 +87,18 @@ def test_what_was_got_can_be_applied(plant):
         [again] = plant.plane.list(kind)
         assert again["spec"] == shown["spec"]
         assert outcome == ["unchanged"] or kind == HEADRACE_CHANNEL
-    assert len(plant.store.subscriptions()) == 2
+    assert len(listed(plant.store)) == 2
 
 
 def test_a_changed_trigger_keeps_its_subscription_and_where_it_began(plant):
     plant.end = 3
     plant.apply(broker(), trigger(filter={"attributes": {"type": "old"}}))
-    [old] = plant.store.subscriptions()
+    [old] = listed(plant.store)
     plant.end = 9
     [changed] = plant.apply(
         trigger(filters=[{"exact": {"type": "new"}}], subscriber={"uri": "http://other.example/"})
     )
-    [new] = plant.store.subscriptions()
+    [new] = listed(plant.store)
     assert (new.id, new.created) == (old.id, Cut.at(3))
     assert (new.filters, new.sink) == (({"exact": {"type": "new"}},), "http://other.example/")
     assert changed.outcome == "configured"
@@ -118,12 +119,12 @@ def test_a_trigger_waits_for_its_broker_and_loses_it(plant):
     assert ready(waiting.document) == "False"
     assert conditions(waiting.document)["BrokerReady"]["reason"] == "BrokerDoesNotExist"
     assert conditions(waiting.document)["Ready"]["message"] == "Broker default/late is not there"
-    assert plant.store.subscriptions() == []
+    assert listed(plant.store) == []
     plant.apply(broker("late"))
     assert ready(plant.plane.get(key(TRIGGER, "t"))) == "True"
     plant.plane.delete(key(BROKER, "late"))
     assert ready(plant.plane.get(key(TRIGGER, "t"))) == "False"
-    assert plant.store.subscriptions() == []
+    assert listed(plant.store) == []
     assert ChannelName("default", "late") not in plant.store.channels()
 
 
@@ -170,7 +171,7 @@ def test_a_subscription_appends_itself_to_the_channel_behind_the_generic_one(pla
         "subscriberUri": "http://sink.example/in",
         "replyUri": "http://r/",
     }
-    [subscribed] = plant.store.subscriptions()
+    [subscribed] = listed(plant.store)
     assert (subscribed.sink, subscribed.reply, subscribed.delivery) == (
         "http://sink.example/in",
         "http://r/",
@@ -180,7 +181,7 @@ def test_a_subscription_appends_itself_to_the_channel_behind_the_generic_one(pla
     backing = plant.plane.get(key(HEADRACE_CHANNEL, "c"))
     assert backing["spec"] == {"delivery": {"retry": 4}}
     assert (backing["status"]["subscribers"], backing["metadata"]["generation"]) == ([], 3)
-    assert plant.store.subscriptions() == []
+    assert listed(plant.store) == []
 
 
 def test_a_generic_channel_stands_on_the_kind_of_its_template_and_takes_it_along(plant):
@@ -220,12 +221,12 @@ def test_a_channel_with_subscribers_of_its_own_in_both_versions(plant, kind, gro
         {"uid": "u1", "observedGeneration": 4, "ready": "True"},
         {"uid": "u2", "observedGeneration": 1, "ready": "True"},
     ]
-    assert {each.sink: each.delivery for each in plant.store.subscriptions()} == {
+    assert {each.sink: each.delivery for each in listed(plant.store)} == {
         "http://one/": {"retry": 9},
         "http://two/": None,
     }
     plant.apply(channel("c", kind, f"{group}/{version}", subscribers=[second]))
-    assert [each.sink for each in plant.store.subscriptions()] == ["http://two/"]
+    assert [each.sink for each in listed(plant.store)] == ["http://two/"]
 
 
 def test_a_subscription_s_delivery_replaces_the_channel_s_whole(plant):
@@ -233,7 +234,7 @@ def test_a_subscription_s_delivery_replaces_the_channel_s_whole(plant):
         channel(delivery={"retry": 4}),
         subscription("own", kind="HeadraceChannel", api_version=OWN, delivery={"timeout": "PT5S"}),
     )
-    [subscribed] = plant.store.subscriptions()
+    [subscribed] = listed(plant.store)
     assert subscribed.delivery == {"timeout": "PT5S"}
     assert plant.store.channel_deliveries() == {ChannelName("default", "c"): {"retry": 4}}
 
@@ -246,7 +247,7 @@ def test_references_become_addresses(plant):
         generic(),
         subscription(reply=ref_to("Broker", "b", EVENTING)),
     )  # fmt: skip
-    by_sink = {each.sink: each for each in plant.store.subscriptions()}
+    by_sink = {each.sink: each for each in listed(plant.store)}
     assert by_sink[URL + "dead/more"].delivery == {"deadLetterSink": {"uri": URL + "dead"}}
     assert by_sink["http://sink.example/in"].reply == URL + "b"
     assert plant.plane.get(key(TRIGGER, "t"))["status"]["deadLetterSinkUri"] == URL + "dead"
@@ -261,13 +262,13 @@ def test_what_refers_to_an_object_that_is_not_there_is_not_ready_until_it_is(pla
     assert conditions(shown)["Addressable"]["status"] == "True"
     assert conditions(shown)["DeadLetterSinkResolved"]["message"] == "Channel default/dead is not there"
     assert plant.store.channel_deliveries() == {ChannelName("default", "b"): {"retry": 1}}
-    assert plant.store.subscriptions() == []
+    assert listed(plant.store) == []
     plant.apply(generic("dead"))
     assert ready(plant.plane.get(key(BROKER, "b"))) == ready(plant.plane.get(key(TRIGGER, "t"))) == "True"
     assert plant.store.channel_deliveries()[ChannelName("default", "b")]["deadLetterSink"] == {
         "uri": URL + "dead"
     }
-    assert [each.sink for each in plant.store.subscriptions()] == [URL + "dead"]
+    assert [each.sink for each in listed(plant.store)] == [URL + "dead"]
 
 
 def test_nothing_is_changed_when_one_manifest_is_refused(plant):
@@ -350,14 +351,14 @@ def test_what_a_cluster_wrote_into_its_objects_is_passed_over(plant):
 def test_namespaces_are_apart(plant):
     for namespace in ("a", "b"):
         plant.apply(broker("x"), trigger(broker="x"), namespace=namespace)
-    assert [str(each.channel) for each in plant.store.subscriptions()] == ["a/x", "b/x"]
+    assert [str(each.channel) for each in listed(plant.store)] == ["a/x", "b/x"]
     assert [each["metadata"]["namespace"] for each in plant.plane.list(TRIGGER)] == ["a", "b"]
     assert len(plant.plane.list(TRIGGER, {"a"})) == 1
 
 
 def test_status_tells_what_happened_to_the_subscription(plant):
     plant.apply(channel(subscribers=[{"uid": "u", "subscriberUri": "http://x/"}]))
-    [subscribed] = plant.store.subscriptions()
+    [subscribed] = listed(plant.store)
 
     def status():
         [found] = plant.plane.get(key(HEADRACE_CHANNEL, "c"))["status"]["subscribers"]
@@ -393,9 +394,9 @@ def test_what_a_dead_process_left_is_finished(plant, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         plant.apply(broker("b"), trigger(broker="b"))
     monkeypatch.undo()
-    assert plant.store.subscriptions() == []
+    assert listed(plant.store) == []
     assert plant.plane.repair() == 1
-    assert len(plant.store.subscriptions()) == 1
+    assert len(listed(plant.store)) == 1
     assert ready(plant.plane.get(key(TRIGGER, "t"))) == "True"
     assert plant.plane.repair() == 0
 

@@ -6,6 +6,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 from tests.pipeline.conftest import spoil_document, spoil_filters
+from tests.subscriptions.stores import listed
 
 from headrace.errors import SnapshotRefused
 from headrace.events.batch import Arrival, Recorded
@@ -316,7 +317,7 @@ def test_a_document_that_cannot_be_read_is_set_aside(deployment):
     [aside] = deployment.store.what_is_set_aside(10)
     assert (aside.kind, aside.subscription) == ("filter", broken.id)
     assert "can't be read" in aside.reason
-    assert [each.id for each in deployment.store.subscriptions()] == [good.id]
+    assert [each.id for each in listed(deployment.store)] == [good.id]
 
 
 @pytest.mark.parametrize("what", ["*.index", "*.json"])

@@ -6,12 +6,21 @@ from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from headrace.subscriptions.store import Store
 from headrace.subscriptions.subscription import Subscription, parse_subscription
+from headrace.subscriptions.subscription_query import SubscriptionQuery
 
 
 def proposal(channel: str = "default/default", **properties: Any) -> Subscription:
     document = {"sink": "https://example.com/in", "config": {"channel": channel}, **properties}
     return parse_subscription(document)
+
+
+def listed(store: Store) -> list[Subscription]:
+    """List the subscriptions of a store in the order of their creation, as the API does: a page of them."""
+    page = store.page(SubscriptionQuery())
+    assert page.next is None
+    return list(page.subscriptions)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from cryptography.exceptions import InvalidTag
 from sqlalchemy import func, select
-from tests.subscriptions.stores import proposal
+from tests.subscriptions.stores import listed, proposal
 
 from headrace.errors import Conflict, NotFound, QuotaExceeded
 from headrace.events.positions import Cut
@@ -76,7 +76,7 @@ def test_nobody_takes_the_place_of_one_that_still_ends(store):
     store.delete(gone.id, Cut)
     with lot_of(new, gone) as lot, pytest.raises(Conflict, match=gone.id):
         store.create_lot(lot, Cut)
-    assert store.subscriptions() == []
+    assert listed(store) == []
     store.purge(Cut.at(1))
     with lot_of(new, gone) as lot:
         assert store.create_lot(lot, Cut) == 2
@@ -85,14 +85,14 @@ def test_nobody_takes_the_place_of_one_that_still_ends(store):
 def test_all_or_none(store):
     with lot_of(proposal(), proposal("default/nowhere")) as lot, pytest.raises(NotFound, match="nowhere"):
         store.create_lot(lot, Cut)
-    assert store.subscriptions() == []
+    assert listed(store) == []
 
     def fail(*_):
         raise ZeroDivisionError
 
     with lot_of(proposal(), proposal(sinkCredential=CREDENTIAL)) as lot, pytest.raises(ZeroDivisionError):
         store.create_lot(lot, Cut, fail)
-    assert store.subscriptions() == []
+    assert listed(store) == []
 
 
 def test_quotas_hold_for_all_of_them_together(database_url):
@@ -146,7 +146,7 @@ def test_the_pipeline_settles_all_that_wait_at_once(store):
     before = store.revision()
     store.settle(lambda: Cut.at(5))
     assert store.revision() == before + 1
-    assert {each.created for each in store.subscriptions()} == {Cut.at(5)}
+    assert {each.created for each in listed(store)} == {Cut.at(5)}
     store.settle(lambda: Cut.at(9))
     assert store.revision() == before + 1, "nobody waits any more"
 

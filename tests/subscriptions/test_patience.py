@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 from sqlalchemy import select, update
-from tests.subscriptions.stores import proposal
+from tests.subscriptions.stores import listed, proposal
 
 from headrace.errors import ConfigError, StoreUnavailable
 from headrace.events.positions import Cut
@@ -65,7 +65,7 @@ def test_who_starts_before_the_server_waits_for_it(postgres, url):
             time.sleep(0.1)
             assert not opening.done()
         with closing(opening.result(30)) as store:
-            assert store.subscriptions() == []
+            assert listed(store) == []
 
 
 def test_a_commit_that_is_lost_is_not_repeated_where_that_would_be_wrong(postgres, url, monkeypatch):
@@ -99,7 +99,7 @@ def test_a_position_that_is_lost_is_set_again(postgres, url):
 
         created = store.create(proposal(), end_of_log)
         assert created.created == Cut.at(5)
-        assert store.subscriptions() == [created]
+        assert listed(store) == [created]
 
 
 def test_of_two_who_lock_each_other_both_get_through(url):
@@ -176,7 +176,7 @@ def test_the_server_is_killed_under_writers_again_and_again(postgres, url):
             writer.result(60)
         written.set()
         seen = follower.result(60)
-        there = {each.id for each in patient.subscriptions()}
+        there = {each.id for each in listed(patient)}
     assert set(made) <= there
     assert not set(refused) & there
     assert there <= set(made) | set(unknown)

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
-from tests.subscriptions.stores import proposal
+from tests.subscriptions.stores import listed, proposal
 
 from headrace.errors import QuotaExceeded
 from headrace.events.positions import Cut
@@ -71,7 +71,7 @@ def test_two_at_once_don_t_pass_together(open_store):
 
     with ThreadPoolExecutor(8) as threads:
         assert sum(threads.map(attempt, range(24))) == 5
-    assert len(stores[0].subscriptions()) == 5
+    assert len(listed(stores[0])) == 5
 
 
 def test_a_namespace_may_have_quotas_of_its_own(open_store, database_url):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from sqlalchemy import insert
-from tests.subscriptions.stores import proposal
+from tests.subscriptions.stores import listed, proposal
 
 from headrace.errors import Conflict, NotFound
 from headrace.events.positions import Cut, position_at
@@ -89,7 +89,7 @@ def test_creating_and_getting(store):
     created = store.create(proposed, at(7))
     assert created == replace(proposed, created=Cut.at(7))
     assert store.get(created.id) == created
-    assert store.subscriptions() == [created]
+    assert listed(store) == [created]
 
 
 def test_an_unknown_channel(store):
@@ -97,7 +97,7 @@ def test_an_unknown_channel(store):
     with pytest.raises(NotFound) as caught:
         store.create(proposal("team-a/orders"), at(7))
     assert (caught.value.kind, caught.value.name) == ("channel", "team-a/orders")
-    assert store.subscriptions() == []
+    assert listed(store) == []
     assert store.changes(0) == (0, [])
     assert store.revision() == revision
 
@@ -111,13 +111,13 @@ def test_an_unknown_subscription(store):
 
 def test_they_are_listed_in_the_order_of_creation(store):
     created = [store.create(proposal(), at(position)) for position in (3, 3, 3, 5, 5, 9)]
-    assert store.subscriptions() == created
+    assert listed(store) == created
 
 
 def test_deleting(store):
     first, second = (store.create(proposal(), at(3)) for _ in range(2))
     assert store.delete(first.id, at(8)) == first
-    assert store.subscriptions() == [second]
+    assert listed(store) == [second]
     for call in (store.get, lambda id_: store.delete(id_, at(9))):
         with pytest.raises(NotFound):
             call(first.id)
@@ -160,7 +160,7 @@ def test_what_is_kept_survives_the_process(database_url):
         revision = store.revision()
     with closing(Store(database_url)) as again:
         assert again.channels() == [DEFAULT_CHANNEL, ORDERS]
-        assert again.subscriptions() == [created]
+        assert listed(again) == [created]
         assert again.revision() == revision
         assert again.changes(0)[1] == [created]
 
@@ -183,7 +183,7 @@ def test_the_revision_grows_with_every_change(store):
     changed()
     store.delete_channel(ORDERS)
     changed()
-    store.channels(), store.subscriptions(), store.changes(0), store.settle(at(9)), store.purge(Cut())
+    store.channels(), listed(store), store.changes(0), store.settle(at(9)), store.purge(Cut())
     assert store.revision() == revisions[-1]
 
 
@@ -343,7 +343,7 @@ def work(store, name, rounds=8):
         subscription = store.create(proposal(f"{name}/c{number}"), at(number))
         store.settle(at(number))
         store.changes(0)
-        store.subscriptions()
+        listed(store)
         if number % 2:
             store.delete(subscription.id, at(number))
             store.delete_channel(ChannelName(name, f"c{number}"))
@@ -351,7 +351,7 @@ def work(store, name, rounds=8):
 
 
 def check_work(store, names, rounds=8):
-    kept = store.subscriptions()
+    kept = listed(store)
     expected = [ChannelName(name, f"c{number}") for name in names for number in range(0, rounds, 2)]
     assert sorted(each.channel for each in kept) == sorted(expected)
     assert all(each.created is not None for each in kept)
@@ -447,7 +447,7 @@ def test_what_goes_with_a_creation_fails_with_it(store):
 
     with pytest.raises(RuntimeError):
         store.create(proposal(), at(3), fail)
-    assert store.subscriptions() == []
+    assert listed(store) == []
 
 
 # Delivery

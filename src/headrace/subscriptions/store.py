@@ -220,17 +220,6 @@ class Store:
             rows, behind = find(connection, query)
         return Page(self._readable(rows), behind)
 
-    def subscriptions(self) -> list[Subscription]:
-        """List all subscriptions in the order of their creation. Be careful: there may be very many."""
-        query = SubscriptionQuery()
-        found: list[Subscription] = []
-        while True:
-            page = self.page(query)
-            found += page.subscriptions
-            if page.next is None:
-                return found
-            query = replace(query, after=page.next)
-
     @repeatable
     def listens(
         self, subscription_id: str, channel: ChannelName | None = None, namespace: str | None = None
