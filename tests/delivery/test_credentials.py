@@ -20,6 +20,7 @@ from headrace.subscriptions.credential import Plain, Token
 from headrace.subscriptions.credential_form import write_time
 from headrace.subscriptions.keys import KeyFile
 from headrace.subscriptions.safe import Safe
+from headrace.subscriptions.secret_changes import changed
 from headrace.subscriptions.store import Store
 from headrace.subscriptions.updating import updated
 
@@ -157,11 +158,12 @@ async def test_headers_alone_are_opened_too(office):
         assert credentials.settings(subscription)["headers"] == {"authorization": "Bearer x"}
 
 
-async def test_an_access_token_is_never_sent_after_its_time(office):
-    subscription = office.subscribe(access(0.4))
+async def test_an_access_token_is_never_sent_after_its_time(office, monkeypatch):
+    subscription = office.subscribe(access(60))
     async with office.credentials() as credentials:
         assert (await credentials.current(subscription)).value == "at-0"
-        await asyncio.sleep(0.5)
+        later = time.time() + 60
+        monkeypatch.setattr(time, "time", lambda: later)
         with pytest.raises(CredentialUnusable, match=r"the access token expired at 20\d\d-"):
             await credentials.current(subscription)
 
@@ -239,6 +241,29 @@ async def test_a_stop_waits_until_the_answer_is_stored(office, issuer):
     async with office.credentials() as credentials:
         assert (await credentials.current(subscription)).value == "at-1"
     assert len(issuer.asked) == 1
+
+
+async def test_other_secrets_that_change_meanwhile_lose_no_token(office, issuer):
+    """The endpoint accepts the old refresh token no more: without the new one the subscription would be cut off."""
+    subscription = office.subscribe(refresh(issuer, -10))
+    issuer.open.clear()
+    async with office.credentials() as credentials, office.credentials() as other:
+        asking = asyncio.create_task(credentials.current(subscription))
+        await eventually(lambda: issuer.asked)
+        signing = office.safe.change(
+            subscription.id, lambda old, secrets: changed(old, secrets, {"signing": "generate"})
+        ).secrets.signing
+        waiting = asyncio.create_task(other.current(office.store.get(subscription.id)))
+        await asyncio.sleep(0.3)
+        issuer.open.set()
+        assert (await asking).value == (await waiting).value == "at-1"
+    assert len(issuer.asked) == 1
+    async with office.credentials() as credentials:
+        now = office.store.get(subscription.id)
+        assert (await credentials.current(now)).value == "at-1"
+        assert credentials.signing(now) == signing
+        assert credentials.invalidate(subscription.id)
+        assert (await credentials.current(now)).value == "at-2", "the new refresh token was kept"
 
 
 async def test_two_dispatchers_use_a_refresh_token_once(office, issuer):
@@ -349,8 +374,8 @@ async def test_a_subscription_that_changed_is_opened_again(office, issuer):
         opened = office.safe.open(subscription.id)
         same = office.store.get(subscription.id)
         assert await credentials.current(same) is first
-        changed = Token("Bearer", "at-new", time.time() + 60)
-        office.safe.replace(subscription.id, opened.version, type(opened.secrets)(changed))
+        given = Token("Bearer", "at-new", time.time() + 60)
+        office.safe.renew(subscription.id, opened.secrets.credential, given)
         assert await credentials.current(same) is first
         assert (await credentials.current(office.store.get(subscription.id))).value == "at-new"
 
@@ -434,7 +459,7 @@ async def test_what_can_t_be_stored_is_kept_and_stored_later(office, issuer):
         held = credentials._held[subscription.id]
         held.next_try = 0.0
         await credentials.current(subscription)
-        await eventually(lambda: not held.is_unsaved)
+        await eventually(lambda: held.spent is None)
     async with office.credentials() as credentials:
         assert (await credentials.current(subscription)).value == "at-1"
     assert len(issuer.asked) == 1

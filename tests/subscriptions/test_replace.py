@@ -4,7 +4,7 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from tests.subscriptions.stores import proposal
+from tests.subscriptions.stores import listed, proposal
 from tests.subscriptions.test_credentials import PLAIN
 
 from headrace.errors import NotFound, SecretsLocked
@@ -45,7 +45,7 @@ def test_it_keeps_its_id_its_cuts_and_its_place(store):
     assert (changed.created, changed.deleted, changed.paused) == (Cut.at(5), None, True)
     assert (changed.sink, changed.filters) == ("https://example.com/other", ({"exact": {"type": "a"}},))
     assert [each.id for each in store.changes(seen)[1]] == [first.id]
-    assert [each.id for each in store.subscriptions()] == [first.id, second.id]
+    assert [each.id for each in listed(store)] == [first.id, second.id]
 
 
 def with_secrets(store, safe):
@@ -108,7 +108,7 @@ def test_an_edit_is_told_from_what_happens_to_it(store, safe):
     store.resume(made.id)
     store.go_live(made.id, Cut.at(9), lambda _: None)
     opened = safe.open(made.id)
-    safe.replace(made.id, opened.version, opened.secrets)
+    safe.renew(made.id, opened.secrets.credential, opened.secrets.credential)
     assert store.get(made.id).edited == made.edited
     changed = store.replace(replace(proposal(types=["a"]), id=made.id))
     assert changed.edited == store.get(made.id).edited > made.edited

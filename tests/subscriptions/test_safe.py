@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 from sqlalchemy import create_engine, text
-from tests.subscriptions.stores import proposal
+from tests.subscriptions.stores import listed, proposal
 from tests.subscriptions.test_credentials import PLAIN, REFRESH
 
 from headrace.errors import SecretsLocked
@@ -12,6 +12,7 @@ from headrace.subscriptions.credential import Plain
 from headrace.subscriptions.keys import GivenKeys, KeyFile, new_key, write_key
 from headrace.subscriptions.rotation import rotate
 from headrace.subscriptions.safe import Safe
+from headrace.subscriptions.secret_changes import changed
 from headrace.subscriptions.store import Store
 
 
@@ -56,7 +57,7 @@ def test_secrets_are_opened_by_who_has_the_key(store, safe, database_url):
     assert opened.secrets.headers == {"x-token": "hunter2"}
     ((_, _, sealed),) = rows(database_url)
     assert b"hunter2" not in bytes(sealed)
-    assert "hunter2" not in repr([store.get(created.id), store.changes(0), store.subscriptions(), opened])
+    assert "hunter2" not in repr([store.get(created.id), store.changes(0), listed(store), opened])
 
 
 def test_nothing_of_them_is_in_clear_in_the_database(store, safe, database_url):
@@ -88,7 +89,7 @@ def test_a_creation_that_fails_leaves_nothing(store, safe, database_url):
     with pytest.raises(RuntimeError):
         store.create(wish, lambda: Cut.at(1), fail)
     assert rows(database_url) == []
-    assert store.subscriptions() == []
+    assert listed(store) == []
 
 
 def test_the_end_of_a_subscription_is_the_end_of_its_secrets(store, safe, database_url):
@@ -122,7 +123,7 @@ def test_without_its_key_file_nothing_is_opened_and_nothing_lost(store, safe, fi
     assert not file.path.exists()
     away.rename(file.path)
     assert safe.open(created.id).secrets.credential == Plain("somebody", "hunter2")
-    assert len(store.subscriptions()) == 1
+    assert len(listed(store)) == 1
 
 
 def test_another_key_is_told(store, safe, file):
@@ -135,21 +136,34 @@ def test_another_key_is_told(store, safe, file):
 # Refreshed tokens
 
 
-def test_replacing_is_compare_and_set(store, safe):
+def test_renewing_is_compare_and_set(store, safe):
     created = create(store, safe)
     opened = safe.open(created.id)
-    new = replace(opened.secrets, credential=Plain("somebody", "new"))
-    assert safe.replace(created.id, opened.version, new)
-    assert not safe.replace(created.id, opened.version, opened.secrets)
-    assert safe.open(created.id).secrets == new
+    spent, new = opened.secrets.credential, Plain("somebody", "new")
+    assert safe.renew(created.id, spent, new)
+    assert not safe.renew(created.id, spent, Plain("somebody", "else"))
+    assert safe.open(created.id).secrets == replace(opened.secrets, credential=new)
     assert safe.open(created.id).version == opened.version + 1
+    store.delete(created.id, lambda: Cut.at(1))
+    assert not safe.renew(created.id, new, spent)
 
 
-def test_replacing_changes_no_revision(store, safe):
+def test_renewing_leaves_what_its_owner_changed_meanwhile(store, safe):
+    created = create(store, safe)
+    spent, version = safe.open(created.id).secrets.credential, safe.open(created.id).version
+    assert safe.claim(created.id, version, now=100.0, until=130.0)
+    signed = safe.change(created.id, lambda old, secrets: changed(old, secrets, {"signing": "generate"}))
+    after = safe.open(created.id)
+    assert not safe.claim(created.id, after.version, now=120.0, until=150.0), "it is being refreshed"
+    assert safe.renew(created.id, spent, Plain("somebody", "new"))
+    assert safe.open(created.id).secrets == replace(signed.secrets, credential=Plain("somebody", "new"))
+
+
+def test_renewing_changes_no_revision(store, safe):
     """Workers follow the revision, and nothing changes for them."""
     created = create(store, safe)
     revision, opened = store.revision(), safe.open(created.id)
-    safe.replace(created.id, opened.version, opened.secrets)
+    safe.renew(created.id, opened.secrets.credential, Plain("somebody", "new"))
     assert store.revision() == revision
     assert store.changes(revision) == (revision, [])
 
@@ -174,7 +188,8 @@ def test_how_a_credential_fares(store, safe):
     safe.report(created.id, version, "nobody answers")
     assert safe.statuses()[created.id].problem == "nobody answers"
     assert safe.statuses()[created.id].time is not None
-    safe.replace(created.id, version, safe.open(created.id).secrets)
+    credential = safe.open(created.id).secrets.credential
+    safe.renew(created.id, credential, credential)
     assert safe.statuses()[created.id].problem is None
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.errors import CredentialUnusable, HeadraceError, RefreshFailed
 from headrace.subscriptions.credential import Refreshable, Token
-from headrace.subscriptions.credential_form import write_time
+from headrace.subscriptions.credential_form import is_same, write_time
 from headrace.subscriptions.secrets import put_back
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ class _Held:
     pause: float = _FIRST_PAUSE
     problem: str | None = None
     is_final: bool = False
-    is_unsaved: bool = False
+    spent: Refreshable | None = None
+    """The credential that was traded for this one, until this one is stored."""
     distrusted: Token | None = None
     distrusted_at: float = 0.0
     refreshing: asyncio.Task[None] | None = None
@@ -72,7 +73,7 @@ class _Held:
 
     def is_due(self) -> bool:
         """Tell whether it is time for a new token, or for storing one."""
-        return self.is_unsaved or not self.is_good() or time.time() >= self.refresh_at
+        return self.spent is not None or not self.is_good() or time.time() >= self.refresh_at
 
 
 class Credentials:
@@ -221,8 +222,8 @@ class Credentials:
             held.refreshing = None
 
     async def _refresh(self, held: _Held) -> None:
-        if held.is_unsaved:
-            await self._save(held)
+        if held.spent is not None:
+            await self._save(held, held.spent)
             if not held.is_due():
                 return
         await self._look_again(held)
@@ -232,16 +233,17 @@ class Credentials:
             raise RefreshFailed(held.problem or "", is_final=True)  # until somebody stores another one
         if not await self._claim(held):
             return
+        spent = held.refreshable
         try:
-            refreshed = await self._endpoint.refresh(held.refreshable)
+            refreshed = await self._endpoint.refresh(spent)
         except RefreshFailed as failure:
             with suppress(HeadraceError):  # it is told with the attempts too
                 await asyncio.to_thread(
                     self._safe.report, held.subscription.id, held.opened.version, str(failure)
                 )
             raise
-        self._take(held, refreshed)
-        await self._save(held)
+        self._take(held, spent, refreshed)
+        await self._save(held, spent)
 
     async def _look_again(self, held: _Held) -> None:
         """Another dispatcher may have refreshed it, or its owner changed it."""
@@ -263,19 +265,23 @@ class Credentials:
             if not held.is_due():
                 return False
 
-    def _take(self, held: _Held, refreshed: Refreshed) -> None:
+    def _take(self, held: _Held, spent: Refreshable, refreshed: Refreshed) -> None:
         token = refreshed.credential.token
         held.opened = replace(
             held.opened, secrets=replace(held.opened.secrets, credential=refreshed.credential)
         )
         held.refresh_at = token.expires - min(self._ahead, refreshed.lifetime * _LAST_PART)
-        held.is_unsaved = True
+        held.spent = spent
 
-    async def _save(self, held: _Held) -> None:
-        """Store what the endpoint gave. Until that has worked it is only in memory, and tried again and again."""
-        opened, id_ = held.opened, held.subscription.id
-        if await asyncio.to_thread(self._safe.replace, id_, opened.version, opened.secrets):
-            held.opened = replace(opened, version=opened.version + 1)
-        else:  # the owner gave another credential meanwhile, or this was stored and the answer got lost
-            held.opened = await self._unlock(held.subscription)
-        held.is_unsaved = False
+    async def _save(self, held: _Held, spent: Refreshable) -> None:
+        """Store what the endpoint gave. Until that has worked it is only in memory, and tried again and again.
+
+        The owner may have changed other secrets meanwhile, or given another credential, which then is the one.
+        """
+        mine = held.refreshable
+        await asyncio.to_thread(self._safe.renew, held.subscription.id, spent, mine)
+        held.opened, held.spent = await self._unlock(held.subscription), None
+        if is_same(held.opened.secrets.credential, mine):  # the same object as long as it is the same one
+            held.opened = replace(held.opened, secrets=replace(held.opened.secrets, credential=mine))
+        else:
+            held.refresh_at = held.token.expires - self._ahead

@@ -82,6 +82,14 @@ def write_credential(credential: Credential) -> dict[str, str]:
             return {TYPE: CredentialType.REFRESHTOKEN, **_token(token), **more}
 
 
+def is_same(one: Credential | None, other: Credential | None) -> bool:
+    """Tell whether two are one: of the same kind, with the same secrets. The expiry loses digits when it is written."""
+    first, second = (
+        None if each is None else write_credential(each) | {EXPIRES: ""} for each in (one, other)
+    )
+    return first == second
+
+
 def show_credential(credential: Credential) -> dict[str, str]:
     """Return the members as they may be shown: a mask tells that a secret is there. Identifiers count as secrets."""
     return {

@@ -14,7 +14,7 @@ from sqlalchemy import delete, func, insert, select, update
 
 from headrace.errors import NotFound, SecretsLocked
 from headrace.subscriptions import overruns
-from headrace.subscriptions.credential_form import expiry_of
+from headrace.subscriptions.credential_form import expiry_of, is_same
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import once, repeatable
 from headrace.subscriptions.revisions import next_revision
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row
 
+    from headrace.subscriptions.credential import Credential
     from headrace.subscriptions.keys import Key, Keys
     from headrace.subscriptions.subscription import Recipient, Subscription
 
@@ -125,7 +126,8 @@ class Safe:
             if not changed.selects_as(before):
                 overruns.forget(connection, subscription_id)
             if old != changed.secrets:
-                self._put(connection, subscription_id, changed.secrets)
+                stays = old is not None and is_same(old.credential, changed.secrets.credential)
+                self._put(connection, subscription_id, changed.secrets, keeps_claim=stays)
         return replace(changed, edited=revision)
 
     def _opened(self, connection: Connection, subscription_id: str) -> Secrets | None:
@@ -137,14 +139,20 @@ class Safe:
         except SecretsLocked:
             return None
 
-    def _put(self, connection: Connection, subscription_id: str, secrets: Secrets) -> None:
-        """Put secrets in the place of what there is. No version comes twice, even if there was nothing for a while."""
-        connection.execute(delete(SECRETS).where(SECRETS.c.subscription == subscription_id))
+    def _put(
+        self, connection: Connection, subscription_id: str, secrets: Secrets, *, keeps_claim: bool
+    ) -> None:
+        """Put secrets in the place of what there is. No version comes twice, even if there was nothing for a while.
+
+        Who has claimed to refresh the credential goes on with that, where it stays.
+        """
+        its = SECRETS.c.subscription == subscription_id
+        claimed = connection.execute(select(SECRETS.c.claimed_until).where(its)).scalar() or 0.0
+        connection.execute(delete(SECRETS).where(its))
         if secrets:
             row = self._row(self._first_key(connection), subscription_id, secrets)
-            connection.execute(
-                insert(SECRETS).values(subscription=subscription_id, version=time.time_ns(), **row)
-            )
+            row |= {"version": time.time_ns(), "claimed_until": claimed if keeps_claim else 0.0}
+            connection.execute(insert(SECRETS).values(subscription=subscription_id, **row))
 
     # Refreshed tokens
 
@@ -164,17 +172,24 @@ class Safe:
             return bool(claimed.rowcount)
 
     @repeatable
-    def replace(self, subscription_id: str, version: int, secrets: Secrets) -> bool:
-        """Put other secrets in the place of these, unless they have changed since: then nothing is done."""
+    def renew(self, subscription_id: str, spent: Credential, credential: Credential) -> bool:
+        """Put a credential in the place of the one that was spent for it, whatever else has changed since.
+
+        Nothing is done where another one is there by now: its owner gave it, or this was done already.
+        """
+        its = SECRETS.c.subscription == subscription_id
         with self._engine.begin() as connection:
             lock_revision(connection)
-            row = self._row(self._first_key(connection), subscription_id, secrets)
-            replaced = connection.execute(
-                update(SECRETS)
-                .where(SECRETS.c.subscription == subscription_id, SECRETS.c.version == version)
-                .values(version=version + 1, claimed_until=0.0, problem=None, time=None, **row)
+            row = connection.execute(select(SECRETS).where(its)).first()
+            now = Secrets() if row is None else self._unseal(row)
+            if row is None or not is_same(now.credential, spent):
+                return False
+            sealed = self._row(
+                self._first_key(connection), subscription_id, replace(now, credential=credential)
             )
-            return bool(replaced.rowcount)
+            renewed = {"version": row.version + 1, "claimed_until": 0.0, "problem": None, "time": None}
+            connection.execute(update(SECRETS).where(its).values(renewed | sealed))
+            return True
 
     @repeatable
     def report(self, subscription_id: str, version: int, problem: str) -> None:
