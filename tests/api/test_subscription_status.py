@@ -3,7 +3,7 @@
 from contextlib import closing
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import event, update
 from tests.api.door import V1
 from tests.api.test_management import WISH
 from tests.ledger.entries import dead, wait, write
@@ -53,6 +53,20 @@ async def test_how_far_it_is(door, id_):
     later = (await door.send_json("POST", "/subscriptions", WISH)).json["id"]
     status = await status_of(door, later)
     assert (status["position"], status["lag"]) == (5, {"positions": 0, "waiting": 0}), "it begins here"
+
+
+async def test_a_page_takes_as_many_questions_as_one(door):
+    """However many are shown, and however much waits for them: each kind of thing is asked for once."""
+    ids = [(await door.send_json("POST", "/subscriptions", WISH)).json["id"] for _ in range(12)]
+    write(door.delivery_url, waits=[wait(each, 2, 5.0) for each in ids], dead=[dead(each, 0) for each in ids])
+    asked: list[str] = []
+    for database in (door.store, door.safe, door.records):
+        event.listen(database._engine, "before_cursor_execute", lambda *told: asked.append(told[2]))
+    alone = await door.call("GET", "/subscriptions?limit=1")
+    few, asked[:] = len(asked), []
+    page = await door.call("GET", "/subscriptions?limit=12")
+    assert (len(alone.json), len(page.json), len(asked)) == (1, 12, few)
+    assert {each["status"]["delivery"]["waiting"] for each in page.json} == {1}
 
 
 async def test_while_the_log_doesn_t_answer_the_rest_is_told(door, id_, monkeypatch, caplog):

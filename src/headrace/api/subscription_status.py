@@ -10,9 +10,9 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import FilterError, LogError
+from headrace.api.filter_looks import LOOKS
+from headrace.errors import LogError
 from headrace.events.positions import Cut, lane_of, offset_of
-from headrace.filters import compile_filter
 from headrace.ledger.status import MOST_COUNTED, OPEN, DeliveryStatus
 from headrace.subscriptions.readiness import Readiness, readiness_of
 from headrace.subscriptions.status import timestamp
@@ -56,13 +56,15 @@ class Statuses:
         if not subscriptions:
             return []
         ids = [each.id for each in subscriptions]
+        authorised = [each.id for each in subscriptions if each.sink_credential is not None]
+        overruns, unusable = self._store.filters_that_fail(ids)
         known = _Known(
             self._records.settled(),
             self._end(),  # after what is settled, or that could lie behind it
             self._records.statuses(ids),
-            self._store.overruns(ids),
-            self._safe.statuses(ids),
-            self._store.filters_set_aside(ids),
+            overruns,
+            self._safe.statuses(authorised) if authorised else {},
+            unusable,
         )
         return [_shown(each, known) for each in subscriptions]
 
@@ -82,7 +84,7 @@ def shown_new(subscription: Subscription) -> dict[str, Any]:
 
 def _shown(subscription: Subscription, known: _Known) -> dict[str, Any]:
     document = subscription.document()
-    notes, unusable = _looked_at(subscription.filters)
+    notes, unusable = LOOKS.at(subscription.filters)
     unusable = unusable or known.unusable.get(subscription.id)
     fare = known.fares.get(subscription.id, _NOTHING_SENT)
     credential = known.credentials.get(subscription.id)
@@ -118,14 +120,6 @@ def _readiness(
     if fare.report is not None and fare.report.breaker == OPEN:
         return Readiness(False, "SinkFailing", f"its sink is left alone for a while: {fare.report.reason}")
     return its_own
-
-
-def _looked_at(filters: Sequence[Any]) -> tuple[Sequence[str], str | None]:
-    """Return what the author of filters should know, and why this version can't use them, where it can't."""
-    try:
-        return compile_filter(list(filters)).notes, None
-    except FilterError as error:
-        return (), str(error)
 
 
 def _progress(subscription: Subscription, known: _Known, fare: DeliveryStatus) -> dict[str, Any]:

@@ -8,9 +8,11 @@ only what its consumer was handed out, so nothing leaves unseen.
 from __future__ import annotations
 
 import time
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import (
+    Float,
     bindparam,
     case,
     delete,
@@ -22,11 +24,12 @@ from sqlalchemy import (
 from headrace.ledger.conflicts import insert_into
 from headrace.ledger.stages import SINK
 from headrace.ledger.tables import DEAD, MAILBOX_LOSSES, MAILBOXES
+from headrace.subscriptions.asked import asked, asking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection
+    from sqlalchemy import ColumnElement, Connection, Select
 
 
 class Letter(NamedTuple):
@@ -100,17 +103,27 @@ def subscriptions(connection: Connection) -> Iterator[str]:
 
 def fills(connection: Connection, now: float, among: Sequence[str] | None = None) -> dict[str, Fill]:
     """Tell how full mailboxes are, by subscription: of all of which anything is known, or of some."""
-    is_held_now = func.sum(case((MAILBOXES.c.until > now, 1), else_=0))
-    columns = MAILBOXES.c.subscription, func.count(), is_held_now, func.min(MAILBOXES.c.time)
-    query, losses = select(*columns).group_by(MAILBOXES.c.subscription), select(MAILBOX_LOSSES)
-    if among is not None:
-        query = query.where(MAILBOXES.c.subscription.in_(among))
-        losses = losses.where(MAILBOX_LOSSES.c.subscription.in_(among))
-    found = {row[0]: Fill(row[1], row[2], row[3]) for row in connection.execute(query)}
-    for row in connection.execute(losses):
+    query, losses = _fills(connection.dialect.name, of_all=among is None)
+    ids = {} if among is None else asking(among)
+    found = {row[0]: Fill(row[1], row[2], row[3]) for row in connection.execute(query, {"now": now, **ids})}
+    for row in connection.execute(losses, ids):
         fill = found.get(row.subscription, Fill(0, 0, None))
         found[row.subscription] = fill._replace(expired=row.expired, lost=row.time)
     return found
+
+
+@cache
+def _fills(dialect: str, *, of_all: bool) -> tuple[Select[Any], Select[Any]]:
+    is_held_now = func.sum(case((MAILBOXES.c.until > bindparam("now", type_=Float), 1), else_=0))
+    columns = MAILBOXES.c.subscription, func.count(), is_held_now, func.min(MAILBOXES.c.time)
+    query, losses = select(*columns).group_by(MAILBOXES.c.subscription), select(MAILBOX_LOSSES)
+    if of_all:
+        return query, losses
+    ids = select(asked(dialect).id)
+    return (
+        query.where(MAILBOXES.c.subscription.in_(ids)),
+        losses.where(MAILBOX_LOSSES.c.subscription.in_(ids)),
+    )
 
 
 def note_losses(connection: Connection, subscription: str, count: int, now: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from functools import reduce
+from functools import cache, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import (
@@ -27,6 +27,7 @@ from headrace.ledger.stages import SINK
 from headrace.ledger.tables import CURSOR, DEAD, DELIVERY_STATUS, MAILBOXES, WAITING
 from headrace.ledger.texts import storable
 from headrace.ledger.times import shown_time
+from headrace.subscriptions.asked import asked, asking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -140,11 +141,7 @@ def _replacing() -> Any:
 
 def read(connection: Connection, among: Sequence[str] | None = None) -> dict[str, DeliveryStatus]:
     """Return what is known, by subscription: of all of which anything is known, or of some."""
-    query = select(DELIVERY_STATUS)
-    if among is not None:
-        query = query.where(DELIVERY_STATUS.c.subscription.in_(among))
-    reports = {row.subscription: DeliveryReport(*row) for row in connection.execute(query)}
-    waiting, dead = (_counts(connection, table, among) for table in (WAITING, DEAD))
+    reports, waiting, dead = _of_all(connection) if among is None else _of_some(connection, among)
     fills = mailboxes.fills(connection, time.time(), among)
     for each, fill in fills.items():
         if fill.waiting:
@@ -166,15 +163,38 @@ def forget(connection: Connection, subscriptions: Sequence[str]) -> None:
         mailboxes.forget_losses(connection, subscriptions)
 
 
-def _counts(connection: Connection, table: Table, among: Sequence[str] | None) -> dict[str, int]:
+_Told = tuple[dict[str, DeliveryReport], dict[str, int], dict[str, int]]
+"""Reports, how much waits, and how much is dead, each by subscription."""
+
+
+def _of_all(connection: Connection) -> _Told:
     """Count by subscription. Its cost follows the number of subscriptions, however much waits for one of them."""
-    if among is None:
-        return {row[0]: row[1] for row in connection.execute(_all_counts(table))}
-    its = table.c.subscription == bindparam("its")
-    some = select(literal(1)).select_from(table).where(its).limit(MOST_COUNTED + 1).subquery()
-    query = select(func.count()).select_from(some)
-    counts = {each: connection.execute(query, {"its": each}).scalar() or 0 for each in among}
-    return {each: count for each, count in counts.items() if count}
+    reports = {row.subscription: DeliveryReport(*row) for row in connection.execute(select(DELIVERY_STATUS))}
+    waiting, dead = (
+        {row[0]: row[1] for row in connection.execute(_all_counts(table))} for table in (WAITING, DEAD)
+    )
+    return reports, waiting, dead
+
+
+def _of_some(connection: Connection, among: Sequence[str]) -> _Told:
+    """Count the same in one statement for all that are asked for."""
+    bounds = {"most": MOST_COUNTED + 1}
+    rows = connection.execute(_some(connection.dialect.name), asking(among) | bounds).all()
+    reports = {row[0]: DeliveryReport(*row[3:]) for row in rows if row[3] is not None}
+    waiting, dead = ({row[0]: row[place] for row in rows if row[place]} for place in (1, 2))
+    return reports, waiting, dead
+
+
+@cache
+def _some(dialect: str) -> Select[Any]:
+    table_asked, its, _ = asked(dialect)
+    counts = []
+    for table in (WAITING, DEAD):
+        rows = select(literal(1).label("one")).select_from(table).where(table.c.subscription == its)
+        some = rows.limit(bindparam("most", type_=Integer)).correlate(table_asked).subquery()
+        counts.append(select(func.count()).select_from(some).scalar_subquery())
+    joined = table_asked.outerjoin(DELIVERY_STATUS, DELIVERY_STATUS.c.subscription == its)
+    return select(its, *counts, *DELIVERY_STATUS.c).select_from(joined)
 
 
 def _all_counts(table: Table) -> Select[str, int]:
@@ -192,21 +212,32 @@ def _all_counts(table: Table) -> Select[str, int]:
 
 
 def _oldest(connection: Connection, among: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """Hop from one lane of the log to the next: a look for each, however much waits there."""
-    firsts = [
-        select(func.min(its.position)).where(
-            its.subscription == bindparam("of"), its.replay == "", its.position >= bindparam("start"), *more
+    """Hop from one lane of the log to the next, with all at once: a look for each, however much waits there."""
+    found: dict[str, tuple[int, ...]] = {}
+    for first in _firsts(connection.dialect.name):
+        starts = dict.fromkeys(among, 0)
+        while starts:
+            rows = connection.execute(first, asking(starts))
+            oldest = {each: position for each, position in rows if position is not None}
+            for each, position in oldest.items():
+                found[each] = (*found.get(each, ()), position)
+            starts = {each: position_at(lane_of(position) + 1, 0) for each, position in oldest.items()}
+    return found
+
+
+@cache
+def _firsts(dialect: str) -> tuple[Select[Any], ...]:
+    """Make what looks for the first position of each that is asked for, from a number on: pushed, and pulled."""
+    _, each, start = asked(dialect)
+    return tuple(
+        select(
+            each,
+            select(func.min(its.position))
+            .where(its.subscription == each, its.replay == "", its.position >= start, *more)
+            .scalar_subquery(),
         )
         for its, more in ((WAITING.c, [WAITING.c.stage == SINK]), (MAILBOXES.c, []))
-    ]
-    found: dict[str, tuple[int, ...]] = {}
-    for each in among:
-        for first in firsts:
-            start = 0
-            while (oldest := connection.execute(first, {"of": each, "start": start}).scalar()) is not None:
-                found[each] = (*found.get(each, ()), oldest)
-                start = position_at(lane_of(oldest) + 1, 0)
-    return found
+    )
 
 
 def settled(connection: Connection) -> Cut:

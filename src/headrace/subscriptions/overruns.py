@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from sqlalchemy import delete, insert, literal, select, update
 
+from headrace.subscriptions.asked import asked, asking
 from headrace.subscriptions.status import FilterStatus
 from headrace.subscriptions.tables import OVERRUNS, SUBSCRIPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import Connection, Row, Select
 
 _MAX_REASON = 500
 
@@ -46,11 +48,16 @@ def _add_one(connection: Connection, subscription_id: str, status: FilterStatus)
 
 def read(connection: Connection, among: Sequence[str] | None) -> dict[str, FilterStatus]:
     """Return what was reported: of all, or of some."""
-    query = select(OVERRUNS)
-    if among is not None:
-        query = query.where(OVERRUNS.c.subscription.in_(among))
-    rows = connection.execute(query).all()
+    if among is None:
+        rows = connection.execute(select(OVERRUNS)).all()
+    else:
+        rows = connection.execute(_some(connection.dialect.name), asking(among)).all()
     return {row.subscription: _from_row(row) for row in rows}
+
+
+@cache
+def _some(dialect: str) -> Select[Any]:
+    return select(OVERRUNS).where(OVERRUNS.c.subscription.in_(select(asked(dialect).id)))
 
 
 def forget(connection: Connection, subscription_id: str) -> None:

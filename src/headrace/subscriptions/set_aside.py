@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, func, insert, select, update
 
+from headrace.subscriptions.asked import asked, asking
 from headrace.subscriptions.status import timestamp
 from headrace.subscriptions.tables import SET_ASIDE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Select
 
 _KEPT = 10_000
 _MAX_REASON = 1000
@@ -119,10 +121,17 @@ def newest(connection: Connection, limit: int, namespaces: Collection[str] | Non
 
 def filters(connection: Connection, among: Sequence[str]) -> dict[str, str]:
     """Return why subscriptions among these get no event, by their ids."""
-    query = select(SET_ASIDE.c.subscription, SET_ASIDE.c.reason).where(
-        SET_ASIDE.c.kind == Kind.FILTER, SET_ASIDE.c.subscription.in_(among)
+    rows = connection.execute(_filters(connection.dialect.name), asking(among))
+    return {row.subscription: row.reason for row in rows}
+
+
+@cache
+def _filters(dialect: str) -> Select[Any]:
+    return select(SET_ASIDE.c.subscription, SET_ASIDE.c.reason).where(
+        SET_ASIDE.c.kind == Kind.FILTER,
+        SET_ASIDE.c.position == 0,  # which all of them have: so the database finds them by its index
+        SET_ASIDE.c.subscription.in_(select(asked(dialect).id)),
     )
-    return {row.subscription: row.reason for row in connection.execute(query)}
 
 
 def forget_filters(connection: Connection) -> None:

@@ -58,6 +58,8 @@ if TYPE_CHECKING:
     from headrace.subscriptions.subscription import Subscription
 
 _MAX_REASON = 500
+# Made once: to put a statement together takes longer than to carry this one out.
+_ONE = select(SUBSCRIPTIONS).where(SUBSCRIPTIONS.c.id == bindparam("its_id"), ~SUBSCRIPTIONS.c.deleting)
 
 
 class Store:
@@ -206,9 +208,8 @@ class Store:
     @repeatable
     def get(self, subscription_id: str) -> Subscription:
         """Return the subscription, or raise NotFound."""
-        query = select(SUBSCRIPTIONS).where(SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting)
         with self._engine.connect() as connection:
-            row = connection.execute(query).first()
+            row = connection.execute(_ONE, {"its_id": subscription_id}).first()
         if row is None:
             raise NotFound("subscription", subscription_id)
         return from_row(row)
@@ -362,13 +363,13 @@ class Store:
         with self._engine.connect() as connection:
             return overruns.read(connection, among)
 
-    # What could not be routed
-
     @repeatable
-    def filters_set_aside(self, among: Sequence[str]) -> dict[str, str]:
-        """Return why filters can't be used here, by subscription: of those among these with which it is so."""
+    def filters_that_fail(self, among: Sequence[str]) -> tuple[dict[str, FilterStatus], dict[str, str]]:
+        """Return, by subscription, what was reported, and why filters can't be used here: of those among these."""
         with self._engine.connect() as connection:
-            return set_aside.filters(connection, among)
+            return overruns.read(connection, among), set_aside.filters(connection, among)
+
+    # What could not be routed
 
     @repeatable
     def set_aside(self, records: Iterable[SetAside]) -> None:
