@@ -17,10 +17,11 @@ from headrace.api.app import build_app
 from headrace.api.documents import json_response
 from headrace.api.gate import Gate
 from headrace.api.permissions import PERMISSIONS, permission_for
-from headrace.auth.audit import AuditQuery
+from headrace.auth.audit import UNKNOWN, AuditQuery
 from headrace.auth.authentication import Authentication
 from headrace.auth.settings import Issuer
 from headrace.auth.tokens import Tokens
+from headrace.errors import StoreUnavailable
 from headrace.telemetry.metrics import UNAUTHORIZED
 
 JSON = {"content-type": "application/json"}
@@ -287,6 +288,71 @@ async def test_what_nobody_is_asked_for_is_recorded_too(open_door):
         ("anyone", "POST", 201),
     ]
     assert found[1].change["members"] == ["delivery"]
+
+
+async def _changes(door, subscription):
+    """Make one change of every kind; yield the kind and the object where that is known before."""
+    await _send(door, "POST", "/api/channels", {"namespace": "default", "name": "new"}, {})
+    yield "channel", "default/new"
+    made = await _send(door, "POST", "/subscriptions", WISH, {})
+    yield "subscription", made.json["id"]
+    await _send(door, "PUT", f"/subscriptions/{subscription}", WISH | {"types": ["t"]}, {})
+    yield "subscription", subscription
+    await _send(door, "PUT", f"/subscriptions/{subscription}/secrets", {"signing": "generate"}, {})
+    yield "subscription", subscription
+    await door.call("POST", f"/api/subscriptions/{subscription}/pause")
+    yield "subscription", subscription
+    await door.call("POST", "/api/subscriptions/import", {}, msgspec.json.encode(WISH))
+    yield "subscription", ""
+    job = await _send(door, "POST", "/api/filters/backtest", {"filter": {"exact": {"type": "t"}}}, {})
+    yield "backtest", job.json["id"]
+    await door.call("DELETE", f"/api/jobs/{job.json['id']}")
+    yield "job", job.json["id"]
+    await _send(door, "POST", f"/api/subscriptions/{subscription}/seek", {"to": "earliest"}, {})
+    yield "seek", subscription
+    broker = {
+        "apiVersion": "eventing.knative.dev/v1",
+        "kind": "Broker",
+        "metadata": {"name": "b"},
+        "spec": {},
+    }
+    assert (await _send(door, "POST", "/api/apply", [broker], {})).status == 200
+    yield "object", ""
+    assert (await _send(door, "POST", "/api/redrive", {"channel": "default/default"}, {})).status == 202
+    yield "redrive", ""
+    await door.call("DELETE", f"/subscriptions/{subscription}")
+    yield "subscription", subscription
+
+
+async def test_no_change_is_without_an_entry_whenever_the_service_stops(open_door, monkeypatch):
+    """What came of it can't be written down any more: the entry is there with the change all the same."""
+    door = open_door()
+    subscription = (await _send(door, "POST", "/subscriptions", WISH, {})).json["id"]
+
+    def stop(_):
+        raise StoreUnavailable("the service stops here", unknown=True)
+
+    monkeypatch.setattr(door.audit, "complete", stop)
+    seen = max(each.number for each in door.audit.find(AuditQuery()))
+    async for kind, object_ in _changes(door, subscription):
+        new = [each for each in door.audit.find(AuditQuery()) if each.number > seen]
+        assert [(each.kind, each.object, each.outcome) for each in new] == [(kind, object_, UNKNOWN)]
+        assert "outcome" not in new[0].document()
+        seen = new[0].number
+
+
+async def test_what_was_refused_leaves_no_entry(open_door):
+    door = open_door()
+    subscription = (await _send(door, "POST", "/subscriptions", WISH, {})).json["id"]
+    before = door.audit.find(AuditQuery())
+    stale = {"if-match": '"0"'}
+    assert (await _send(door, "PUT", f"/subscriptions/{subscription}", WISH, stale)).status == 412
+    assert (await _send(door, "POST", "/subscriptions", WISH | {"sink": "nowhere"}, {})).status == 400
+    assert (
+        await _send(door, "POST", "/api/channels", {"namespace": "default", "name": "default"}, {})
+    ).status == 409
+    assert (await door.call("POST", "/api/subscriptions/nobody/pause")).status == 404
+    assert door.audit.find(AuditQuery()) == before
 
 
 async def test_changes_at_once_are_all_recorded(open_door):

@@ -30,6 +30,8 @@ class Access:
         self.role = role
         self.about: set[str] = set()
         self.was_asked = False
+        self.makes = ""
+        """The id of what the request is about to make, where that is known before."""
         self._gate: Callable[[], Awaitable[Access]] | None = None
         self._renewed = time.monotonic()
 

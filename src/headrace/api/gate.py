@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 from headrace.api.access import Access, give_access
+from headrace.api.changes import Change, made_at
 from headrace.api.permissions import BY_ID, METRICS, OPEN, Of, Permission, permission_for
 from headrace.api.problems import status_of
 from headrace.api.refusals import Refusals
 from headrace.api.things import Thing, Things
-from headrace.auth.audit import Entry, difference
+from headrace.auth.draft import Draft
 from headrace.auth.principal import ANYONE
 from headrace.auth.roles import EVERYWHERE, Role
 from headrace.errors import Forbidden, HeadraceError, NotFound, Unauthenticated
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _UNCHANGED = 400
 _FAILED = 500
+# Kept in the delivery database, which may be another one: their entries are written before.
+_ELSEWHERE = frozenset({"redrive", "test-send"})
 
 
 class Gate:
@@ -155,45 +159,27 @@ class Gate:
         access: Access,
         before: Thing | None,
     ) -> Response:
+        """Let a change be made, with an entry in its transaction; what came of it is written down before it is told."""
+        assert self._recorder is not None  # noqa: S101  the caller looked
+        change = Change(request, str(permission.records), access, before)
+        draft = Draft(change.entries)
+        is_elsewhere = permission.records in _ELSEWHERE
+        if is_elsewhere:
+            await self._recorder.draft(draft)
         status, location = _FAILED, ""
         try:
-            response = self._checked(await handler(request), permission, access)
+            with nullcontext() if is_elsewhere else self._recorder.alongside(draft):
+                response = self._checked(await handler(request), permission, access)
             status, location = response.status_code, response.headers.get("location", "")
         except HeadraceError as error:
             status = status_of(error)
             raise
         finally:
-            if status < _UNCHANGED or status >= _FAILED:
-                await self._record(request, permission, access, before, status, location)
+            if draft.is_written or status < _UNCHANGED or status >= _FAILED:
+                named = change.named or made_at(request.url.path, location)
+                after = await self._after(permission, named) if status < _UNCHANGED else None
+                await self._recorder.complete(draft, change.entries(named, after, status))
         return response
-
-    async def _record(
-        self,
-        request: Request,
-        permission: Permission,
-        access: Access,
-        before: Thing | None,
-        status: int,
-        location: str,
-    ) -> None:
-        """Write the change down right after it was made, before it is answered."""
-        assert self._recorder is not None  # noqa: S101  the caller looked
-        named = _named(request.path_params) or _made(request.url.path, location)
-        after = await self._after(permission, named) if status < _UNCHANGED else None
-        documents = [None if each is None else each.document for each in (before, after)]
-        owners: set[str | None] = {
-            *access.about,
-            *(each for thing in (before, after) if thing for each in thing.namespaces or ()),
-        }
-        client = request.client.host if request.client else ""
-        action = f"{request.method} {request.url.path}"
-        await self._recorder.record(
-            Entry(
-                access.principal.id, client, action, str(permission.records), named, namespace, status,
-                difference(*documents),
-            )
-            for namespace in owners or {None}
-        )  # fmt: skip
 
     async def _after(self, permission: Permission, named: str) -> Thing | None:
         of = Of.SUBSCRIPTION if permission.records == "subscription" else permission.of
@@ -208,18 +194,6 @@ class Gate:
 def _is_seen(thing: Thing, access: Access) -> bool:
     seen = access.namespaces
     return seen is None or (thing.namespaces is not None and seen.issuperset(thing.namespaces))
-
-
-def _named(params: Mapping[str, Any]) -> str:
-    if "id" in params:
-        return str(params["id"])
-    return "/".join(str(params[name]) for name in ("namespace", "name") if name in params)
-
-
-def _made(path: str, location: str) -> str:
-    """Return what stands in the address of a thing that was made: its id, or its namespace and name."""
-    below = f"{path}/"
-    return location.removeprefix(below) if location.startswith(below) else location.rpartition("/")[2]
 
 
 OPEN_GATE = Gate()

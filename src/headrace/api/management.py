@@ -52,6 +52,7 @@ class Management:
         document = await read_document(request, InvalidChannel("the body is not JSON"))
         channel = parse_channel_document(document)
         access_of(request).require(channel.name.namespace)
+        access_of(request).makes = str(channel.name)
         await asyncio.to_thread(self._store.create_channel, channel.name, channel.delivery, channel.config)
         await self._channels.refresh()
         return json_response(_shown(channel, request), 201, {"location": f"/api/channels/{channel.name}"})

@@ -78,6 +78,7 @@ class Subscriptions:
 
         declared = access_of(request).allowing(self._store.declared)
         proposal = await asyncio.to_thread(parse_subscription, document, declared)
+        access_of(request).makes = proposal.id
         created = await asyncio.to_thread(self._create, proposal)
         shown = with_made_keys(shown_new(created), proposal.secrets, made=_makes_keys(document))
         return _answer(created, shown, 201, location=f"/subscriptions/{created.id}")

@@ -95,6 +95,7 @@ class Travel:
         return json_response(await self._shown(job))
 
     async def _ask(self, request: Request, job: Job) -> Response:
+        access_of(request).makes = job.id
         await asyncio.to_thread(self._jobs.add, job)
         job = await self._await_end(request, job)
         headers = {"location": f"/api/jobs/{job.id}"} | applied(request)

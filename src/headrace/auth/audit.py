@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, insert, select, update
 
 from headrace.auth.tables import AUDIT
 from headrace.subscriptions.status import timestamp
@@ -25,12 +25,12 @@ _LONGEST = 500
 _PRUNED_AT_A_TIME = 10_000
 HERE = "local"
 """The address of who changes the database itself, with a command."""
-DONE = 200
+DONE, UNKNOWN = 200, 0
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One change. `outcome` is the status that was answered; `change` has names of members and digests of documents."""
+    """One change. `outcome` is the status of the answer, or `UNKNOWN`; `change` has names and digests, no values."""
 
     who: str
     address: str
@@ -54,7 +54,7 @@ class Entry:
             "kind": self.kind,
             "object": self.object or None,
             "namespace": self.namespace,
-            "outcome": self.outcome,
+            "outcome": None if self.outcome == UNKNOWN else self.outcome,
             "change": dict(self.change) or None,
         }
         return {name: value for name, value in shown.items() if value is not None}
@@ -114,10 +114,16 @@ def difference(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
     return digests | ({"members": members} if before is not None and after is not None else {})
 
 
-def write(connection: Connection, entries: Sequence[Entry]) -> None:
-    """Add entries, in the transaction of the connection."""
-    if entries:
-        connection.execute(insert(AUDIT), [_to_row(each) for each in entries])
+def write(connection: Connection, entries: Sequence[Entry]) -> list[int]:
+    """Add entries, in the transaction of the connection; return their numbers."""
+    added = insert(AUDIT).returning(AUDIT.c.number)
+    return [connection.execute(added, _to_row(each)).scalar_one() for each in entries]
+
+
+def rewrite(connection: Connection, number: int, entry: Entry) -> bool:
+    """Let an entry take another's place; tell whether that was there."""
+    row = update(AUDIT).where(AUDIT.c.number == number).values(_to_row(entry))
+    return bool(connection.execute(row).rowcount)
 
 
 def find(connection: Connection, query: AuditQuery) -> list[Entry]:

@@ -13,7 +13,10 @@ from headrace.subscriptions.patience import once, repeatable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sqlalchemy import URL
+
     from headrace.auth.audit import AuditQuery, Entry
+    from headrace.auth.draft import Draft
 
 
 class AuditLog:
@@ -28,11 +31,24 @@ class AuditLog:
         """Close the connections."""
         self._engine.dispose()
 
+    @property
+    def url(self) -> URL:
+        """The database that it is in."""
+        return self._engine.url
+
     @once
-    def add(self, entries: Sequence[Entry]) -> None:
-        """Write entries down."""
+    def draft(self, draft: Draft) -> None:
+        """Write entries down before their change is made."""
         with self._engine.begin() as connection:
-            audit.write(connection, entries)
+            draft.write(connection)
+
+    @once
+    def complete(self, completed: Sequence[tuple[int | None, Entry]]) -> None:
+        """Write entries down, each in the place of the one with its number, if it has one and that is there."""
+        with self._engine.begin() as connection:
+            for number, entry in completed:
+                if number is None or not audit.rewrite(connection, number, entry):
+                    audit.write(connection, [entry])
 
     @repeatable
     def find(self, query: AuditQuery) -> list[Entry]:

@@ -77,4 +77,9 @@ async def _ask(url: str, which: dict[str, Any]) -> list[dict[str, Any]]:
 def _row(entry: dict[str, Any]) -> list[str]:
     thing = f"{entry['kind']} {entry.get('object', '')}".rstrip()
     names = ("time", "who", "address", "action")
-    return [*(entry[name] for name in names), thing, entry.get("namespace", ""), str(entry["outcome"])]
+    return [
+        *(entry[name] for name in names),
+        thing,
+        entry.get("namespace", ""),
+        str(entry.get("outcome", "unknown")),
+    ]

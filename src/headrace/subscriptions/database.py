@@ -11,6 +11,7 @@ from sqlalchemy import create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from headrace.errors import ConfigError
+from headrace.subscriptions.alongside import carry_companions
 from headrace.subscriptions.patience import patiently, watch_commits
 from headrace.subscriptions.versions import bring_up
 
@@ -34,6 +35,7 @@ _LOST_AFTER = {
 def open_database(url: str, family: Family, patience: float = 0.0) -> Engine:
     """Return an engine with the family's tables in their newest version, trying for so many seconds to get there."""
     engine = connect_to(url)
+    carry_companions(engine)  # before a commit is said to have begun: what goes with it can fail
     watch_commits(engine)
     try:
         patiently(lambda: bring_up(engine, family), patience)
