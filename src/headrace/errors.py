@@ -5,6 +5,7 @@
     ├── InvalidEvent              not a CloudEvent; carries every fault found
     ├── UnsupportedFormat         an event format or encoding this service doesn't read
     ├── PayloadTooLarge           above the configured size
+    ├── SentTooSlowly             the body of a request did not come in time
     ├── FilterError               a filter that can't be compiled; carries where and why
     ├── InvalidSubscription       a subscription object with faults; carries the property's path
     ├── InvalidImport             lines that can't become subscriptions; carries their numbers and faults
@@ -107,6 +108,20 @@ class PayloadTooLarge(HeadraceError):
     def __init__(self, what: str, limit: int) -> None:
         super().__init__(f"{what} is larger than the limit of {limit} bytes")
         self.limit = limit
+
+
+class SentTooSlowly(HeadraceError):
+    """The body of a request did not come in time."""
+
+    code = "sent-too-slowly"
+
+    def __init__(self, what: str, idle: float, longest: float) -> None:
+        super().__init__(
+            f"nothing more of {what} came for {idle:g} seconds, or it took longer than {longest:g} seconds in all; "
+            "nothing was done, send it again"
+        )
+        self.idle = idle
+        self.longest = longest
 
 
 class TextFault(str):

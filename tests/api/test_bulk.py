@@ -3,10 +3,12 @@
 import asyncio
 import time
 
+import aiohttp
 import msgspec
 import pytest
 from starlette.requests import ClientDisconnect
 from tests.api.test_management import WISH, assert_problem
+from tests.subscriptions.stores import listed
 
 from headrace.auth.audit import by_command
 from headrace.auth.key_record import KeyRecord
@@ -79,7 +81,7 @@ async def test_a_dry_run_creates_nothing(door):
 async def test_they_begin_where_the_log_is(door):
     await door.post({"ce-specversion": "1.0", "ce-id": "1", "ce-source": "/s", "ce-type": "t"})
     await send(door, "", lines(wish(), wish()))
-    assert {each.created for each in door.store.subscriptions()} == {Cut.at(1)}
+    assert {each.created for each in listed(door.store)} == {Cut.at(1)}
 
 
 async def test_secrets_go_in_and_never_out(door):
@@ -116,6 +118,31 @@ async def test_imports_take_turns(door):
     assert sorted([first.status, second.status]) == [200, 409]
     assert_problem(first if first.status == 409 else second, 409, "conflict")
     assert (await send(door, "", lines(wish()))).status == 200, "a refusal leaves no trace"
+
+
+async def test_who_is_slow_keeps_no_other_tenant_waiting_and_is_given_up(open_door):
+    door, coming = open_door(auth=True, import_idle_seconds=0.5), asyncio.Event()
+    for namespace in ("shop", "other"):
+        door.store.create_channel(ChannelName(namespace, "orders"))
+    slow, quick = await door.key(shop=["subscribe"]), await door.key(other=["subscribe"])
+    line = lines(wish(config={"channel": "other/orders"}))
+
+    async def standing_still():
+        yield lines(wish(config={"channel": "shop/orders"}))
+        coming.set()
+        await asyncio.sleep(60)
+
+    async with door.served() as url, aiohttp.ClientSession(url) as session:
+        sending = asyncio.create_task(session.post(IMPORT, data=standing_still(), headers=slow))
+        await coming.wait()
+        assert (await door.call("POST", IMPORT, quick, line)).json["created"] == 1
+        assert_problem(await door.call("POST", IMPORT, slow, b""), 409, "conflict")
+        async with asyncio.timeout(10), await sending as answer:
+            assert (answer.status, (await answer.json())["code"]) == (408, "sent-too-slowly")
+    assert [each.channel.namespace for each in listed(door.store)] == ["other"], (
+        "and nothing of it was created"
+    )
+    assert (await door.call("POST", IMPORT, slow, b"")).status == 200
 
 
 async def test_who_hangs_up_halfway_creates_nothing(door):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from starlette.responses import StreamingResponse
@@ -14,12 +16,13 @@ from headrace.api.creation import beside
 from headrace.api.documents import json_response
 from headrace.api.parameters import Parameters
 from headrace.api.problems import lines_of
-from headrace.errors import Conflict, InvalidImport, PayloadTooLarge
+from headrace.errors import Conflict, InvalidImport, PayloadTooLarge, SentTooSlowly
 from headrace.subscriptions.importing import Import
+from headrace.subscriptions.line import line_of
 from headrace.subscriptions.subscription_query import SubscriptionQuery
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, AsyncIterator, Callable
+    from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
 
     from sqlalchemy import Connection
     from starlette.requests import Request
@@ -38,10 +41,17 @@ MEDIA_TYPE = "application/x-ndjson"
 _MAX_LINE = 1 << 20
 _ENCODER = msgspec.json.Encoder()
 _FLAGS = ("dryRun", "keepIds", "skipFaulty")
+_AT_ONCE = 8
+_LONGEST_SECONDS = 3600.0
+_Given = TypeVar("_Given")
+_Done = TypeVar("_Done")
 
 
 class Bulk:
-    """The handlers. Checking and storing block, so they run in threads. Imports take turns: each wants a core."""
+    """The handlers. Checking and storing block, so they run in threads, and take turns: each wants a core.
+
+    Reading what somebody sends doesn't: who is slow keeps nobody waiting but others of the same tenant.
+    """
 
     def __init__(
         self,
@@ -56,7 +66,9 @@ class Bulk:
         self._jobs = jobs
         self._safe = safe
         self._most = settings.max_import_bytes
-        self._busy = False
+        self._idle = settings.import_idle_seconds
+        self._under_way: set[frozenset[str] | None] = set()
+        self._turn = asyncio.Lock()
 
     def served(self) -> dict[str, dict[str, Handler]]:
         """List what is served, and by which methods."""
@@ -70,25 +82,37 @@ class Bulk:
         asked = Parameters(request, _FLAGS)
         dry_run, keep_ids, skip = (asked.one_of(name, ("true", "false")) == "true" for name in _FLAGS)
         asked.check()
-        if self._busy:
-            raise Conflict("another import is under way; try again when it is done")
-        self._busy = True
-        try:
-            access, channels = access_of(request), await asyncio.to_thread(self._store.every_channel)
-            seen = {each.name: each.config for each in channels if access.sees(each.name.namespace)}
-            reading = Import(seen, keep_ids=keep_ids, sees_all=access.namespaces is None)
+        access = access_of(request)
+        with self._place_of(access):
+            channels = await asyncio.to_thread(self._store.every_channel, access.namespaces)
+            declared = {each.name: each.config for each in channels}
+            reading = Import(declared, keep_ids=keep_ids, sees_all=access.namespaces is None)
             with reading.lot:
-                async for lines in _lines(request.stream(), self._most):
+                async for lines in _lines(_punctual(request.stream(), self._idle), self._most):
                     await access.renew()
-                    await asyncio.to_thread(reading.read, lines)
+                    await self._in_turn(reading.read, lines)
                 if reading.refused and not skip:
                     raise InvalidImport(reading.refused, reading.refusals)
                 for namespace in reading.namespaces:
                     access.require(namespace)
-                created = None if dry_run else await asyncio.to_thread(self._create, reading)
+                created = None if dry_run else await self._in_turn(self._create, reading)
             return json_response(_outcome(reading, created))
+
+    @contextmanager
+    def _place_of(self, access: Access) -> Iterator[None]:
+        """Let a tenant have one import at a time, and all of them a few."""
+        tenant = access.namespaces
+        if tenant in self._under_way or len(self._under_way) >= _AT_ONCE:
+            raise Conflict("another import is under way; try again when it is done")
+        self._under_way.add(tenant)
+        try:
+            yield
         finally:
-            self._busy = False
+            self._under_way.discard(tenant)
+
+    async def _in_turn(self, work: Callable[[_Given], _Done], given: _Given) -> _Done:
+        async with self._turn:
+            return await asyncio.to_thread(work, given)
 
     def _create(self, reading: Import) -> int:
         def also(connection: Connection, proposal: Subscription) -> None:
@@ -109,7 +133,7 @@ class Bulk:
         while True:
             await access.renew()
             page = await asyncio.to_thread(self._store.page, query)
-            yield _ENCODER.encode_lines([each.document() for each in page.subscriptions])
+            yield _ENCODER.encode_lines([line_of(each) for each in page.subscriptions])
             if page.next is None:
                 return
             query = replace(query, after=page.next)
@@ -126,6 +150,20 @@ def _outcome(reading: Import, created: int | None) -> dict[str, Any]:
         "refused": reading.refused,
         "lines": lines_of(reading.refusals),
     }
+
+
+async def _punctual(chunks: AsyncIterable[bytes], idle: float) -> AsyncIterator[bytes]:
+    """Pass on what comes, while it comes: no import lies open for as long as its sender pleases."""
+    coming, ends = aiter(chunks), time.monotonic() + _LONGEST_SECONDS
+    while True:
+        try:
+            async with asyncio.timeout(min(idle, ends - time.monotonic())):
+                chunk = await anext(coming)
+        except StopAsyncIteration:
+            return
+        except TimeoutError:
+            raise SentTooSlowly("the import", idle, _LONGEST_SECONDS) from None
+        yield chunk
 
 
 async def _lines(chunks: AsyncIterable[bytes], most: int) -> AsyncIterator[list[bytes]]:

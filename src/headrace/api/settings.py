@@ -11,6 +11,7 @@ _Port = Annotated[int, Meta(ge=0, le=65535)]
 _Bytes = Annotated[int, Meta(ge=1)]
 _Kept = Annotated[int, Meta(ge=0)]
 _Seconds = Annotated[int, Meta(ge=0)]
+_Patience = Annotated[float, Meta(gt=0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class ApiSettings:
     max_batch_bytes: _Bytes
     max_inflight_bytes: _Bytes
     max_import_bytes: _Bytes
+    import_idle_seconds: _Patience
     max_backlog_events: _Kept
     max_backlog_bytes: _Bytes
     max_outbox_bytes: _Bytes

@@ -12,6 +12,7 @@ import msgspec
 from headrace.errors import InvalidSubscription
 from headrace.filters import compile_filter
 from headrace.subscriptions.kept_ids import id_within
+from headrace.subscriptions.line import as_it_stood
 from headrace.subscriptions.lot import Lot
 from headrace.subscriptions.secrets import makes_keys
 from headrace.subscriptions.subscription import parse_subscription
@@ -84,6 +85,7 @@ class Import:
             faults.append(
                 ("protocolsettings.signing", "give the key: one made here would be shown to nobody")
             )
+        proposal = as_it_stood(proposal, document, faults)
         if faults:
             raise InvalidSubscription(faults)
         self.namespaces.add(proposal.channel.namespace)
