@@ -95,6 +95,18 @@ def test_without_a_token_it_is_said_what_to_do(run, closed):
     assert "Authorization: Bearer" in refused.output
 
 
+def test_a_token_may_stand_in_a_file(run, closed, tmp_path):
+    path, url = tmp_path / "token", ("--url", closed.url)
+    path.write_text(ADMIN.text + "\n")
+    assert run("get", "channels", "--token-file", path, *url).exit_code == 0
+    assert run("get", "channels", *url, env={"HEADRACE_TOKEN_FILE": str(path)}).exit_code == 0
+    path.write_text("")
+    empty = run("get", "channels", "--token-file", path, *url)
+    assert (empty.exit_code, "is empty" in empty.output) == (1, True)
+    both = run("get", "channels", "--token-file", path, "--token", "x", *url)
+    assert (both.exit_code, "give either" in both.output) == (2, True)
+
+
 def test_a_token_is_never_printed(ask, run, closed):
     for arguments in (("get", "channels"), ("keys", "list"), ("audit",), ("get", "nonsense")):
         assert ADMIN.text not in ask(*arguments).output

@@ -39,6 +39,11 @@ def wish(subject):
     return {"sink": "http://127.0.0.1:1/", "filters": [{"exact": {"subject": subject}}]}
 
 
+def leave_alone(publisher):
+    """Let it hear of nothing in the background."""
+    publisher._following.cancel()
+
+
 @pytest.fixture
 async def door(tmp_path):
     door = Door(tmp_path)
@@ -76,7 +81,7 @@ async def test_without_interest_everything_is_sent(door, client):
 
 @pytest.mark.parametrize("kind", ["cel", "bloom"])
 async def test_who_subscribes_is_heard_of_long_before_the_interest_is_too_old(client, kind):
-    async with client.publisher(interest=kind) as publisher:
+    async with client.publisher(interest=kind, max_age=10.0) as publisher:
         assert not publisher.wants(event("x"))
         await client.subscribe(wish("x"))
         began = time.monotonic()
@@ -85,6 +90,78 @@ async def test_who_subscribes_is_heard_of_long_before_the_interest_is_too_old(cl
             await asyncio.sleep(0.01)
         assert publisher.is_informed
         assert not publisher.wants(event("y"))
+
+
+@pytest.mark.parametrize("kind", ["cel", "bloom"])
+async def test_who_has_subscribed_misses_nothing_from_the_next_event_on(door, client, kind):
+    """The publisher has heard of nothing yet; it asks before it drops."""
+    async with client.publisher(interest=kind) as publisher:
+        for number in range(10):
+            leave_alone(publisher)
+            assert not publisher.wants(event(f"s{number}"))
+            await client.subscribe(wish(f"s{number}"))
+            assert await publisher.publish(event(f"s{number}", str(number)))
+            assert not await publisher.publish(event("nobody"))
+        await client.subscribe(wish("late"))
+        assert await publisher.publish_batch([event("nobody"), event("late", "late"), event("nobody")]) == 1
+    assert door.ids() == [*map(str, range(10)), "late"]
+
+
+async def test_who_drops_at_once_asks_once(client, monkeypatch):
+    asked = []
+    real = client.ask
+
+    async def ask(*arguments, **options):
+        asked.append(arguments)
+        return await real(*arguments, **options)
+
+    async with client.publisher() as publisher:
+        leave_alone(publisher)
+        monkeypatch.setattr(client, "ask", ask)
+        sent = await asyncio.gather(*(publisher.publish(event("nobody")) for _ in range(100)))
+        assert not any(sent)
+        assert 1 <= len(asked) <= 3
+        before = len(asked)
+        assert await publisher.publish_batch([event("nobody")] * 100) == 0
+        assert len(asked) == before + 1
+
+
+async def test_what_can_t_be_asked_about_is_sent(door, monkeypatch):
+    async with door.served() as url, Client(url) as client, client.publisher() as publisher:
+        leave_alone(publisher)
+
+        async def fails(*_, **__):
+            raise ServiceUnreachable(url, "gone for a moment")
+
+        assert not publisher.wants(event("y"))
+        monkeypatch.setattr(client, "ask", fails)
+        assert await publisher.publish(event("y"))
+        assert (await publisher.publish_batch([event("y"), event("z")]), publisher.is_informed) == (2, False)
+    assert len(door.ids()) == 3
+
+
+async def test_an_answer_to_an_earlier_question_does_not_undo_a_later_one(client):
+    async with client.publisher() as publisher:
+        leave_alone(publisher)
+        waiting = asyncio.create_task(publisher._ask(wait=True))
+        await asyncio.sleep(0.2)
+        asked = time.monotonic()
+        assert await publisher._confirm(asked)
+        await client.subscribe(wish("x"))
+        await waiting  # it was answered, because something has changed, but was asked before
+        assert publisher._asked >= asked
+        assert await publisher.publish(event("x"))
+
+
+async def test_a_service_can_have_every_publisher_ask_first(door):
+    strict = InterestDoor(door.interests, door.channels, InterestSettings(max_age_seconds=0.0))
+    others = [each for each in door.doors if not isinstance(each, InterestDoor)]
+    door.app = build_app(door.ingress, *others, strict)
+    async with door.served() as url, Client(url) as client, client.publisher(max_age=60.0) as publisher:
+        leave_alone(publisher)
+        assert not await publisher.publish(event("x"))
+        await client.subscribe(wish("x"))
+        assert await publisher.publish(event("x"))
 
 
 async def test_an_interest_that_is_too_old_drops_nothing(door):
@@ -109,7 +186,7 @@ async def test_an_interest_that_is_too_old_drops_nothing(door):
 async def test_the_age_counts_from_the_question_not_from_the_answer(client, monkeypatch):
     async with client.publisher(max_age=5.0) as publisher:
         assert publisher.is_informed
-        publisher._following.cancel()
+        leave_alone(publisher)
         real = client.ask
 
         async def slow(*arguments, **options):
@@ -152,7 +229,7 @@ async def test_what_the_service_would_refuse_is_sent_so_that_it_is_heard_of(clie
             await publisher.publish(Event({"specversion": "1.0", "id": "1", "type": "t"}))
 
 
-@pytest.mark.parametrize("options", [{"interest": "sql"}, {"max_age": 0}, {"max_age": -1.0}])
+@pytest.mark.parametrize("options", [{"interest": "sql"}, {"max_age": -1.0}, {"max_age": float("nan")}])
 async def test_unusable_options_are_refused(options):
     async with Client() as client:
         with pytest.raises(ValueError, match=next(iter(options))):

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from headrace.client.client import DEFAULT_CHANNEL, DEFAULT_URL, Client
+from headrace.client.token_file import TokenFile
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -17,7 +18,16 @@ _PLACE = "headrace.token"
 
 def _remember(context: click.Context, _: click.Parameter, token: str | None) -> None:
     """Keep the token where no command passes it on: it is never shown."""
-    context.meta[_PLACE] = token
+    if token is not None:
+        context.meta[_PLACE] = token
+
+
+def _remember_file(context: click.Context, _: click.Parameter, path: str | None) -> None:
+    if path is None:
+        return
+    if _PLACE in context.meta:
+        raise click.UsageError("give either --token (or HEADRACE_TOKEN) or --token-file")
+    context.meta[_PLACE] = TokenFile(path)
 
 
 _url = click.option(
@@ -26,14 +36,28 @@ _url = click.option(
 _service = click.option(
     "--url", envvar="HEADRACE_URL", help="Ask the service that listens there, not the database itself."
 )
-token = click.option(
+_token = click.option(
     "--token",
     envvar="HEADRACE_TOKEN",
     metavar="KEY",
     expose_value=False,
     callback=_remember,
+    is_eager=True,
     help="An API key, or a token of an OpenID provider; better given as HEADRACE_TOKEN.",
 )
+_token_file = click.option(
+    "--token-file",
+    envvar="HEADRACE_TOKEN_FILE",
+    type=click.Path(dir_okay=False),
+    expose_value=False,
+    callback=_remember_file,
+    help="A file with the same in it, which is read anew for each request.",
+)
+
+
+def token(command: _Command) -> _Command:
+    """Add who is asking."""
+    return _token(_token_file(command))
 
 
 def url(command: _Command) -> _Command:
@@ -46,9 +70,9 @@ def service(command: _Command) -> _Command:
     return _service(token(command))
 
 
-def given_token() -> str | None:
-    """Return the token that the command under way was given."""
-    found: str | None = click.get_current_context().meta.get(_PLACE)
+def given_token() -> str | TokenFile | None:
+    """Return the token that the command under way was given, or the file that holds it."""
+    found: str | TokenFile | None = click.get_current_context().meta.get(_PLACE)
     return found
 
 

@@ -62,8 +62,7 @@ def publish(
 ) -> None:
     """Send one event, or a file of events. They are durable when the command returns.
 
-    With --if-wanted events that no subscription wants stay here: they are in no history, and who subscribes at this
-    moment may miss them.
+    With --if-wanted events that no subscription wants when they are to be sent stay here: they are in no history.
 
     \b
     Examples:

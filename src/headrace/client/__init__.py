@@ -4,5 +4,6 @@ from headrace.client.client import Client
 from headrace.client.consumer import Consumer, PulledEvent
 from headrace.client.publisher import Publisher
 from headrace.client.sink import Received, Sink
+from headrace.client.token_file import TokenFile
 
-__all__ = ["Client", "Consumer", "Publisher", "PulledEvent", "Received", "Sink"]
+__all__ = ["Client", "Consumer", "Publisher", "PulledEvent", "Received", "Sink", "TokenFile"]

@@ -53,15 +53,20 @@ class _Pulled(msgspec.Struct):
 class Client:
     """Use it as an async context manager, from one event loop.
 
-    `token` is an API key or a token of an OpenID provider, where the service asks who somebody is.
+    `token` is an API key or a token of an OpenID provider, where the service asks who somebody is, or a function that
+    returns it, such as a TokenFile, which is called for each request.
     Errors are ServiceRefused, with the service's own words, and ServiceUnreachable.
     """
 
     def __init__(
-        self, url: str = DEFAULT_URL, *, token: str | None = None, timeout_seconds: float = 30.0
+        self,
+        url: str = DEFAULT_URL,
+        *,
+        token: str | Callable[[], str] | None = None,
+        timeout_seconds: float = 30.0,
     ) -> None:
         self._url = url.rstrip("/")
-        self._headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        self._token = token
         self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
         self._session: aiohttp.ClientSession | None = None
         self._consumers: WeakSet[Consumer] = WeakSet()
@@ -69,7 +74,6 @@ class Client:
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
             timeout=self._timeout,
-            headers=self._headers,
             connector=aiohttp.TCPConnector(limit=0),
             skip_auto_headers=("Content-Type",),
             trust_env=False,
@@ -101,9 +105,13 @@ class Client:
         channel: str = DEFAULT_CHANNEL,
         *,
         interest: Kind | None = "cel",
-        max_age: float | None = None,
+        max_age: float = 0.0,
     ) -> Publisher:
-        """Return a publisher that drops what nobody wants: by the channel's CEL expression or its Bloom filter."""
+        """Return a publisher that drops what nobody wants: by the channel's CEL expression or its Bloom filter.
+
+        It asks before it drops. With a `max_age` it relies on an answer for so many seconds, and whoever subscribes in
+        them may miss what it drops.
+        """
         return Publisher(self, channel, interest, max_age)
 
     async def interest(self, channel: str = DEFAULT_CHANNEL) -> dict[str, Any]:
@@ -510,7 +518,7 @@ class Client:
                 method,
                 self._url + path,
                 data=body,
-                headers=headers,
+                headers=[*headers, *self._credentials()],
                 allow_redirects=False,
                 timeout=timeout or self._timeout,
             ) as response:
@@ -519,6 +527,10 @@ class Client:
                 yield response
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise ServiceUnreachable(self._url, str(error) or type(error).__name__) from error
+
+    def _credentials(self) -> list[tuple[str, str]]:
+        token = self._token() if callable(self._token) else self._token
+        return [] if token is None else [("authorization", f"Bearer {token}")]
 
 
 def _if_match(etag: str | None) -> list[tuple[str, str]]:

@@ -26,19 +26,18 @@ _LONGEST_WAIT = 10
 class Publisher:
     """Made by `Client.publisher`; use it as an async context manager, from the client's event loop.
 
-    It drops an event only by an interest that it asked for less than `max_age` seconds ago, or what the service allows
-    if that is less. Without one, because the service doesn't answer, refuses to tell or speaks another version, it
-    sends everything. Who subscribes may miss what is dropped in the `max_age` seconds after that, and a dropped event
-    is in no history. `sent` and `dropped` count events; what could not be sent is in neither.
+    Before it drops an event it asks whether nobody wants it by now: nobody who had subscribed when an event was
+    published misses it. With a `max_age` it relies on an answer for so many seconds, or for those that the service
+    allows if they are less; who subscribes may miss what is dropped in these. Whatever it can't find out, because the
+    service doesn't answer, refuses to tell or speaks another version, it sends. A dropped event is in no history.
+    `sent` and `dropped` count events; what could not be sent is in neither.
     """
 
-    def __init__(
-        self, client: Client, channel: str, interest: Kind | None, max_age: float | None = None
-    ) -> None:
+    def __init__(self, client: Client, channel: str, interest: Kind | None, max_age: float = 0.0) -> None:
         if interest is not None and interest not in READERS:
             raise ValueError(f"interest is {interest!r}; give one of {', '.join(READERS)}, or None")
-        if max_age is not None and max_age <= 0:
-            raise ValueError(f"max_age is {max_age!r}; give seconds above 0")
+        if not max_age >= 0:
+            raise ValueError(f"max_age is {max_age!r}; give seconds, or 0 to ask before anything is dropped")
         self.sent = 0
         self.dropped = 0
         self._client = client
@@ -47,6 +46,8 @@ class Publisher:
         self._most_age = max_age
         self._told: Told | None = None
         self._asked = 0.0
+        self._is_refused = False
+        self._asking = asyncio.Lock()
         self._following: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -64,16 +65,19 @@ class Publisher:
 
     @property
     def is_informed(self) -> bool:
-        """Whether it may drop events at this moment."""
-        return self._told is not None and time.monotonic() - self._asked < self._max_age(self._told)
+        """Whether it may drop events at this moment, though it may have to ask first."""
+        if self._told is None:
+            return False
+        age = self._max_age(self._told)
+        return time.monotonic() - self._asked < age if age else not self._is_refused
 
     def wants(self, event: Event) -> bool:
-        """Say whether the event would be sent."""
+        """Say whether the event would be sent, as far as that is known without asking."""
         return not self.is_informed or self._told is None or may_be_wanted(self._told.wants, event)
 
     async def publish(self, event: Event, *, structured: bool = False) -> bool:
         """Send an event if somebody wants it, and say whether it was sent; it is durable then."""
-        if not self.wants(event):
+        if not await self._wanted([event]):
             self.dropped += 1
             return False
         await self._client.publish(event, self._channel, structured=structured)
@@ -82,15 +86,32 @@ class Publisher:
 
     async def publish_batch(self, events: Sequence[Event]) -> int:
         """Send those that somebody wants in one request, and say how many: all of them are durable then, or none."""
-        wanted = [event for event in events if self.wants(event)]
+        wanted = await self._wanted(events)
         if wanted:
             await self._client.publish_batch(wanted, self._channel)
         self.sent += len(wanted)
         self.dropped += len(events) - len(wanted)
         return len(wanted)
 
+    async def _wanted(self, events: Sequence[Event]) -> list[Event]:
+        """Choose those that are sent. Those that nobody seems to want are looked at again after a question."""
+        known = [self.wants(event) for event in events]
+        if not all(known) and not (self._told and self._max_age(self._told)):
+            if not await self._confirm(time.monotonic()):
+                return list(events)
+            known = [is_known or self.wants(event) for is_known, event in zip(known, events, strict=True)]
+        return [event for is_known, event in zip(known, events, strict=True) if is_known]
+
+    async def _confirm(self, since: float) -> bool:
+        """Tell whether it is known what was wanted then or later. Who asks meanwhile shares the next question."""
+        async with self._asking:
+            if self._asked < since:
+                with suppress(HeadraceError):
+                    await self._ask(wait=False)
+            return self._asked >= since
+
     def _max_age(self, told: Told) -> float:
-        return told.max_age if self._most_age is None else min(self._most_age, told.max_age)
+        return min(self._most_age, told.max_age)
 
     async def _follow(self) -> None:
         """Ask again and again; each time the service answers at once when something has changed."""
@@ -112,10 +133,19 @@ class Publisher:
         told = self._told
         headers = [] if told is None else [("if-none-match", told.tag)]
         if wait and told is not None:
-            headers.append(("prefer", f"wait={min(_LONGEST_WAIT, int(self._max_age(told) / 3))}"))
+            headers.append(("prefer", f"wait={self._patience(told)}"))
         asked = time.monotonic()
         path = f"/api/channels/{self._channel}/{PATHS[self._interest]}"
-        status, answered, content = await self._client.ask("GET", path, headers=headers)
-        if status != 304:
-            self._told = READERS[self._interest](answered, content)
-        self._asked = asked
+        try:
+            status, answered, content = await self._client.ask("GET", path, headers=headers)
+            fresh = told if status == 304 else READERS[self._interest](answered, content)
+        except HeadraceError:
+            self._is_refused = True
+            raise
+        if asked >= self._asked:  # else somebody asked later, and knows more
+            self._told, self._asked, self._is_refused = fresh, asked, False
+
+    def _patience(self, told: Told) -> int:
+        """Return the seconds for which the service may wait for a change: an age must not run out meanwhile."""
+        age = self._max_age(told)
+        return min(_LONGEST_WAIT, int(age / 3)) if age else _LONGEST_WAIT

@@ -16,5 +16,5 @@ class InterestSettings:
     """Whether it is told, for how long it may be used, and how many characters of CEL it has at most."""
 
     enabled: bool = True
-    max_age_seconds: Annotated[float, Meta(gt=0, le=3600)] = 10.0
+    max_age_seconds: Annotated[float, Meta(ge=0, le=3600)] = 10.0
     longest: Annotated[int, Meta(ge=100, le=_LONGEST_TEXT)] = 20_000
