@@ -167,7 +167,12 @@ def test_the_operator_has_a_key_that_the_control_api_knows(tmp_path):
         return {each["name"]: each.get("valueFrom") for each in container["env"]}.get(variable)
 
     secret = "headrace-access"
-    assert given("headrace-operator", "HEADRACE_TOKEN") == {"secretKeyRef": {"name": secret, "key": "token"}}
+    pod = one("Deployment", "headrace-operator")["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    [volume] = [each for each in pod["volumes"] if each["name"] == "access"]
+    assert volume["secret"] == {"secretName": secret, "items": [{"key": "token", "path": "token"}]}
+    [mounted] = [each for each in container["volumeMounts"] if each["name"] == "access"]
+    assert container["args"][-2:] == ["--token-file", f"{mounted['mountPath']}/token"]
     assert given("headrace-api", "HEADRACE_AUTH_ADMIN_KEYS") == {
         "secretKeyRef": {"name": secret, "key": "keys"}
     }

@@ -16,6 +16,7 @@ from tests.controlplane.operator.real_apiserver import OPERATOR, RealApiServer, 
 from headrace.service.process import free_port
 
 REVIEWED = "reviewed"
+_BEGUN = "Initial authentication has been initiated"
 _ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 TRIGGERS = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -91,8 +92,13 @@ class OperatorProcess:
         return self._log.read_text()
 
     def start(self) -> None:
+        """Start it, and wait until it has begun to work: before, a signal would end it as any process."""
         with self._log.open("ab") as log:
+            before = self.output.count(_BEGUN)
             self.process = subprocess.Popen(self._command, env=self._environment, stdout=log, stderr=log)
+        while self.output.count(_BEGUN) == before:
+            assert self.process.poll() is None, self.output
+            time.sleep(0.05)
 
     def kill(self) -> None:
         self.process.kill()

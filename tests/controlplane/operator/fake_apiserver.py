@@ -1,14 +1,15 @@
 """A fake of the API server's HTTP API, for machines that have no real one. What it fakes it fakes as the real one does:
 
-discovery, lists, watches that stream, merge patches, the status as a place of its own, generations, resource versions
-with 409, finalizers that hold deletions back, web-hooks that are called over HTTPS, unknown fields that are pruned. It
-has no RBAC, no defaults and no validation by schema.
+discovery, lists and their label selectors, watches that stream, merge patches, the status as a place of its own,
+generations, resource versions with 409, finalizers that hold deletions back, web-hooks that are called over HTTPS, unknown
+fields that are pruned, misfits that are refused by 422. It has no RBAC, no defaults and no server-side apply.
 """
 
 import asyncio
 import base64
 import itertools
 import json
+import re
 import ssl
 import threading
 import uuid
@@ -125,7 +126,7 @@ class FakeApiServer:
         if request.method == "GET" and not name:
             if request.query.get("watch") in ("true", "1"):
                 return await self._watch(request, which, namespace)
-            return web.json_response(self._list(which, namespace))
+            return web.json_response(self._list(which, namespace, request.query.get("labelSelector", "")))
         if request.method == "GET":
             return web.json_response(self._shown(which, self._get(which, namespace, name)))
         if request.method == "POST":
@@ -205,11 +206,11 @@ class FakeApiServer:
         kind = self._resources(group, version)[plural]["kind"]
         return {**kept, "apiVersion": f"{group}/{version}".strip("/"), "kind": kind}
 
-    def _list(self, which, namespace):
+    def _list(self, which, namespace, selector):
         found = [
             self._shown(which, each)
             for key, each in self._objects.items()
-            if key[:2] == (which[0], which[2]) and namespace in ("", key[2])
+            if key[:2] == (which[0], which[2]) and namespace in ("", key[2]) and _has_labels(each, selector)
         ]
         return {
             "kind": "List",
@@ -236,7 +237,9 @@ class FakeApiServer:
         resource = self._resources(which[0], which[1])[which[2]]
         if resource.get("status"):
             new.pop("status", None)
-            new = _pruned(new, resource["schema"])
+            new = _fitting(new, resource)
+        if which[2] == "customresourcedefinitions":
+            new["status"] = _established(new)
         for member in ("stringData",):
             if member in new:
                 new["data"] = {
@@ -263,7 +266,7 @@ class FakeApiServer:
                 new = {**new, **({"status": old["status"]} if "status" in old else {})}
                 if "status" not in old:
                     new.pop("status", None)
-            new = _pruned(new, resource["schema"])
+            new = _fitting(new, resource)
         for member in ("uid", "creationTimestamp", "deletionTimestamp", "generation"):
             if member in old["metadata"]:
                 new["metadata"] = {**new["metadata"], member: old["metadata"][member]}
@@ -415,6 +418,58 @@ def _apply_operations(target: Any, operations: list[dict[str, Any]]) -> Any:
         else:
             holder[index] = each["value"]
     return target
+
+
+def _has_labels(kept: dict[str, Any], selector: str) -> bool:
+    wanted = dict(each.split("=", 1) for each in selector.split(",") if each)
+    return wanted.items() <= (kept["metadata"].get("labels") or {}).items()
+
+
+def _established(definition: dict[str, Any]) -> dict[str, Any]:
+    conditions = [{"type": name, "status": "True"} for name in ("NamesAccepted", "Established")]
+    stored = [each["name"] for each in definition["spec"]["versions"] if each["storage"]]
+    return {
+        "conditions": conditions,
+        "storedVersions": stored,
+        "acceptedNames": definition["spec"]["names"],
+    }
+
+
+def _fitting(new: dict[str, Any], resource: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what the schema doesn't know, and refuse what doesn't fit it."""
+    new = _pruned(new, resource["schema"])
+    if faults := list(_misfits(new, resource["schema"], "")):
+        name = f'{resource["kind"]} "{new["metadata"]["name"]}"'
+        raise Refused(422, "Invalid", f"{name} is invalid: {', '.join(faults)}")
+    return new
+
+
+_TYPES: dict[str, Any] = {
+    "object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool,
+}  # fmt: skip
+
+
+def _misfits(value: Any, schema: dict[str, Any], path: str) -> Iterator[str]:
+    kind = schema.get("type")
+    if kind and (not isinstance(value, _TYPES[kind]) or (isinstance(value, bool) and kind != "boolean")):
+        yield f"{path}: Invalid value: {path} in body must be of type {kind}"
+        return
+    if "enum" in schema and value not in schema["enum"]:
+        yield f"{path}: Unsupported value: {value!r}"
+    if "minimum" in schema and value < schema["minimum"]:
+        yield f"{path}: Invalid value: {value!r}: should be greater than or equal to {schema['minimum']}"
+    if "pattern" in schema and not re.search(schema["pattern"], value):
+        yield f"{path}: Invalid value: {value!r}: should match '{schema['pattern']}'"
+    if kind == "array":
+        for number, each in enumerate(value):
+            yield from _misfits(each, schema.get("items", {}), f"{path}[{number}]")
+    if kind == "object":
+        yield from (
+            f"{path}.{name}: Required value" for name in schema.get("required", ()) if name not in value
+        )
+        for name, each in value.items():
+            if name in schema.get("properties", {}):
+                yield from _misfits(each, schema["properties"][name], f"{path}.{name}".lstrip("."))
 
 
 def _pruned(value: Any, schema: dict[str, Any], *, at_top: bool = True) -> Any:

@@ -13,7 +13,7 @@ from headrace.controlplane.operator.cluster import Cluster
 from headrace.errors import ClusterRefused
 
 DEPLOY = Path(__file__).parents[3] / "deploy" / "knative"
-_PLURALS = {
+PATHS = {
     "Namespace": "/api/v1/namespaces",
     "ServiceAccount": "/api/v1/namespaces/{namespace}/serviceaccounts",
     "Secret": "/api/v1/namespaces/{namespace}/secrets",
@@ -53,7 +53,7 @@ def documents(*names: str) -> list[dict[str, Any]]:
 async def install(cluster: Cluster, found: list[dict[str, Any]]) -> None:
     """Create them one after the other, as `kubectl apply -f deploy/knative/` does."""
     for document in found:
-        path = _PLURALS[document["kind"]].format(namespace=document["metadata"].get("namespace"))
+        path = PATHS[document["kind"]].format(namespace=document["metadata"].get("namespace"))
         await cluster.create(path, document)
 
 

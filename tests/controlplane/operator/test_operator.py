@@ -16,8 +16,8 @@ SUBSCRIBER = {
 }
 
 
-async def ready(cluster, name, generation=None):
-    found = await cluster.get(path_of(name))
+async def ready(cluster, name, generation=None, namespace="default"):
+    found = await cluster.get(path_of(name, namespace))
     conditions = {each["type"]: each for each in found["status"]["conditions"]}
     is_new = generation in (None, found["status"]["observedGeneration"])
     return found if conditions["Ready"]["status"] == "True" and is_new else None

@@ -10,23 +10,25 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import kopf
 
 from headrace.controlplane.kinds import HEADRACE_CHANNEL, OWN_GROUP
 from headrace.controlplane.objects import SUBSCRIBABLE
-from headrace.controlplane.operator.mirror import mirror, subscribable, unmirror
-from headrace.errors import ClusterRefused, ServiceRefused, ServiceUnreachable
+from headrace.controlplane.operator.mirror import mirror, reason_of, subscribable, unmirror, unreconciled
+from headrace.errors import ClusterRefused, ConfigError, ServiceRefused, ServiceUnreachable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from headrace.client import Client
     from headrace.controlplane.operator.references import Resolver
 
 _AGAIN_SECONDS = 5.0
-_PASSING = (ServiceUnreachable, ServiceRefused, ClusterRefused)
+_MOST_DOUBLINGS = 20
+_PASSING = (ServiceUnreachable, ServiceRefused, ClusterRefused, ConfigError)
 
 
 def register(
@@ -36,27 +38,23 @@ def register(
     registry = kopf.OperatorRegistry()
     which = (HEADRACE_CHANNEL.group, "v1", HEADRACE_CHANNEL.plural)
 
-    async def reconcile(body: kopf.Body, patch: kopf.Patch, memo: kopf.Memo, **_: Any) -> None:
+    async def reconcile(body: kopf.Body, patch: kopf.Patch, memo: kopf.Memo, retry: int = 0, **_: Any) -> None:
         async with memo.setdefault("turn", asyncio.Lock()):
             seen = _frozen(body)
             generation = seen["metadata"].get("generation", 0)
             if generation < memo.get("generation", 0):
                 return  # a later one was acted upon, while this one waited for its turn
-            try:
+            with _told_of(body, patch, again(retry, look_seconds)):
                 status = await mirror(client, resolver.resolve, seen)
-            except _PASSING as error:
-                raise kopf.TemporaryError(str(error), delay=_AGAIN_SECONDS) from error
             memo["generation"] = generation
         if status_differs(seen.get("status") or {}, status):
             patch.status.update(status)
         if SUBSCRIBABLE not in (seen["metadata"].get("annotations") or {}):
             patch.metadata.annotations[SUBSCRIBABLE] = subscribable(seen["metadata"])
 
-    async def remove(body: kopf.Body, **_: Any) -> None:
-        try:
+    async def remove(body: kopf.Body, patch: kopf.Patch, retry: int, **_: Any) -> None:
+        with _told_of(body, patch, again(retry, look_seconds)):
             await unmirror(client, body)
-        except _PASSING as error:
-            raise kopf.TemporaryError(str(error), delay=_AGAIN_SECONDS) from error
 
     for decorate in (kopf.on.resume, kopf.on.create, kopf.on.update):
         decorate(*which, registry=registry, id="reconcile")(reconcile)
@@ -66,6 +64,24 @@ def register(
     )
     kopf.on.login(registry=registry)(login)
     return registry
+
+
+@contextmanager
+def _told_of(body: kopf.Body, patch: kopf.Patch, seconds: float) -> Iterator[None]:
+    """Let what is in the way be seen in the object, as a condition and once as an event, and have it tried again."""
+    try:
+        yield
+    except _PASSING as error:
+        status = unreconciled(body, error)
+        if status_differs(dict(body.get("status") or {}), status):
+            patch.status.update(status)
+            kopf.warn(body, reason=reason_of(error), message=str(error))
+        raise kopf.TemporaryError(str(error), delay=seconds) from error
+
+
+def again(retry: int, look_seconds: float) -> float:
+    """Return the seconds until it is tried again: few at first, and in the end those between two looks."""
+    return min(_AGAIN_SECONDS * 2.0 ** min(retry, _MOST_DOUBLINGS), look_seconds)
 
 
 def _frozen(body: kopf.Body) -> dict[str, Any]:

@@ -5,22 +5,43 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headrace.controlplane.conditions import FALSE, READY, TRUE, Condition, dated, with_ready
+from headrace.controlplane.conditions import FALSE, READY, UNKNOWN, Condition, dated, with_ready
 from headrace.controlplane.kinds import HEADRACE_CHANNEL
 from headrace.controlplane.objects import SUBSCRIBABLE
 from headrace.controlplane.operator.references import with_addresses
 from headrace.controlplane.reconcile.addressables import ADDRESSABLE, DEAD_LETTERS
-from headrace.errors import ServiceRefused
+from headrace.errors import (
+    ClusterRefused,
+    ConfigError,
+    Forbidden,
+    QuotaExceeded,
+    ServiceRefused,
+    ServiceUnreachable,
+    Unauthenticated,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.client import Client
     from headrace.controlplane.operator.references import Resolve
+    from headrace.errors import HeadraceError
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 OPERATOR = "headrace-operator"
+RECONCILED = "Reconciled"
+"""A condition that is there only while it is false: something is in the way of acting upon the object."""
 _REFUSED = 400
+_REFUSALS = {
+    Unauthenticated.code: "AccessRefused",
+    Forbidden.code: "AccessRefused",
+    QuotaExceeded.code: "QuotaExceeded",
+}
+_REASONS: dict[type[HeadraceError], str] = {
+    ServiceUnreachable: "HeadraceUnreachable",
+    ClusterRefused: "ClusterRefused",
+    ConfigError: "TokenMissing",
+}
 _ABSENT = ("address", "addressable", "deadLetterSinkUri")
 
 
@@ -84,10 +105,7 @@ def _missing(missing: list[str]) -> list[Condition]:
 
 def _status(body: Mapping[str, Any], shown: Mapping[str, Any], conditions: list[Condition]) -> dict[str, Any]:
     """Return a status to merge into the object's: what is no longer true is null, and so is removed."""
-    old = [
-        Condition(each["type"], each["status"], since=each.get("lastTransitionTime", ""))
-        for each in (body.get("status") or {}).get("conditions") or []
-    ]
+    old = _kept(body.get("status") or {})
     last = {each.type: each for each in conditions}  # of two that say the same, the later one counts
     new = dated(with_ready(last.values()), old)
     status: dict[str, Any] = {
@@ -99,6 +117,38 @@ def _status(body: Mapping[str, Any], shown: Mapping[str, Any], conditions: list[
     return status | {name: shown.get(name) for name in _ABSENT if name in shown or name in known}
 
 
-def is_ready(status: Mapping[str, Any]) -> bool:
-    """Tell whether a status says that all is well."""
-    return any(each["type"] == READY and each["status"] == TRUE for each in status.get("conditions") or [])
+def unreconciled(body: Mapping[str, Any], error: HeadraceError) -> dict[str, Any]:
+    """Return the status of an object that could not be acted upon: what is known of it stays, and the reason is added.
+
+    A channel that was ready takes events as before, whoever may change it or not; only of a spec that was not acted
+    upon it isn't known what becomes of it.
+    """
+    known = body.get("status") or {}
+    old = _kept(known)
+    failed = Condition(RECONCILED, FALSE, reason_of(error), str(error))
+    others = [each for each in old if each.type not in (RECONCILED, READY)]
+    ready = next((each for each in old if each.type == READY), None)
+    if ready is None or known.get("observedGeneration") != body["metadata"].get("generation", 0):
+        ready = replace(failed, type=READY, status=UNKNOWN)
+    return {"conditions": [each.document() for each in dated([ready, *others, failed], old)]}
+
+
+def reason_of(error: HeadraceError) -> str:
+    """Return what a condition and an event of the cluster call the error."""
+    if isinstance(error, ServiceRefused):
+        return _REFUSALS.get(str(error.problem.get("code")), "HeadraceFailed")
+    return _REASONS.get(type(error), "Failed")
+
+
+def _kept(status: Mapping[str, Any]) -> list[Condition]:
+    """Read the conditions that a status has."""
+    return [
+        Condition(
+            each["type"],
+            each["status"],
+            each.get("reason", ""),
+            each.get("message", ""),
+            each.get("lastTransitionTime", ""),
+        )
+        for each in status.get("conditions") or []
+    ]
