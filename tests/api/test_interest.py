@@ -7,6 +7,7 @@ import pytest
 
 from headrace.api.app import build_app
 from headrace.api.interest import InterestDoor
+from headrace.client import Client
 from headrace.filters.exported_bloom import ExportedBloom
 from headrace.interest import InterestSettings
 
@@ -74,6 +75,17 @@ async def test_who_waits_hears_of_a_change_when_it_happens(door):
     assert answer.headers["preference-applied"] == "wait=60"
     same = await door.call("GET", PATH, {"if-none-match": answer.headers["etag"], "prefer": "wait=1"})
     assert same.status == 304
+
+
+async def test_who_goes_away_is_not_waited_for(door):
+    async with door.served() as url, Client(url) as client:
+        _, headers, _ = await client.ask("GET", PATH)
+        asked = [("if-none-match", headers["etag"]), ("prefer", "wait=60")]
+        waiting = asyncio.create_task(client.ask("GET", PATH, headers=asked))
+        await asyncio.sleep(0.2)
+        waiting.cancel()
+        began = time.monotonic()
+    assert time.monotonic() - began < 20, "the service ends without it"
 
 
 async def test_those_who_wait_share_their_looks(door, monkeypatch):

@@ -39,10 +39,15 @@ async def until(
     thing: _Thing,
     seconds: float,
 ) -> _Thing:
-    """Look again and again until it is over or the time is; return the last look. Who may no more is refused."""
+    """Look again and again until it is over or the time is; return the last look. Who may no more is refused.
+
+    Nobody waits for who has gone away. The request's body has to be read before, if it has one.
+    """
     deadline = time.monotonic() + seconds
     while not is_over(thing) and time.monotonic() < deadline:
         await asyncio.sleep(_LOOK_SECONDS)
+        if await request.is_disconnected():
+            break
         await access_of(request).renew()
         thing = await look()
     return thing

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _FASTEST, _SLOWEST = 0.2, 10.0
-_LONGEST_WAIT = 10
+_LONGEST_WAIT = 3
 
 
 class Publisher:

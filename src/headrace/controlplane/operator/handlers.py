@@ -38,7 +38,9 @@ def register(
     registry = kopf.OperatorRegistry()
     which = (HEADRACE_CHANNEL.group, "v1", HEADRACE_CHANNEL.plural)
 
-    async def reconcile(body: kopf.Body, patch: kopf.Patch, memo: kopf.Memo, retry: int = 0, **_: Any) -> None:
+    async def reconcile(
+        body: kopf.Body, patch: kopf.Patch, memo: kopf.Memo, retry: int = 0, **_: Any
+    ) -> None:
         async with memo.setdefault("turn", asyncio.Lock()):
             seen = _frozen(body)
             generation = seen["metadata"].get("generation", 0)
