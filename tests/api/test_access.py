@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from starlette.requests import Request
 from tests.api.consumers import Consumers
+from tests.auth.provider import AUDIENCE, Provider
 
 from headrace.api import access
 from headrace.api.access import access_of
@@ -19,6 +20,7 @@ from headrace.auth.authentication import Authentication
 from headrace.auth.grants import granted
 from headrace.auth.key_requests import KeyRequest
 from headrace.auth.principal import Principal
+from headrace.auth.settings import Issuer
 from headrace.auth.tokens import Tokens
 from headrace.errors import Unauthenticated
 
@@ -88,6 +90,19 @@ async def test_a_poll_that_waits_is_refused_then(guest, consumers):
     async with asyncio.timeout(5):
         answer = await waiting
     assert (answer.status, answer.json["code"]) == (401, "unauthenticated")
+
+
+async def test_a_token_expires_while_its_holder_waits(guest, consumers):
+    provider = Provider()
+    async with provider.served():
+        guest.door.gate._authentication = Authentication(
+            guest.door.ring, Tokens([Issuer(provider.url, AUDIENCE)], 0.0)
+        )
+        token = provider.token(exp=time.time() + 2, headrace=SUBSCRIBE)
+        async with asyncio.timeout(8):
+            answer = await consumers.poll("?wait=60", {"authorization": f"Bearer {token}"})
+    assert answer.status == 401
+    assert answer.json["detail"].startswith("the token has expired")
 
 
 async def test_so_is_who_waits_for_a_job(guest):
