@@ -58,10 +58,11 @@ class Statuses:
         ids = [each.id for each in subscriptions]
         authorised = [each.id for each in subscriptions if each.sink_credential is not None]
         overruns, unusable = self._store.filters_that_fail(ids)
+        settled, fares = self._records.fares(ids)
         known = _Known(
-            self._records.settled(),
+            settled,
             self._end(),  # after what is settled, or that could lie behind it
-            self._records.statuses(ids),
+            fares,
             overruns,
             self._safe.statuses(authorised) if authorised else {},
             unusable,

@@ -54,10 +54,13 @@ class Records:
             return status.read(connection, among)
 
     @repeatable
-    def settled(self) -> Cut:
-        """Return the cut before which every delivery was made, waits, or lies with the dead."""
+    def fares(self, among: Sequence[str]) -> tuple[Cut, dict[str, DeliveryStatus]]:
+        """Return the cut before which every delivery was made, waits, or lies with the dead; and what is known of some.
+
+        It is one visit to the database: to go there takes longer than what is asked there.
+        """
         with self._engine.connect() as connection:
-            return status.settled(connection)
+            return status.settled(connection), status.read(connection, among)
 
     @repeatable
     def report(self, reports: Sequence[DeliveryReport]) -> None:

@@ -42,6 +42,8 @@ MOST_COUNTED = 10_000
 
 _AT_A_TIME = 1000  # a statement takes so many parameters, and not many more
 
+_CURSORS = select(CURSOR.c.cut)
+
 CLOSED, OPEN, HALF_OPEN = "closed", "open", "half-open"
 
 
@@ -242,7 +244,7 @@ def _firsts(dialect: str) -> tuple[Select[Any], ...]:
 
 def settled(connection: Connection) -> Cut:
     """Return the cut before which every delivery of every dispatcher was made, waits, or lies with the dead."""
-    cuts = [Cut.from_json(text) for text in connection.execute(select(CURSOR.c.cut)).scalars()]
+    cuts = [Cut.from_json(text) for text in connection.execute(_CURSORS).scalars()]
     return reduce(Cut.meet, cuts) if cuts else Cut()
 
 
