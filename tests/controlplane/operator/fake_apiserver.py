@@ -212,9 +212,10 @@ class FakeApiServer:
             for key, each in self._objects.items()
             if key[:2] == (which[0], which[2]) and namespace in ("", key[2]) and _has_labels(each, selector)
         ]
+        group, version, plural = which
         return {
-            "kind": "List",
-            "apiVersion": "v1",
+            "kind": f"{self._resources(group, version)[plural]['kind']}List",
+            "apiVersion": f"{group}/{version}".strip("/"),
             "metadata": {"resourceVersion": str(self._last())},
             "items": found,
         }

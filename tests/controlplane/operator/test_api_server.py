@@ -2,6 +2,7 @@
 
 import asyncio
 
+import msgspec
 import pytest
 from tests.controlplane.operator.kube import (
     PATHS,
@@ -13,6 +14,8 @@ from tests.controlplane.operator.kube import (
     path_of,
 )
 
+from headrace.client import Client
+from headrace.controlplane.manifest_text import read_manifests
 from headrace.errors import ClusterRefused
 
 CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/headracechannels.messaging.headrace.dev"
@@ -161,6 +164,21 @@ async def test_what_does_not_fit_the_schema_is_refused_without_the_web_hook(
     with pytest.raises(ClusterRefused, match=place) as refused:
         await create(cluster, path_of(namespace=shelf, version=version), document)
     assert refused.value.status == 422
+
+
+async def test_what_a_cluster_lists_can_be_applied_to_headrace(kube, cluster, shelf, headrace):
+    """With all that an API server writes into it, and again: `kubectl get -o yaml | headrace apply -f -`."""
+    await create_channel(cluster, channel("moves", shelf, delivery={"retry": 2}))
+    listed = await cluster.get(path_of(namespace=shelf))
+    assert listed["kind"] == "HeadraceChannelList"
+    documents = read_manifests(msgspec.json.encode(listed))
+    async with Client(headrace.url) as client:
+        for outcome in ("created", "unchanged"):
+            applied = await client.apply(documents)
+            assert {each["outcome"] for each in applied} == {outcome}
+        shown = await client.object("headracechannels", shelf, "moves")
+    assert shown["spec"] == {"delivery": {"retry": 2}}
+    assert shown["status"]["address"]["url"] == f"{headrace.url}/channels/{shelf}/moves"
 
 
 async def test_everything_can_be_applied_again_and_again(kube, cluster):
