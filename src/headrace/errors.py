@@ -16,6 +16,7 @@
     ├── Conflict                  the request contradicts what exists
     ├── PreconditionFailed        what was to be changed isn't any more what the request says it is
     ├── Unauthenticated           nobody knows who is asking; carries the challenge
+    ├── CrossOrigin               a page of another origin lets a browser ask for a change
     ├── Forbidden                 it is known who is asking, and they may not do this
     ├── QuotaExceeded             a namespace has as much of something as it may have
     ├── RateExceeded              events come faster to a namespace than they may
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN_BEFORE, _SHOWN_AFTER = 80, 40
+_LONGEST_NAME = 120
 
 
 class HeadraceError(Exception):
@@ -194,7 +196,7 @@ class InvalidSubscription(HeadraceError):
     code = "invalid-subscription"
 
     def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
-        super().__init__("; ".join(f"{path}: {problem}" for path, problem in faults))
+        super().__init__("; ".join(f"{path}: {problem}" if path else problem for path, problem in faults))
         self.faults = tuple(faults)
 
 
@@ -248,7 +250,8 @@ class NotFound(HeadraceError):
     code = "not-found"
 
     def __init__(self, kind: str, name: str) -> None:
-        super().__init__(f"there is no {kind} {name!r}")
+        shown = repr(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…")
+        super().__init__(f"there is no {kind} {shown}")
         self.kind = kind
         self.name = name
 
@@ -287,6 +290,17 @@ class Unauthenticated(HeadraceError):
         """What stands in `WWW-Authenticate` (RFC 6750)."""
         fault = f', error="invalid_token", error_description="{self.reason}"' if self.reason else ""
         return f'Bearer realm="headrace"{fault}'
+
+
+class CrossOrigin(HeadraceError):
+    """A page of another origin lets a browser ask for a change."""
+
+    code = "cross-origin"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a browser sends this for a page of another origin, which may not change anything here"
+        )
 
 
 class Forbidden(HeadraceError):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from headrace.api.access import Access, give_access
 from headrace.api.changes import Change, made_at
+from headrace.api.origins import is_foreign
 from headrace.api.permissions import BY_ID, METRICS, OPEN, Of, Permission, permission_for
 from headrace.api.problems import status_of
 from headrace.api.refusals import Refusals
@@ -19,7 +20,7 @@ from headrace.api.things import Thing, Things
 from headrace.auth.draft import Draft
 from headrace.auth.principal import ANYONE
 from headrace.auth.roles import EVERYWHERE, Role
-from headrace.errors import Forbidden, HeadraceError, NotFound, Unauthenticated
+from headrace.errors import CrossOrigin, Forbidden, HeadraceError, NotFound, Unauthenticated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,6 +80,8 @@ class Gate:
 
         async def answer(request: Request) -> Response:
             permission = self._permission(path, request.method)
+            if not permission.is_open and is_foreign(request):
+                raise CrossOrigin
             access, thing = await self._admit(request, permission)
 
             async def again() -> Access:

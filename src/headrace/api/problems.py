@@ -9,6 +9,7 @@ import msgspec
 from headrace.errors import (
     BrokerUnavailable,
     Conflict,
+    CrossOrigin,
     DeliveryBehind,
     DiskNearlyFull,
     FilterError,
@@ -51,6 +52,7 @@ _STATUS: dict[type[HeadraceError], int] = {
     InvalidRequest: 400,
     InvalidChannel: 400,
     Unauthenticated: 401,
+    CrossOrigin: 403,
     Forbidden: 403,
     QuotaExceeded: 403,
     InterestRefused: 403,
