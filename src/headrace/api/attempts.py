@@ -157,8 +157,7 @@ class Attempts:
 
     async def start(self, request: Request) -> Response:
         """Count what a redrive would move; unless it is a dry run, begin with it."""
-        fault = InvalidRequest([("", "the body is not JSON")])
-        wanted, dry_run = parse_redrive(await read_document(request, fault))
+        wanted, dry_run = parse_redrive(await read_document(request))
         wanted = _narrowed(wanted, access_of(request))
         redrive = await asyncio.to_thread(self._counted, wanted, access_of(request))
         if dry_run:

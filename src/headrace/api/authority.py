@@ -17,7 +17,6 @@ from headrace.auth.audit import AuditQuery, Entry, difference
 from headrace.auth.grants import show_grants
 from headrace.auth.key_requests import parse_key_request
 from headrace.auth.quota_requests import parse_overrides
-from headrace.errors import InvalidRequest
 from headrace.subscriptions.channel import check_channel
 from headrace.subscriptions.quotas import Overrides
 
@@ -80,7 +79,7 @@ class Authority:
 
     async def create_key(self, request: Request) -> Response:
         """Make a key, and show it this once. Nobody gives away what they don't have."""
-        wanted = parse_key_request(await read_document(request, _NOT_JSON))
+        wanted = parse_key_request(await read_document(request))
         access = access_of(request)
         for namespace in wanted.grants:
             access.require(namespace)
@@ -119,7 +118,7 @@ class Authority:
 
     async def set_quotas(self, request: Request) -> Response:
         """Let a namespace have these quotas of its own, and the defaults for the rest."""
-        return await self._change_quotas(request, parse_overrides(await read_document(request, _NOT_JSON)))
+        return await self._change_quotas(request, parse_overrides(await read_document(request)))
 
     async def reset_quotas(self, request: Request) -> Response:
         """Let the defaults hold for a namespace."""
@@ -168,9 +167,6 @@ class Authority:
         if len(found) == limit:
             shown["next"] = write_cursor((found[-1].number,))
         return json_response(shown)
-
-
-_NOT_JSON = InvalidRequest([("", "the body is not JSON")])
 
 
 def _entry(

@@ -13,10 +13,11 @@ from starlette.responses import StreamingResponse
 
 from headrace.api.access import access_of
 from headrace.api.creation import beside
-from headrace.api.documents import json_response
+from headrace.api.documents import check_media_type, json_response
 from headrace.api.parameters import Parameters
 from headrace.api.problems import lines_of
 from headrace.errors import Conflict, InvalidImport, PayloadTooLarge, SentTooSlowly
+from headrace.events.media_types import essence
 from headrace.subscriptions.importing import Import
 from headrace.subscriptions.line import line_of
 from headrace.subscriptions.subscription_query import SubscriptionQuery
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from headrace.subscriptions.subscription import Subscription
 
 MEDIA_TYPE = "application/x-ndjson"
+_READ = (MEDIA_TYPE, "application/ndjson", "application/jsonl", "application/x-jsonlines")
 _MAX_LINE = 1 << 20
 _ENCODER = msgspec.json.Encoder()
 _FLAGS = ("dryRun", "keepIds", "skipFaulty")
@@ -82,6 +84,7 @@ class Bulk:
         asked = Parameters(request, _FLAGS)
         dry_run, keep_ids, skip = (asked.one_of(name, ("true", "false")) == "true" for name in _FLAGS)
         asked.check()
+        check_media_type(request, lambda given: essence(given) in _READ, _READ)
         access = access_of(request)
         with self._place_of(access):
             channels = await asyncio.to_thread(self._store.every_channel, access.namespaces)

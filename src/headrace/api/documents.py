@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from starlette.responses import Response
 
-from headrace.errors import InvalidRequest, PayloadTooLarge
+from headrace.errors import InvalidRequest, PayloadTooLarge, UnsupportedFormat
+from headrace.events.media_types import essence, is_json
+from headrace.subscriptions.json_text import NotJson, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -18,8 +20,14 @@ if TYPE_CHECKING:
 
     Handler = Callable[[Request], Awaitable[Response]]
 
+# What curl says of any `--data` by itself.
+_UNSAID = "application/x-www-form-urlencoded"
 MAX_DOCUMENT = 1 << 20
 """The bytes of a document, unless a door says otherwise."""
+
+
+def _invalid(problem: str) -> HeadraceError:
+    return InvalidRequest([("", problem)])
 
 
 async def read_body(request: Request, most: int = MAX_DOCUMENT) -> bytes:
@@ -33,13 +41,26 @@ async def read_body(request: Request, most: int = MAX_DOCUMENT) -> bytes:
     return b"".join(chunks)
 
 
-async def read_document(request: Request, fault: HeadraceError) -> Any:
-    """Read a request's JSON, or raise the fault."""
-    body = await read_body(request)
+async def read_document(request: Request, fault: Callable[[str], HeadraceError] = _invalid) -> Any:
+    """Read a request's JSON; what is wrong with it is raised as a fault."""
+    body = await read_json_body(request)
     try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise fault from error
+        return read_json(body)
+    except NotJson as error:
+        raise fault(f"the body is not JSON: {error}") from None
+
+
+async def read_json_body(request: Request) -> bytes:
+    """Read a request's body, unless it says that it is something else than JSON."""
+    check_media_type(request, is_json, ["application/json"])
+    return await read_body(request)
+
+
+def check_media_type(request: Request, is_read: Callable[[str], bool], supported: Sequence[str]) -> None:
+    """Refuse a body of a type that isn't read. One that doesn't say its type is taken for what it should be."""
+    media_type = request.headers.get("content-type", _UNSAID)
+    if essence(media_type) != _UNSAID and not is_read(media_type):
+        raise UnsupportedFormat(media_type, supported)
 
 
 def read_members(

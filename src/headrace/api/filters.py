@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from headrace.api.documents import json_response, read_body, read_members
+from headrace.api.documents import json_response, read_json_body, read_members
 from headrace.errors import InvalidChannel, InvalidRequest
 from headrace.events.batch import Arrival, Recorded
 from headrace.events.json_format import decode
@@ -47,12 +47,12 @@ class Filters:
 
     async def compile(self, request: Request) -> Response:
         """Tell what a filter means, as CEL, and how much of each limit it uses."""
-        members = read_members(await read_body(request), _COMPILE)
+        members = read_members(await read_json_body(request), _COMPILE)
         return json_response(await asyncio.to_thread(lambda: _described(_filter_of(members))))
 
     async def explain(self, request: Request) -> Response:
         """Tell, clause by clause, why a filter holds on an event or doesn't."""
-        members = read_members(await read_body(request), _EXPLAIN, required=("event",))
+        members = read_members(await read_json_body(request), _EXPLAIN, required=("event",))
         return json_response(await asyncio.to_thread(_explained, members))
 
 

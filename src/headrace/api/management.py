@@ -49,7 +49,7 @@ class Management:
 
     async def create_channel(self, request: Request) -> Response:
         """Make a channel."""
-        document = await read_document(request, InvalidChannel("the body is not JSON"))
+        document = await read_document(request, InvalidChannel)
         channel = parse_channel_document(document)
         access_of(request).require(channel.name.namespace)
         access_of(request).makes = str(channel.name)
@@ -59,7 +59,7 @@ class Management:
 
     async def change_channel(self, request: Request) -> Response:
         """Let a channel say what the document says: of deliveries and of config; what it leaves out is taken away."""
-        document = await read_document(request, InvalidChannel("the body is not JSON"))
+        document = await read_document(request, InvalidChannel)
         channel = parse_channel_document(document, _channel_of(request))
         await asyncio.to_thread(self._store.replace_channel, channel)
         return json_response(_shown(channel, request))

@@ -32,6 +32,11 @@ class Parameters:
             for name in self._given
             if name not in known
         ]
+        self._faults += [
+            (name, "is given more than once")
+            for name in self._given
+            if name in known and len(self._given.getlist(name)) > 1
+        ]
 
     def check(self) -> None:
         """Refuse the request if there was a fault."""

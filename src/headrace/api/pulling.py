@@ -21,7 +21,7 @@ from headrace.api.parameters import Parameters
 from headrace.api.streaming import MEDIA_TYPE as STREAM
 from headrace.api.streaming import Stream
 from headrace.api.waiting import applied, first_of, seconds_to_wait
-from headrace.errors import Conflict, InvalidRequest
+from headrace.errors import Conflict
 from headrace.events.json_format import BATCH_MEDIA_TYPE
 
 if TYPE_CHECKING:
@@ -124,8 +124,7 @@ class Pulling:
     async def acknowledge(self, request: Request) -> Response:
         """Let events go that a consumer is done with, or that it gives back."""
         subscription = await self._subscription(request.path_params["id"])
-        fault = InvalidRequest([("", "the body is not JSON")])
-        said = parse_acknowledgement(await read_document(request, fault))
+        said = parse_acknowledgement(await read_document(request))
         done = await asyncio.to_thread(
             self._mailroom.acknowledge, subscription.id, said.consumer, lease_of(subscription), said.up_to, said.numbers
         )  # fmt: skip

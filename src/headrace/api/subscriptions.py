@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from headrace.subscriptions.subscription_query import Page
 
 MOST_LISTED = 1000
-_NO_JSON = InvalidSubscription([("", "the body is not JSON")])
 
 
 class Subscriptions:
@@ -74,7 +73,7 @@ class Subscriptions:
 
     async def create(self, request: Request) -> Response:
         """Create a subscription; it sees the events accepted from now on."""
-        document = await read_document(request, _NO_JSON)
+        document = await read_document(request, _invalid)
 
         declared = access_of(request).allowing(self._store.declared)
         proposal = await asyncio.to_thread(parse_subscription, document, declared)
@@ -141,7 +140,7 @@ class Subscriptions:
 
     async def update(self, request: Request) -> Response:
         """Let a subscription be what the document says: the whole of it, under its id."""
-        document = await read_document(request, _NO_JSON)
+        document = await read_document(request, _invalid)
 
         declared = access_of(request).allowing(self._store.declared)
 
@@ -168,7 +167,7 @@ class Subscriptions:
 
     async def change_secrets(self, request: Request) -> Response:
         """Give a subscription other secrets; what is under way goes on with the old ones."""
-        wanted = await read_document(request, _NO_JSON)
+        wanted = await read_document(request, _invalid)
 
         def change(old: Subscription, secrets: Secrets | None) -> Subscription:
             check_match(request, old)
@@ -207,3 +206,7 @@ def _link_to_next(request: Request, page: Page) -> dict[str, str]:
         return {}
     url = request.url.include_query_params(cursor=write_cursor(page.next))
     return {"link": f'<{url.path}?{url.query}>; rel="next"'}
+
+
+def _invalid(problem: str) -> InvalidSubscription:
+    return InvalidSubscription([("", problem)])

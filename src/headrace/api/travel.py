@@ -58,14 +58,14 @@ class Travel:
     async def replay(self, request: Request) -> Response:
         """Deliver events of the past to a subscription once more."""
         subscription = await asyncio.to_thread(self._store.get, request.path_params["id"])
-        wanted = parse_replay(await _json_of(request))
+        wanted = parse_replay(await read_document(request))
         return await self._ask(
             request, Job(REPLAY, wanted.document(), subscription.id, namespace=subscription.channel.namespace)
         )
 
     async def backtest(self, request: Request) -> Response:
         """Tell what a filter would have matched."""
-        wanted = parse_backtest(await _json_of(request))
+        wanted = parse_backtest(await read_document(request))
         access_of(request).require(wanted.channel.namespace)
         return await self._ask(request, Job(BACKTEST, wanted.document(), namespace=wanted.channel.namespace))
 
@@ -119,10 +119,6 @@ class Travel:
         return shown
 
 
-async def _json_of(request: Request) -> Any:
-    return await read_document(request, InvalidRequest([("", "the body is not JSON")]))
-
-
 async def _seek_document(request: Request) -> Any:
     """Return the request to seek, which may come as the protobuf `CommandSeek`."""
     content_type = request.headers.get("content-type", "application/json")
@@ -130,7 +126,7 @@ async def _seek_document(request: Request) -> Any:
     if media_type not in (*_PROTOBUF, "application/json"):
         raise UnsupportedFormat(content_type, ["application/json", _PROTOBUF[0]])
     if media_type not in _PROTOBUF:
-        return await _json_of(request)
+        return await read_document(request)
     command = decode_seek(await read_body(request), _version(content_type))
     conditions = {
         "position": command.position,

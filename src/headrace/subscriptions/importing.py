@@ -11,6 +11,7 @@ import msgspec
 
 from headrace.errors import InvalidSubscription
 from headrace.filters import compile_filter
+from headrace.subscriptions.json_text import NotJson, read_json
 from headrace.subscriptions.kept_ids import id_within
 from headrace.subscriptions.line import as_it_stood
 from headrace.subscriptions.lot import Lot
@@ -71,8 +72,8 @@ class Import:
 
     def _read(self, line: bytes) -> None:
         try:
-            document = msgspec.json.decode(line)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            document = read_json(line)
+        except NotJson as error:
             raise InvalidSubscription([("", f"the line is not JSON: {error}")]) from None
         faults = self._id_faults(document) if self.keep_ids else []
         try:

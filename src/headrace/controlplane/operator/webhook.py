@@ -15,7 +15,7 @@ from starlette.routing import Route
 from headrace.api.documents import json_response, read_document
 from headrace.api.management import on_error
 from headrace.controlplane.operator.review import review
-from headrace.errors import HeadraceError, InvalidRequest
+from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 async def _validate(request: Request) -> Response:
-    document = await read_document(request, InvalidRequest([("", "the body is not JSON")]))
+    document = await read_document(request)
     return json_response(await review(document))
 
 
