@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import InvalidRequest
 from headrace.subscriptions.quotas import MEMBERS, Overrides
+from headrace.subscriptions.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from headrace.subscriptions.faults import Faults
@@ -24,17 +24,16 @@ def parse_overrides(document: object) -> Overrides:
         for name in document
         if name not in MEMBERS
     ]
-    for name in MEMBERS:
-        if name in document and not _is_limit(name, document[name]):
-            what = "number" if name == _FRACTIONAL else "whole number"
-            faults.append((name, f"{document[name]!r} is no {what} from 0, which is no limit, to {_HIGHEST}"))
+    limits = {name: _limit(name, document[name], faults) for name in MEMBERS if name in document}
     if faults:
         raise InvalidRequest(faults)
-    return Overrides(**{MEMBERS[name]: value for name, value in document.items()})
+    return Overrides(**{MEMBERS[name]: limit for name, limit in limits.items()})
 
 
-def _is_limit(name: str, value: Any) -> bool:
-    kinds = (int, float) if name == _FRACTIONAL else (int,)
-    if value is None:
-        return True
-    return type(value) in kinds and math.isfinite(value) and 0 <= value <= _HIGHEST
+def _limit(name: str, value: Any, faults: Faults) -> Any:
+    is_fraction = name == _FRACTIONAL and type(value) is float
+    number = value if is_fraction else whole_number(value)
+    if value is not None and (number is None or not 0 <= number <= _HIGHEST):
+        what = "number" if name == _FRACTIONAL else "whole number"
+        faults.append((name, f"{value!r} is no {what} from 0, which is no limit, to {_HIGHEST}"))
+    return number

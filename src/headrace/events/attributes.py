@@ -29,7 +29,7 @@ _NAME = re.compile(r"[a-z0-9]+")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _PLANE_ENDS = "".join(chr((plane << 16) | 0xFFFE) + chr((plane << 16) | 0xFFFF) for plane in range(17))
 _FORBIDDEN = re.compile(f"[\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\ufdd0-\\ufdef{_PLANE_ENDS}]")
-URI_REFERENCE = r'[^\x00-\x20<>"{}|\\^`\x7f]+'
+URI_REFERENCE = r'[^\x00-\x20<>"{}|\\^`\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]+'
 _URI_REFERENCE = re.compile(URI_REFERENCE)
 _JSON_NAMES = {
     bool: "a boolean",

@@ -7,7 +7,8 @@ import re
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 -- a token of RFC 9110, nothing secret
 _QUOTED = r'"(?:[ !#-\[\]-~]|\\[ -~])*"'
 _PARAMETER = rf" *; *{_TOKEN}=(?:{_TOKEN}|{_QUOTED})"
-_MEDIA_TYPE = re.compile(rf"{_TOKEN}/{_TOKEN}(?:{_PARAMETER})* *(?:; *)?")
+MEDIA_TYPE = rf"{_TOKEN}/{_TOKEN}(?:{_PARAMETER})* *(?:; *)?"
+_MEDIA_TYPE = re.compile(MEDIA_TYPE)
 _CHARSET = re.compile(rf'; *charset=(?:({_TOKEN})|"({_TOKEN})")', re.IGNORECASE)
 
 

@@ -12,6 +12,7 @@ from headrace.errors import InvalidChannel, InvalidRequest
 from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName, parse_channel
 from headrace.subscriptions.delivery_members import HIGHEST_RATE, is_rate
 from headrace.subscriptions.points import EARLIEST, Point, check_filter, parse_point, parse_time
+from headrace.subscriptions.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,9 +100,7 @@ def parse_seek(document: object) -> SeekRequest:
     dry_run = members.get("dryRun", False)
     if not isinstance(dry_run, bool):
         faults.append(("dryRun", "has to be true or false"))
-    ids = [members.get(name) for name in ("consumerId", "requestId")]
-    if not all(each is None or (type(each) is int and each in _UINT64) for each in ids):
-        faults.append(("requestId", "ids are integers of 64 bits, without a sign"))
+    ids = [_id(members, name, faults) for name in ("consumerId", "requestId")]
     _refuse(faults)
     return SeekRequest(to, dry_run, *ids)
 
@@ -168,10 +167,19 @@ def _channel(members: dict[str, Any], faults: Faults) -> ChannelName:
         return DEFAULT_CHANNEL
 
 
+def _id(members: dict[str, Any], name: str, faults: Faults) -> int | None:
+    value = members.get(name)
+    number = whole_number(value)
+    if value is not None and (number is None or number not in _UINT64):
+        faults.append((name, f"{value!r} is no whole number of 64 bits, without a sign"))
+    return number
+
+
 def _count(members: dict[str, Any], name: str, default: int, most: int, faults: Faults) -> int:
     value = members.get(name, default)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most:
-        return value
+    number = whole_number(value)
+    if number is not None and 0 <= number <= most:
+        return number
     faults.append((name, f"{value!r} is no number from 0 to {most}"))
     return default
 

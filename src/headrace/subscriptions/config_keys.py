@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from headrace.subscriptions.whole_numbers import whole_number
+
 if TYPE_CHECKING:
     from headrace.subscriptions.channel import ChannelName
     from headrace.subscriptions.faults import Faults
@@ -143,4 +145,6 @@ def check_keys(config: Mapping[str, Any], channel: ChannelName, declared: Mappin
 
 def _is_of(type_: str, value: object) -> bool:
     """Tell whether a value is of a type; true and false are no numbers."""
+    if type_ == "integer":
+        return whole_number(value) is not None
     return isinstance(value, _TYPES[type_]) and (type_ == "boolean" or not isinstance(value, bool))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.subscriptions.durations import DURATION, read_duration, write_duration
 from headrace.subscriptions.protocols import PROTOCOLS, address_schema, check_sink
+from headrace.subscriptions.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -45,9 +46,10 @@ class Member:
 
 def _whole(field: str, least: int, most: int) -> Member:
     def read(value: Any) -> dict[str, Any]:
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        number = whole_number(value)
+        if number is None or not least <= number <= most:
             raise Refused(f"{value!r} is no whole number from {least} to {most}")
-        return {field: value}
+        return {field: number}
 
     return Member({"type": "integer", "minimum": least, "maximum": most}, read)
 

@@ -12,6 +12,7 @@ A point is "earliest", "latest", or an object of conditions. It stands at the fi
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from headrace.errors import FilterError
 from headrace.filters import compile_filter
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.times import read_timestamp
+from headrace.subscriptions.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 
 EARLIEST, LATEST = "earliest", "latest"
 _MEMBERS = ("position", "time", "eventTime", "filter")
-_HIGHEST = 2**63 - 1
+_LANE = re.compile("0|[1-9][0-9]{0,8}")
+_POSITIONS = range(2**63)
 # The years 1 to 9999, which RFC 3339 can write, in milliseconds.
 TIMES = range(-62_135_596_800_000, 253_402_300_800_000)
 
@@ -87,8 +90,9 @@ def parse_point(value: object, path: str, faults: Faults) -> Point:
 
 def parse_time(value: object, path: str, faults: Faults) -> int | None:
     """Read a time as milliseconds since the epoch; nothing stays nothing."""
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value in TIMES):
-        return value
+    number = whole_number(value)
+    if value is None or (number is not None and number in TIMES):
+        return number
     if isinstance(value, str):
         try:
             return read_timestamp(value).nanoseconds // 10**6
@@ -110,12 +114,13 @@ def check_filter(value: Any, path: str, faults: Faults) -> None:
 
 
 def _positions(value: Any, path: str, faults: Faults) -> dict[int, int]:
-    by_lane = value if isinstance(value, dict) else {"0": value}
-    if by_lane and all(str(lane).isdecimal() and _is_position(each) for lane, each in by_lane.items()):
-        return {int(lane): each for lane, each in by_lane.items()}
+    given = value if isinstance(value, dict) else {"0": value}
+    by_lane = {
+        int(lane): position
+        for lane, each in given.items()
+        if _LANE.fullmatch(lane) and (position := whole_number(each)) is not None and position in _POSITIONS
+    }
+    if by_lane and len(by_lane) == len(given):
+        return by_lane
     faults.append((path, f'{value!r} is no position: an integer of at least 0, or one per lane: {{"0": 17}}'))
     return {}
-
-
-def _is_position(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _HIGHEST

@@ -26,6 +26,7 @@ from headrace.subscriptions.protocols import (
 )
 from headrace.subscriptions.protocols.addresses import authority_of
 from headrace.subscriptions.protocols.pull import NAME as PULL
+from headrace.subscriptions.protocols.rules import CREDENTIAL_NAMES
 from headrace.subscriptions.secrets import Secrets, is_masked, take_out
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 PROPERTIES = (
     "id", "source", "types", "config", "filters", "filter", "sink", "sinkCredential", "protocol", "protocolsettings",
 )  # fmt: skip
-# As the specification writes it, and as its newer drafts do.
-CREDENTIAL_NAMES = ("sinkCredential", "sinkcredential")
 _NO_SECRETS = Secrets()
 _OURS = ("notes", "status")
 

@@ -21,10 +21,11 @@ from headrace.subscriptions.credential_form import is_shown_form, show_credentia
 from headrace.subscriptions.masks import MASK
 from headrace.subscriptions.protocols import check_credential_type, check_sink
 from headrace.subscriptions.protocols.addresses import authority_of
+from headrace.subscriptions.protocols.rules import CREDENTIAL_NAMES
 from headrace.subscriptions.replacing import successor
 from headrace.subscriptions.secrets import Secrets
 from headrace.subscriptions.signing import describe
-from headrace.subscriptions.subscription import CREDENTIAL_NAMES, parse_subscription
+from headrace.subscriptions.subscription import parse_subscription
 
 if TYPE_CHECKING:
     from headrace.subscriptions.config_keys import Declared

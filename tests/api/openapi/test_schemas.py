@@ -18,9 +18,13 @@ from headrace.errors import FilterError, InvalidSubscription
 from headrace.filters import compile_filter
 from headrace.filters.dialects.schemas import dialect_schemas
 from headrace.filters.dialects.table import DIALECTS
+from headrace.subscriptions.channel import DEFAULT_CHANNEL
 from headrace.subscriptions.config_keys import OWN_KEYS, ConfigKey
 from headrace.subscriptions.delivery_spec import check_delivery
+from headrace.subscriptions.importing import Import
+from headrace.subscriptions.protocols import PROTOCOLS
 from headrace.subscriptions.subscription import PROPERTIES, parse_subscription
+from headrace.subscriptions.updating import updated
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = msgspec.json.decode((Path(__file__).parent / "examples.json").read_bytes())
@@ -28,6 +32,14 @@ DOCUMENT = assemble({path: [method.upper() for method in item] for path, item in
 SCHEMAS = DOCUMENT["components"]["schemas"]
 # What the specification's own example has in its config, some channel has to have declared.
 DECLARED = {"data": ConfigKey("string"), "interval": ConfigKey("integer")}
+THERE = parse_subscription(
+    {
+        "sink": "https://example.com/",
+        "sinkCredential": {"credentialType": "PLAIN", "identifier": "me", "secret": "s"},
+        "protocolsettings": {"headers": {"X-Api-Key": "s"}, "signing": ["whsec_" + "YWJj" * 8]},
+    }
+)
+"""A subscription that updates are about."""
 
 
 def validator(name):
@@ -36,14 +48,32 @@ def validator(name):
     )
 
 
-VALIDATORS = {name: validator(name) for name in ("SubscriptionProposal", "Filter", "Filters", "Delivery")}
+VALIDATORS = {
+    name: validator(name)
+    for name in (
+        "SubscriptionProposal",
+        "SubscriptionUpdate",
+        "SubscriptionLine",
+        "SubscriptionTest",
+        "Filter",
+        "Delivery",
+    )
+}
 
 
 def is_taken(name, value):
     """Ask the code that decides."""
     try:
-        if name == "SubscriptionProposal":
-            parse_subscription(value, lambda _: DECLARED)
+        if name == "SubscriptionUpdate":
+            updated(THERE, THERE.secrets, value, lambda _: DECLARED)
+        elif name == "SubscriptionLine":
+            lines = Import({DEFAULT_CHANNEL: DECLARED})
+            with lines.lot:
+                lines.read([msgspec.json.encode(value)])
+            return not lines.refused
+        elif name.startswith("Subscription"):
+            proposal = parse_subscription(value, lambda _: DECLARED)
+            return name == "SubscriptionProposal" or not proposal.secrets
         elif name == "Delivery":
             return not check_delivery(value, "delivery")
         else:
@@ -143,9 +173,8 @@ def test_every_dialect_has_a_schema():
 
 
 def test_properties_of_a_proposal_are_those_that_are_read():
-    for name, schema in SCHEMAS.items():
-        if re.fullmatch("Proposal[A-Z0-9]+", name):
-            without_sink = {"sinkCredential"} if name == "ProposalPULL" else set()
-            known = set(PROPERTIES) - without_sink
-            assert set(schema["properties"]) - {"sinkcredential", "notes", "status"} == known
+    for name, protocol in PROTOCOLS.items():
+        known = set(PROPERTIES) - (set() if protocol.has_sink else {"sinkCredential"})
+        schema = SCHEMAS[f"Subscription{name}"]
+        assert set(schema["properties"]) - {"sinkcredential", "notes", "status"} == known
     assert set(SCHEMAS["SubscriptionConfig"]["properties"]) == set(OWN_KEYS)

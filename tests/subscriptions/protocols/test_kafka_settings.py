@@ -69,7 +69,7 @@ def test_acks(acks, kept):
     assert settings_of("KAFKA", "kafka://a/t", acks=acks)["acks"] == kept
 
 
-@pytest.mark.parametrize("acks", ["ALL", 2, True, None, 1.0, [1], ""])
+@pytest.mark.parametrize("acks", ["ALL", 2, True, None, 1.5, [1], ""])
 def test_bad_acks(acks):
     assert paths_of("KAFKA", "kafka://a/t", acks=acks) == ["protocolsettings.acks"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.api.openapi.proposals import proposal_schemas
+from headrace.events.media_types import MEDIA_TYPE
 from headrace.filters.dialects.schemas import dialect_schemas, filter_schema, message_schema
 from headrace.subscriptions.credential_schema import credential_schema
 from headrace.subscriptions.delivery_members import DESTINATION
@@ -20,6 +21,7 @@ def derived_schemas() -> dict[str, Schema]:
         "Credential": credential_schema(),
         "Delivery": dict(DELIVERY),
         "Destination": DESTINATION,
+        "MediaType": {"type": "string", "pattern": f"^{MEDIA_TYPE}$", "examples": ["application/json"]},
         **proposal_schemas(),
     }
 

@@ -1,14 +1,16 @@
-"""A proposed subscription as JSON Schema: one variant per protocol, from the table of protocols."""
+"""A subscription as it is given, as JSON Schema: one variant per protocol, from the table of protocols."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headrace.api.openapi.occasions import UNMASKED, occasion_schemas
 from headrace.events.attributes import URI_REFERENCE
 from headrace.subscriptions.delivery_members import MEMBERS
-from headrace.subscriptions.masks import SENSITIVE
+from headrace.subscriptions.masks import MASK, SENSITIVE
 from headrace.subscriptions.protocols import PROTOCOLS, address_schema
 from headrace.subscriptions.protocols.kinds import any_case
+from headrace.subscriptions.protocols.rules import CREDENTIAL_NAMES, has_setting
 from headrace.subscriptions.secret_changes import ROTATE
 from headrace.subscriptions.signing import SIGNING
 
@@ -23,24 +25,15 @@ _DEFAULT = "HTTP"
 
 def proposal_schemas() -> dict[str, Schema]:
     """Return the schemas of what creates a subscription or changes its secrets."""
-    variants = {f"Proposal{name}": _proposal(name, protocol) for name, protocol in PROTOCOLS.items()}
-    settings = {f"Settings{name}": settings_schema(protocol) for name, protocol in PROTOCOLS.items()}
+    variants = {f"Subscription{name}": _variant(name, protocol) for name, protocol in PROTOCOLS.items()}
+    settings = {f"Settings{name}": _with_shown_keys(protocol) for name, protocol in PROTOCOLS.items()}
     return {
-        "SubscriptionProposal": {
-            "description": "A subscription as it is proposed. An `id` is ignored; the service gives one.",
-            "anyOf": [_ref(name) for name in variants],
-            "examples": [
-                {
-                    "protocol": _DEFAULT,
-                    "sink": "https://example.com/events",
-                    "filters": [{"prefix": {"type": "com.example."}}],
-                }
-            ],
-        },
+        **occasion_schemas(list(variants)),
         **variants,
         **settings,
         "ProtocolName": {"enum": list(PROTOCOLS)},
         "SubscriptionConfig": _config(),
+        "UnbatchedConfig": _unbatched_config(),
         "PullConfig": _pull_config(),
         "SecretsChange": _secrets_change(),
     }
@@ -55,7 +48,17 @@ def settings_schema(protocol: Protocol) -> Schema:
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def _proposal(name: str, protocol: Protocol) -> Schema:
+def _with_shown_keys(protocol: Protocol) -> Schema:
+    """What an update takes: a signing key that is there may stand there as it is shown."""
+    schema = settings_schema(protocol)
+    if "signing" in schema["properties"]:
+        generated, keys = SIGNING["anyOf"]
+        either = {"anyOf": [keys["items"], _ref("ShownKey")]}
+        schema["properties"]["signing"] = {"anyOf": [generated, keys | {"items": either}]}
+    return schema
+
+
+def _variant(name: str, protocol: Protocol) -> Schema:
     required = ["sink"] * protocol.has_sink + ["protocol"] * (name != _DEFAULT)
     schema: Schema = {
         "type": "object",
@@ -73,7 +76,7 @@ def _proposal(name: str, protocol: Protocol) -> Schema:
                 "items": {"type": "string", "minLength": 1},
                 "description": "Only events of one of these types.",
             },
-            "config": _ref("SubscriptionConfig" if protocol.has_sink else "PullConfig"),
+            "config": _config_of(name, protocol),
             "filters": {
                 "anyOf": [_ref("Filters"), _ref("Filter")],
                 "description": "Filters that must all hold.",
@@ -88,7 +91,8 @@ def _proposal(name: str, protocol: Protocol) -> Schema:
         "additionalProperties": False,
         "allOf": [
             {"not": {"required": ["filters", "filter"]}},
-            {"not": {"required": ["sinkCredential", "sinkcredential"]}},
+            {"not": {"required": list(CREDENTIAL_NAMES)}},
+            *protocol.rules,
         ],
     }
     if protocol.target is not None:
@@ -96,22 +100,24 @@ def _proposal(name: str, protocol: Protocol) -> Schema:
     return schema
 
 
+def _config_of(name: str, protocol: Protocol) -> Schema:
+    if not protocol.has_sink:
+        return _ref("PullConfig")
+    return _ref("SubscriptionConfig") if name == _DEFAULT else _ref("UnbatchedConfig")
+
+
 def _sink(protocol: Protocol) -> Schema:
     if not protocol.has_sink:
         return {"sink": {"type": "null", "description": "There is none."}}
     return {
         "sink": address_schema(protocol) | {"description": f"Where events go: {protocol.example}"},
-        "sinkCredential": _ref("Credential"),
-        "sinkcredential": _ref("Credential"),
+        **dict.fromkeys(CREDENTIAL_NAMES, _ref("Credential")),
     }
 
 
 def _names_target(protocol: Protocol, target: str) -> Schema:
     """The place at the broker is named in the settings or, where the protocol has it so, in the address."""
-    in_settings = {
-        "required": ["protocolsettings"],
-        "properties": {"protocolsettings": {"required": [target]}},
-    }
+    in_settings = has_setting(target)
     if not protocol.target_in_path:
         return in_settings
     in_path = {"properties": {"sink": address_schema(protocol, names_target=True)}}
@@ -132,6 +138,14 @@ def _config() -> Schema:
     }
 
 
+def _unbatched_config() -> Schema:
+    single = {"properties": {"batch": {"properties": {"size": {"maximum": 1}}}}}
+    return {
+        "description": "The same, for protocols that send each event alone.",
+        "allOf": [_ref("SubscriptionConfig"), {"properties": {"delivery": single}}],
+    }
+
+
 def _pull_config() -> Schema:
     """What is left of it without a sink."""
     properties = {name: each for name, each in _config()["properties"].items() if name != "reply"}
@@ -146,16 +160,16 @@ def _pull_config() -> Schema:
 
 def _secrets_change() -> Schema:
     signing = {"anyOf": [SIGNING, {"enum": [ROTATE, None]}]}
-    credential = {"anyOf": [_ref("Credential"), {"type": "null"}]}
+    credential = {"anyOf": [{"allOf": [_ref("Credential"), UNMASKED]}, {"type": "null"}]}
     headers = dict(PROTOCOLS[_DEFAULT].settings["headers"].check.schema)
     headers["propertyNames"] = {"allOf": [headers["propertyNames"], {"pattern": any_case(SENSITIVE)}]}
+    headers["additionalProperties"] = headers["additionalProperties"] | {"not": {"const": MASK}}
     return {
         "type": "object",
         "description": "What isn't named stays; null leaves none.",
         "minProperties": 1,
         "properties": {
-            "sinkCredential": credential,
-            "sinkcredential": credential,
+            **dict.fromkeys(CREDENTIAL_NAMES, credential),
             "signing": signing,
             "headers": headers,
         },

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.filters.dialects.streamer import OPERATORS
+from headrace.filters.dialects.streamer import OPERATORS, STRINGS
 from headrace.filters.limits import DEFAULT_LIMITS
+from headrace.filters.message.numbers import DOUBLE, LONG
 from headrace.filters.message.operators import ANY_TYPE, MANY, Operator, ValueType
 from headrace.filters.message.tree import Time
+from headrace.filters.values.kinds import INT64
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,6 +21,32 @@ if TYPE_CHECKING:
     from headrace.filters.limits import Limits
 
 Schema = dict[str, Any]
+
+_ANY_VALUE = ("==", "!=", "contains")
+"""What Streamer's filters also ask of null, which has no order."""
+_OPERANDS: tuple[tuple[frozenset[Operator], str, Schema | None], ...] = (
+    (ANY_TYPE - MANY, "value", None),
+    (frozenset({Operator.BETWEEN}), "values", {"minItems": 2, "maxItems": 2}),
+    (ANY_TYPE & MANY - {Operator.BETWEEN}, "values", {"minItems": 1}),
+    (frozenset(Operator) - ANY_TYPE - MANY, "value", None),
+    (MANY - ANY_TYPE, "values", {"minItems": 1}),
+)
+"""Operators, the member that has what they compare with, and how many of it where it is a list."""
+_NUMBERS: tuple[tuple[Schema, ValueType, bool], ...] = (
+    ({"type": "number"}, ValueType.DOUBLE, False),
+    ({"anyOf": [{"type": "number"}, {"type": "string", "pattern": f"^{DOUBLE}$"}]}, ValueType.DOUBLE, True),
+    (
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": INT64.start, "maximum": INT64.stop - 1},
+                {"type": "string", "pattern": f"^{LONG}$"},
+            ]
+        },
+        ValueType.LONG,
+        True,
+    ),
+)
+"""Numbers, their type, and whether it has to be said: where it isn't, a number is one."""
 
 
 def dialect_schemas(filter_: str, message: str, limits: Limits = DEFAULT_LIMITS) -> Mapping[str, Schema]:
@@ -79,32 +107,43 @@ def _attributes(names: str, value: Schema, limits: Limits) -> Schema:
 
 
 def _condition(text: Schema) -> Schema:
-    field = text | {"pattern": r"^[^.]+(\.[^.]+)*$", "not": {"enum": ["data", "ce"]}}
-    ordered: Schema = {"type": ["string", "number", "boolean"]}
-    single: Schema = {"type": ["string", "number", "boolean", "null"]}
-    values = {"in": {"type": "array", "items": single}} | dict.fromkeys(("==", "!=", "contains"), single)
+    """A condition on a field; the fields that are strings are compared with strings alone."""
+    longest = text["maxLength"]
+    field = text | {"pattern": r"^[^.]+(\.[^.]+)*$", "not": {"enum": ["data", "ce", *STRINGS]}}
+    string: Schema = {"type": "string", "maxLength": longest}
+    ordered: Schema = {"type": ["string", "number", "boolean"], "maxLength": longest}
+    single: Schema = {"type": ["string", "number", "boolean", "null"], "maxLength": longest}
+    ordering = [name for name in OPERATORS if name not in ("in", *_ANY_VALUE)]
     return {
         "anyOf": [
-            _object({"field": field, "op": {"const": name}, "value": values.get(name, ordered)})
-            for name in OPERATORS
+            _object({"field": place, "op": {"enum": operators}, "value": value})
+            for place, operators, value in (
+                (field, list(_ANY_VALUE), single),
+                (field, ordering, ordered),
+                (field, ["in"], {"type": "array", "items": single}),
+                ({"enum": list(STRINGS)}, [*_ANY_VALUE, *ordering], string),
+                ({"enum": list(STRINGS)}, ["in"], {"type": "array", "items": string}),
+            )
         ]
     }
 
 
 def _predicates(limits: Limits) -> Iterable[Schema]:
+    """Each operator with the operands that it takes: of a property any, of a time numbers."""
     name = {"type": "string", "pattern": "^[a-z0-9]+$", "maxLength": limits.length, "not": {"const": "data"}}
     text = {"type": "string", "maxLength": limits.length}
-    for operator in Operator:
-        value: Schema = {"type": ["string", "number"]} if operator in ANY_TYPE else text
-        most = {"maxItems": 2} if operator is Operator.BETWEEN else {}
-        several = {"type": "array", "minItems": len(most) + 1, **most, "items": value}
-        asked: Schema = {"op": {"const": operator.value}}
-        asked |= {"values": several} if operator in MANY else {"value": value}
-        typed = {"type": {"enum": [each.value for each in ValueType]}}
-        yield _object({"property": name, **asked, **typed}, ["property", *asked])
-        if operator in ANY_TYPE:
-            times = {"ref": {"enum": [each.value for each in Time]}}
-            yield _object({**times, **asked, **typed}, [*times, *asked])
+    times = [each.value for each in Time]
+    for operators, member, several in _OPERANDS:
+        for value, kind, is_typed in ((text, ValueType.STRING, False), *_NUMBERS):
+            if kind is not ValueType.STRING and not operators <= ANY_TYPE:
+                continue
+            operands = value if several is None else {"type": "array", **several, "items": value}
+            asked = {"op": {"enum": [each.value for each in Operator if each in operators]}, member: operands}
+            required = [*asked, *(["type"] if is_typed else [])]
+            typed = {"type": {"const": kind.value}}
+            yield _object({"property": name, **asked, **typed}, ["property", *required])
+            if kind is not ValueType.STRING:
+                yield _object({"ref": {"enum": times}, **asked, **typed}, ["ref", *required])
 
 
 def _object(properties: Mapping[str, Schema], required: Iterable[str] | None = None) -> Schema:

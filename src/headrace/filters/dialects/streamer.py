@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 _MEMBERS = {"field", "op", "value"}
 _VARIABLES = frozenset({"collection", "tenant", "publishTime", "eventTime"})
-_STRINGS = frozenset({Path(("collection",)), Path(("tenant",))})
+STRINGS = ("collection", "tenant")
+"""Fields that always are strings."""
+_STRINGS = frozenset(Path((name,)) for name in STRINGS)
 
 
 def parse_streamer(body: object, place: Place) -> Expression:

@@ -4,9 +4,9 @@
     {"ref": "publish_time", "op": OPERATOR, "values": [VALUE, …]}    one with a list of them
     {"and": [TREE, TREE, …]}    {"or": [TREE, TREE, …]}    {"not": TREE}
 
-Strings are strings, integers are longs, numbers with a fraction or an exponent are doubles. `"type"` says it
-outright, for writers that turn `1.0` into `1` or lose the last digits of a long: under it a number may also
-be written as a string. Anything else is refused, members that aren't known included.
+Strings are strings, integers of 64 bits are longs, all other numbers are doubles, and so are longs beside a double.
+`"type"` says it outright, for writers that turn `1.0` into `1` or lose the last digits of a long: under it a number
+may also be written as a string. Anything else is refused, members that aren't known included.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from headrace.filters.message.numbers import read_operand
 from headrace.filters.message.operators import MANY, Operator, ValueType
 from headrace.filters.message.size import check_size, too_deep
 from headrace.filters.message.tree import And, Not, Or, Predicate, Property, Time
+from headrace.filters.values.kinds import INT64
 
 if TYPE_CHECKING:
     from headrace.filters.limits import Limits
@@ -106,6 +107,8 @@ def _read_predicate(body: Json, path: str) -> Predicate:
         if "type" in body:
             value_type = _choice(_TYPES, body["type"], f"{path}.type")
             values = tuple(_read_typed(value, value_type) for value in values)
+        else:
+            values = _read_untyped(values)
         return Predicate(reference, operator, values)
 
 
@@ -130,6 +133,14 @@ def _read_values(values: object) -> tuple[Value, ...]:
     return tuple(values)
 
 
+def _read_untyped(values: tuple[Any, ...]) -> tuple[Value, ...]:
+    """Tell longs from doubles, as far as JSON does: one number that is a double makes doubles of all."""
+    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return values
+    are_longs = all(isinstance(value, int) and value in INT64 for value in values)
+    return values if are_longs else tuple(map(_as_double, values))
+
+
 def _read_typed(value: object, value_type: ValueType) -> Value:
     match value, value_type:
         case str(), _:
@@ -138,6 +149,8 @@ def _read_typed(value: object, value_type: ValueType) -> Value:
             pass
         case int(), ValueType.LONG:
             return value
+        case float(), ValueType.LONG if value.is_integer():
+            return int(value)
         case int() | float(), ValueType.DOUBLE:
             return _as_double(value)
     raise FilterError(f"must be a {value_type.value}, not {shown(value)}", value=value)

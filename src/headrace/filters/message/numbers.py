@@ -8,8 +8,9 @@ from headrace.errors import FilterError
 from headrace.filters.message.faults import shown
 from headrace.filters.message.operators import ValueType
 
-_LONG = re.compile(r"[+-]?[0-9]{1,40}\Z")
-_DOUBLE = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
+LONG = "[+-]?[0-9]{1,40}"
+DOUBLE = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_LONG, _DOUBLE = re.compile(LONG), re.compile(DOUBLE)
 
 
 def read_operand(text: str, value_type: ValueType) -> str | int | float:
@@ -17,9 +18,9 @@ def read_operand(text: str, value_type: ValueType) -> str | int | float:
     match value_type:
         case ValueType.STRING:
             return text
-        case ValueType.LONG if _LONG.match(text):
+        case ValueType.LONG if _LONG.fullmatch(text):
             return int(text)
-        case ValueType.DOUBLE if _DOUBLE.match(text):
+        case ValueType.DOUBLE if _DOUBLE.fullmatch(text):
             return float(text)
         case _:
             raise FilterError(f"{shown(text)} is no {value_type.value}", value=text)

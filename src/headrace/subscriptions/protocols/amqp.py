@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.subscriptions.protocols.kinds import Kind, one_of, text
 from headrace.subscriptions.protocols.protocol import Protocol, Setting
+from headrace.subscriptions.protocols.rules import has_setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,6 +43,11 @@ def _check_address(address: Address, settings: Mapping[str, Any]) -> Faults:
     return []
 
 
+_ONE_ADDRESS = {
+    "if": has_setting("address"),
+    "then": {"properties": {"sink": {"pattern": "^[^/]*//[^/]*/?$"}}},
+}
+
 AMQP = Protocol(
     schemes=("amqp", "amqps"),
     example="amqp://host:port/address, or amqps:// for TLS",
@@ -55,4 +61,5 @@ AMQP = Protocol(
         "mode": Setting(one_of("binary", "structured"), "binary"),
     },
     check_address=_check_address,
+    rules=(_ONE_ADDRESS,),
 )

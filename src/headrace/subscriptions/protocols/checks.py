@@ -94,7 +94,7 @@ def check_delivery_members(protocol: str, delivery: Mapping[str, Any]) -> Faults
 def complete(protocol: str, sink: str | None, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return good settings in their normal form, with what the address says and with defaults applied."""
     known = PROTOCOLS[protocol]
-    given = {key: known.settings[key].normal(value) for key, value in settings.items()}
+    given = {key: known.settings[key].check.normal(value) for key, value in settings.items()}
     defaults = {key: each.default for key, each in known.settings.items() if each.default is not None}
     if sink is None:
         return {**defaults, **given}

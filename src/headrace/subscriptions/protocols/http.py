@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.subscriptions.masks import MASK, is_sensitive
 from headrace.subscriptions.protocols.kinds import Kind, any_case, flag, one_of, shown, text, whole
 from headrace.subscriptions.protocols.protocol import Protocol, Setting
+from headrace.subscriptions.protocols.rules import HAS_CREDENTIAL, credential_rule, settings_rule
 from headrace.subscriptions.signing import SIGNING, check_signing
 
 if TYPE_CHECKING:
@@ -88,6 +89,12 @@ def _check_webhook(value: Any) -> Problems:
             yield from ((f".{name}{path}", problem) for path, problem in _WEBHOOK_MEMBERS[name](member))
 
 
+def _normal_webhook(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {name: _WEBHOOK_MEMBERS[name].normal(member) for name, member in value.items()}
+
+
 def _check_credential(settings: Mapping[str, Any], _: CredentialType) -> Faults:
     return [
         (f"protocolsettings.headers.{name}", "sinkCredential sets this header; give one of the two")
@@ -95,6 +102,15 @@ def _check_credential(settings: Mapping[str, Any], _: CredentialType) -> Faults:
         if name.lower() == "authorization"
     ]
 
+
+_NO_AUTHORIZATION = {
+    "if": HAS_CREDENTIAL,
+    "then": settings_rule(
+        {"properties": {"headers": {"propertyNames": {"not": {"pattern": f"^{any_case('authorization')}$"}}}}}
+    ),
+}
+# Basic authentication can't carry such a name.
+_NO_COLON = credential_rule({"identifier": {"not": {"pattern": ":"}}})
 
 HTTP = Protocol(
     schemes=("http", "https"),
@@ -104,8 +120,9 @@ HTTP = Protocol(
         "method": Setting(one_of("POST", "PUT", "PATCH"), "POST"),
         "mode": Setting(one_of("binary", "structured", "batched"), "binary"),
         "headers": Setting(Kind(_HEADERS, _check_headers)),
-        "webhook": Setting(Kind(_WEBHOOK, _check_webhook)),
+        "webhook": Setting(Kind(_WEBHOOK, _check_webhook, _normal_webhook)),
         "signing": Setting(Kind(SIGNING, check_signing)),
     },
     check_credential=_check_credential,
+    rules=(_NO_AUTHORIZATION, _NO_COLON),
 )

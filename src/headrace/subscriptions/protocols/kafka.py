@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.subscriptions.protocols.kinds import Kind, one_of, shown, text
 from headrace.subscriptions.protocols.protocol import CredentialType, Protocol, Setting
+from headrace.subscriptions.protocols.rules import credential_rule, has_setting
+from headrace.subscriptions.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,8 +23,12 @@ _check_topic = text(
 )
 
 
+def _normal_acks(value: Any) -> str | None:
+    return _ACKS.get(value if isinstance(value, str) else str(whole_number(value)))
+
+
 def _check_acks(value: Any) -> Problems:
-    if isinstance(value, bool) or not isinstance(value, str | int) or str(value) not in _ACKS:
+    if _normal_acks(value) is None:
         yield "", f'{shown(value)} is not one of "all", "1", "0"'
 
 
@@ -45,6 +51,20 @@ def _check_credential(settings: Mapping[str, Any], type_: CredentialType) -> Fau
     ]
 
 
+# A path names a topic, in characters that a topic has; each of them may be percent-encoded.
+_TOPIC_CHARACTER = "(?:[a-zA-Z0-9._-]|%(?:2[DEde]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]))"
+_PATH_IS_TOPIC = {
+    "properties": {"sink": {"pattern": rf"^[^/]*//[^/]*(?:/(?!\.{{1,2}}$){_TOPIC_CHARACTER}*)?$"}}
+}
+_MECHANISM_FITS = {
+    "if": has_setting("saslmechanism", {"const": _OAUTHBEARER}),
+    "then": credential_rule({"credentialType": {"not": {"const": CredentialType.PLAIN.value}}}),
+    "else": {
+        "if": has_setting("saslmechanism"),
+        "then": credential_rule({"credentialType": {"const": CredentialType.PLAIN.value}}),
+    },
+}
+
 KAFKA = Protocol(
     schemes=("kafka", "kafkas"),
     example="kafka://host:port,host:port/topic, or kafkas:// for TLS",
@@ -57,13 +77,12 @@ KAFKA = Protocol(
             text(255, r"[a-z0-9]+", "the name of an attribute, such as subject")
         ),
         "clientid": Setting(text(255)),
-        "acks": Setting(
-            Kind({"enum": [*_ACKS, -1, 0, 1]}, _check_acks), "all", lambda value: _ACKS[str(value)]
-        ),
+        "acks": Setting(Kind({"enum": [*_ACKS, -1, 0, 1]}, _check_acks, _normal_acks), "all"),
         "saslmechanism": Setting(one_of("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", _OAUTHBEARER)),
         "mode": Setting(one_of("binary", "structured"), "binary"),
     },
     check_address=_check_address,
     check_credential=_check_credential,
+    rules=(_PATH_IS_TOPIC, _MECHANISM_FITS),
     complete=lambda address, settings: {"topicname": address.path, **settings},
 )

@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from headrace.subscriptions.whole_numbers import whole_number
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -24,11 +26,13 @@ NO_CONTROLS = r"[^\x00-\x1f\x7f]"
 class Kind:
     """`check` yields what is wrong with a value, with the path below the setting.
 
-    `schema` never refuses what the check takes; what JSON Schema can't say, it takes.
+    `schema` never refuses what the check takes; what JSON Schema can't say, it takes. `normal` turns a value that was
+    found good into the one form in which it is kept.
     """
 
     schema: Mapping[str, Any]
     check: Check
+    normal: Callable[[Any], Any] = lambda value: value
 
     def __call__(self, value: Any) -> Problems:
         """Yield what is wrong with a value."""
@@ -60,10 +64,11 @@ def whole(low: int, high: int) -> Kind:
     """A whole number within these bounds."""
 
     def check(value: Any) -> Problems:
-        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        number = whole_number(value)
+        if number is None or not low <= number <= high:
             yield "", f"{shown(value)} is not a whole number from {low} to {high}"
 
-    return Kind({"type": "integer", "minimum": low, "maximum": high}, check)
+    return Kind({"type": "integer", "minimum": low, "maximum": high}, check, int)
 
 
 def text(longest: int, pattern: str = f"{NO_CONTROLS}+", wanted: str = "a text") -> Kind:

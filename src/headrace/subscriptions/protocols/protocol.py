@@ -27,14 +27,10 @@ ALL_TYPES = tuple(CredentialType)
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """`check` is the kind of its value. A `default` of None is none.
-
-    `normal` turns a value that was found good into the one form in which it is kept.
-    """
+    """`check` is the kind of its value. A `default` of None is none."""
 
     check: Kind
     default: Any = None
-    normal: Callable[[Any], Any] = lambda value: value
 
 
 def no_more(_: Address, __: Mapping[str, Any]) -> Faults:
@@ -55,8 +51,9 @@ class Protocol:
     the path of the address may name it instead, else an address has no path.
 
     `check_address` looks at the address and the settings that were found good, together; `check_credential` at these
-    settings and the type of the credential. `complete` adds to the settings what the address says. `delivery` are the
-    members of a delivery object that mean something to it; None for all.
+    settings and the type of the credential; `rules` say the same of a subscription as JSON Schema, as far as that goes.
+    `complete` adds to the settings what the address says. `delivery` are the members of a delivery object that mean
+    something to it; None for all.
     """
 
     schemes: tuple[str, ...]
@@ -71,4 +68,5 @@ class Protocol:
     credentials: tuple[CredentialType, ...] = ALL_TYPES
     check_address: Callable[[Address, Mapping[str, Any]], Faults] = no_more
     check_credential: Callable[[Mapping[str, Any], CredentialType], Faults] = no_conflict
+    rules: tuple[Mapping[str, Any], ...] = ()
     complete: Callable[[Address, Mapping[str, Any]], Mapping[str, Any]] = lambda _, settings: settings
