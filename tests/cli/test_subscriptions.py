@@ -35,6 +35,32 @@ def test_a_subscription_with_every_option(subscribed):
     }
 
 
+@pytest.mark.parametrize(
+    ("arguments", "protocol"),
+    [
+        (("--sink", "KAFKA://127.0.0.1:9092/orders"), "KAFKA"),
+        (("--sink", "mqtts://127.0.0.1", "--settings", '{"topicname": "a"}'), "MQTT5"),
+        (("--sink", "mqtt://127.0.0.1", "--settings", '{"topicname": "a"}', "--protocol", "MQTT3"), "MQTT3"),
+        (("--sink", "amqp://127.0.0.1/queue", "--structured"), "AMQP"),
+        (("--sink", "tls://127.0.0.1", "--settings", '{"subject": "a.b"}'), "NATS"),
+    ],
+)
+def test_the_sink_s_scheme_tells_the_protocol(subscribed, arguments, protocol):
+    made = subscribed("--type", "com.example.never", *arguments)
+    assert made["protocol"] == protocol
+    assert made["protocolsettings"]["mode"] == (
+        "structured" if {"--structured", "MQTT3"} & set(arguments) else "binary"
+    )
+
+
+def test_the_whole_object_from_a_file(subscribed, tmp_path):
+    file = tmp_path / "subscription.json"
+    credential = {"credentialType": "PLAIN", "identifier": "me", "secret": "s"}
+    file.write_bytes(msgspec.json.encode({"sink": SINK, "types": ["never"], "sinkCredential": credential}))
+    made = subscribed("--file", str(file))
+    assert (made["types"], made["sinkCredential"]["secret"]) == (["never"], "***")
+
+
 def test_it_prints_the_id_alone_for_a_shell(run, service):
     result = run("subscribe", "--url", service.url, "--sink", SINK)
     id_ = result.stdout.strip()
@@ -48,6 +74,11 @@ def test_it_prints_the_id_alone_for_a_shell(run, service):
         ((), "--sink"),
         (("--sink", SINK, "--filter", "{nonsense"), "--filter"),
         (("--sink", SINK, "--exact", "type"), "NAME=VALUE"),
+        (("--sink", SINK, "--pull"), "give either --sink, --pull or --file"),
+        (("--sink", SINK, "--settings", "{"), "--settings"),
+        (("--sink", SINK, "--settings", "[]"), "no object"),
+        (("--sink", SINK, "--protocol", "http"), "'HTTP'"),
+        (("--file", "-", "--type", "a"), "give nothing else beside it"),
     ],
 )
 def test_wrong_usage(run, arguments, said):

@@ -38,6 +38,11 @@ _DELIVERY = (
         help="How to deliver: retry, backoffDelay, timeout, ordering and so on.",
     ),
     click.option("--reply", metavar="URI", help="Where events go that the sink answers with."),
+    click.option(
+        "--settings",
+        metavar="JSON",
+        help="Settings of the protocol: headers, topicname, qos and so on.",
+    ),
     click.option("--structured", is_flag=True, help="Deliver in structured mode; binary is the default."),
 )
 
@@ -76,6 +81,7 @@ def wished(
     types: tuple[str, ...],
     delivery: str | None = None,
     reply: str | None = None,
+    settings: str | None = None,
     structured: bool = False,
 ) -> dict[str, Any]:
     """Return the properties of a subscription that are given, and only those."""
@@ -89,12 +95,15 @@ def wished(
         config["delivery"] = parse_json(delivery, "--delivery")
     if reply is not None:
         config["reply"] = {"uri": reply}
+    protocolsettings = {} if settings is None else parse_json(settings, "--settings")
+    if not isinstance(protocolsettings, dict):
+        raise click.BadParameter(f"{settings!r} is no object", param_hint="--settings")
     properties: dict[str, Any] = {
         "filters": given,
         "source": source,
         "types": list(types),
         "config": config,
-        "protocolsettings": {"mode": "structured"} if structured else {},
+        "protocolsettings": protocolsettings | {"mode": "structured"} if structured else protocolsettings,
     }
     return {name: value for name, value in properties.items() if value}
 
