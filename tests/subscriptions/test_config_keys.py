@@ -88,6 +88,7 @@ def test_a_declaration_that_can_t_be_used(declarations, paths):
             "delivery": {"retry": 1},
         },
         {"interval": 1, "ratio": 0.5, "deep": False},
+        {"interval": 1.0},
     ],
 )
 def test_what_is_declared_is_taken(config):
@@ -103,7 +104,7 @@ def test_what_is_declared_is_taken(config):
         ({"interval": 2}, "config.interval", "2 is none of 1, 5"),
         ({"interval": "1"}, "config.interval", "has to be of type integer"),
         ({"interval": True}, "config.interval", "has to be of type integer"),
-        ({"interval": 1.0}, "config.interval", "has to be of type integer"),
+        ({"interval": 1.5}, "config.interval", "has to be of type integer"),
         ({"interval": 1, "ratio": False}, "config.ratio", "has to be of type number"),
         ({"interval": 1, "unit": None}, "config.unit", "has to be of type string"),
         ({"interval": 1, "deep": 0}, "config.deep", "has to be of type boolean"),

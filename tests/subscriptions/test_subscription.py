@@ -16,7 +16,8 @@ def faults(document):
     with pytest.raises(InvalidSubscription) as caught:
         parse_subscription(document)
     assert caught.value.code == "invalid-subscription"
-    assert str(caught.value) == "; ".join(f"{path}: {problem}" for path, problem in caught.value.faults)
+    said = [f"{path}: {problem}" if path else problem for path, problem in caught.value.faults]
+    assert str(caught.value) == "; ".join(said)
     assert all(problem for _, problem in caught.value.faults)
     return caught.value.faults
 

@@ -17,7 +17,7 @@ from headrace.api.documents import check_media_type, json_response
 from headrace.api.parameters import Parameters
 from headrace.api.problems import lines_of
 from headrace.errors import Conflict, InvalidImport, PayloadTooLarge, SentTooSlowly
-from headrace.events.media_types import essence
+from headrace.events.media_types import essence, is_json
 from headrace.subscriptions.importing import Import
 from headrace.subscriptions.line import line_of
 from headrace.subscriptions.subscription_query import SubscriptionQuery
@@ -84,7 +84,7 @@ class Bulk:
         asked = Parameters(request, _FLAGS)
         dry_run, keep_ids, skip = (asked.one_of(name, ("true", "false")) == "true" for name in _FLAGS)
         asked.check()
-        check_media_type(request, lambda given: essence(given) in _READ, _READ)
+        check_media_type(request, lambda given: essence(given) in _READ or is_json(given), _READ)
         access = access_of(request)
         with self._place_of(access):
             channels = await asyncio.to_thread(self._store.every_channel, access.namespaces)
