@@ -27,6 +27,7 @@ async def test_any_kind_of_json_is_read(door, media_type):
 async def test_a_body_whose_type_nobody_said_is_taken_for_json(door):
     assert (await create(door)).status == 201
     assert (await create(door, content_type="application/x-www-form-urlencoded")).status == 201
+    assert (await create(door, content_type="application/octet-stream")).status == 201
 
 
 @pytest.mark.parametrize(

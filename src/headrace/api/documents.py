@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     Handler = Callable[[Request], Awaitable[Response]]
 
-# What curl says of any `--data` by itself.
-_UNSAID = "application/x-www-form-urlencoded"
+# What curl says of any `--data` by itself, and what other clients say of bytes.
+_UNSAID = ("application/x-www-form-urlencoded", "application/octet-stream")
 MAX_DOCUMENT = 1 << 20
 """The bytes of a document, unless a door says otherwise."""
 
@@ -58,8 +58,8 @@ async def read_json_body(request: Request) -> bytes:
 
 def check_media_type(request: Request, is_read: Callable[[str], bool], supported: Sequence[str]) -> None:
     """Refuse a body of a type that isn't read. One that doesn't say its type is taken for what it should be."""
-    media_type = request.headers.get("content-type", _UNSAID)
-    if essence(media_type) != _UNSAID and not is_read(media_type):
+    media_type = request.headers.get("content-type", _UNSAID[0])
+    if essence(media_type) not in _UNSAID and not is_read(media_type):
         raise UnsupportedFormat(media_type, supported)
 
 
