@@ -83,11 +83,8 @@ class Gate:
             if not permission.is_open and is_foreign(request):
                 raise CrossOrigin
             access, thing = await self._admit(request, permission)
-
-            async def again() -> Access:
-                return (await self._admit(request, permission))[0]
-
-            access.renewed_by(again)
+            if self._authentication is not None:
+                access.renewed_by(lambda: self._admit_again(request, permission))
             give_access(request, access)
             if permission.records is None or self._recorder is None:
                 return self._checked(await handler(request), permission, access)
@@ -112,6 +109,9 @@ class Gate:
         except (Unauthenticated, Forbidden) as refusal:
             self._refusals.count("requests", refusal)
             raise
+
+    async def _admit_again(self, request: Request, permission: Permission) -> Access:
+        return (await self._admit(request, permission))[0]
 
     async def _admitted(self, request: Request, permission: Permission) -> tuple[Access, Thing | None]:
         principal = await self._principal(request, permission)
