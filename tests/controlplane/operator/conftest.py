@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from tests.api.role import HttpRole
@@ -79,6 +80,8 @@ def headrace(kube, tmp_path_factory):
 class OperatorProcess:
     """`headrace operator`, as it runs in its pod, with the rights of its service account."""
 
+    made: ClassVar[list["OperatorProcess"]] = []
+
     def __init__(self, kube, headrace, folder: Path, *arguments: str) -> None:
         self._command = [
             str(Path(sys.executable).parent / "headrace"), "operator", "--url", headrace.url, "--look-every", "1", *arguments,
@@ -86,6 +89,7 @@ class OperatorProcess:
         self._environment = {**os.environ, "KUBECONFIG": str(write_kubeconfig(kube, folder, OPERATOR))}
         self._log = folder / "operator.log"
         self.start()
+        self.made.append(self)
 
     @property
     def output(self) -> str:
@@ -107,6 +111,17 @@ class OperatorProcess:
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(30)
+
+
+@contextlib.contextmanager
+def operators_at_rest():
+    """Let none of the operators that other tests have started look at anything meanwhile."""
+    resting = [each for each in OperatorProcess.made if each.process.poll() is None]
+    for each in resting:
+        each.kill()
+    yield
+    for each in resting:
+        each.start()
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.api.role import HttpRole
-from tests.controlplane.operator.conftest import OperatorProcess
+from tests.controlplane.operator.conftest import OperatorProcess, operators_at_rest
 from tests.controlplane.operator.kube import channel, create_channel, path_of
 from tests.controlplane.operator.test_operator import SUBSCRIBER, ready
 
@@ -45,22 +45,20 @@ class Guarded:
 
 
 @pytest.fixture
-async def guarded(kube, cluster, operator, tmp_path):
-    """Another operator looks at all namespaces, so that it has to rest meanwhile."""
-    await cluster.create(
-        "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": GUARDED}}
-    )
-    await cluster.create(
-        SECRET, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "headrace-access"}}
-    )
-    operator.kill()
+async def guarded(kube, cluster, tmp_path):
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": GUARDED}}
+    await cluster.create("/api/v1/namespaces", namespace)
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "headrace-access"}}
+    await cluster.create(SECRET, secret)
     mounted = tmp_path / "token"
-    with HttpRole(tmp_path / "data", auth__mode="on", auth__admin_keys=[ADMIN]) as headrace:
+    with (
+        operators_at_rest(),
+        HttpRole(tmp_path / "data", auth__mode="on", auth__admin_keys=[ADMIN]) as headrace,
+    ):
         arguments = ("--namespace", GUARDED, "--webhook-port", "0", "--token-file", str(mounted))
         running = OperatorProcess(kube, headrace, tmp_path, *arguments)
         yield Guarded(headrace, running, mounted)
         running.kill()
-    operator.start()
 
 
 async def conditions(cluster, name):

@@ -4,6 +4,7 @@ import asyncio
 
 import msgspec
 import pytest
+from tests.controlplane.operator.conftest import operators_at_rest
 from tests.controlplane.operator.kube import (
     PATHS,
     channel,
@@ -25,13 +26,12 @@ SHELF = "shelf"
 
 
 @pytest.fixture(scope="module")
-def shelf(kube, operator):
+def shelf(kube):
     """A namespace at whose channels no operator looks."""
-    operator.kill()
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SHELF}}
     asyncio.run(cluster_of(kube).create("/api/v1/namespaces", namespace))
-    yield SHELF
-    operator.start()
+    with operators_at_rest():
+        yield SHELF
 
 
 async def test_the_definition_is_established_and_structural(kube, cluster, eventually):
