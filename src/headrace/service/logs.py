@@ -76,13 +76,14 @@ def _local_log(config: Config) -> IngressLog:
 
 def _kafka_log(config: Config) -> IngressLog:
     from headrace.eventlog.kafka.outbox import Coverage  # optional dependency
+    from headrace.eventlog.kafka.undrained import Undrained
     from headrace.eventlog.kafka.writer import KafkaLogWriter
 
     reader = open_log(log_place(config))
     # Named after the machine and the port: the same after a restart, and unlike any other.
     name = f"{socket.gethostname()}-{config.api.port}"
     writer = KafkaLogWriter(config.kafka, name, config.log.max_pending_bytes)
-    coverage = Coverage(config.kafka)
+    coverage, undrained = Coverage(config.kafka), Undrained(config.kafka)
     backlog = [0]
 
     def look() -> int:
@@ -90,11 +91,10 @@ def _kafka_log(config: Config) -> IngressLog:
         backlog[0] = covered.join(reader.start()).count_to(reader.end())
         return _bytes_behind(reader, covered)
 
-    # How much the dispatchers have still to read is in Kafka, whose disks are not this machine's.
     gauges = Gauges(
         backlog_events=lambda: backlog[0],
         backlog_bytes=look,
-        outbox_bytes=lambda: 0,
+        outbox_bytes=lambda: undrained.size(coverage.planned()),
         folders=[config.data],
     )
     return IngressLog(writer, reader.end, gauges)

@@ -1,9 +1,9 @@
 """The outbox as a Kafka topic: a routed range is one transaction, with a record for each partition.
 
 What was committed last says how far routing got, and who routes. A driver that comes back from the dead can't commit
-any more: the transactions are fenced by their name. A record carries the cut that its range reaches, and its share of
-the pairs as Arrow; a share that is too large for one record is cut, and only its last part says that the range is
-complete.
+any more: the transactions are fenced by their name. A record carries the cut that its range reaches, how many
+deliveries were planned up to there, and its share of the pairs as Arrow; a share that is too large for one record is
+cut, and only its last part says that the range is complete.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from headrace.eventlog.kafka.settings import KafkaSettings
 
-_COVERED, _DRIVER = "headrace-covered", "headrace-driver"
+_COVERED, _DRIVER, _PLANNED = "headrace-covered", "headrace-driver", "headrace-planned"
 # A pair takes about 50 bytes before it is compressed, and a broker takes records of 1 MB.
 _PAIRS_PER_RECORD = 15_000
 _NO_PAIRS = pa.table({"position": pa.array([], pa.int64()), "subscription": pa.array([], pa.string())})
@@ -44,6 +44,7 @@ class KafkaOutboxWriter:
         self._shares = count_shares(settings)
         self._transactions = Transactions(settings, f"headrace-route-{settings.outbox}")
         self._covered = begin or Cut()
+        self._planned = 0
         self._is_sure = False
         self._recover()
         self._take_place()
@@ -66,7 +67,7 @@ class KafkaOutboxWriter:
         reached = self._covered.join(end)
         self._is_sure = False
         self._commit(fresh, reached)
-        self._covered, self._is_sure = reached, True
+        self._covered, self._planned, self._is_sure = reached, self._planned + fresh.num_rows, True
         return int(fresh.num_rows)
 
     def close(self) -> None:
@@ -75,8 +76,9 @@ class KafkaOutboxWriter:
     def _commit(self, pairs: pa.Table, reached: Cut) -> None:
         try:
             with self._transactions.transaction() as producer:
+                planned = self._planned + pairs.num_rows
                 for share, part in enumerate(_deal(pairs, self._shares)):
-                    self._produce(producer, share, part, reached)
+                    self._produce(producer, share, part, reached, planned)
         except LogLocked as error:
             self._check_place()
             problem = "the brokers have ended a transaction that took too long"
@@ -85,7 +87,7 @@ class KafkaOutboxWriter:
     def _take_place(self) -> None:
         """Say who routes from here on, and wait until that can be read."""
         with self._transactions.transaction() as producer:
-            self._produce(producer, 0, _NO_PAIRS, self._covered)
+            self._produce(producer, 0, _NO_PAIRS, self._covered, self._planned)
         deadline = time.monotonic() + self._settings.timeout_seconds
         with closing(Coverage(self._settings)) as coverage:
             while coverage.driver() != self._name:
@@ -111,11 +113,18 @@ class KafkaOutboxWriter:
         self._transactions.begin()
         with closing(Coverage(self._settings)) as coverage:
             self._covered = self._covered.join(coverage.cut())
+            self._planned = coverage.planned()
         self._is_sure = True
 
-    def _produce(self, producer: confluent_kafka.Producer, share: int, pairs: pa.Table, reached: Cut) -> None:
+    def _produce(
+        self, producer: confluent_kafka.Producer, share: int, pairs: pa.Table, reached: Cut, planned: int
+    ) -> None:
         parts = range(0, max(pairs.num_rows, 1), _PAIRS_PER_RECORD)
-        headers = [(_COVERED, reached.to_json().encode()), (_DRIVER, self._name.encode())]
+        headers = [
+            (_COVERED, reached.to_json().encode()),
+            (_DRIVER, self._name.encode()),
+            (_PLANNED, str(planned).encode()),
+        ]
         for part in parts:
             producer.produce(
                 self._settings.outbox,
@@ -126,11 +135,15 @@ class KafkaOutboxWriter:
 
 
 class Record(NamedTuple):
-    """A record of the outbox; `covered` is None where the range goes on in the next one."""
+    """A record of the outbox; `covered` is None where the range goes on in the next one.
+
+    `planned` deliveries were planned since the outbox was made, those of this range included.
+    """
 
     covered: Cut | None
     pairs: pa.Table
     driver: str
+    planned: int
 
 
 def read_outbox_record(message: confluent_kafka.Message) -> Record:
@@ -138,7 +151,8 @@ def read_outbox_record(message: confluent_kafka.Message) -> Record:
     headers = dict(message.headers() or ())
     covered = Cut.from_json(headers[_COVERED]) if _COVERED in headers else None
     driver = headers.get(_DRIVER, b"").decode()
-    return Record(covered, pa.ipc.open_stream(message.value()).read_all(), driver)
+    planned = int(headers.get(_PLANNED, 0))
+    return Record(covered, pa.ipc.open_stream(message.value()).read_all(), driver, planned)
 
 
 class Coverage:
@@ -151,6 +165,11 @@ class Coverage:
         """Return the cut before which all deliveries are planned."""
         record = self._last()
         return record.covered or Cut() if record else Cut()
+
+    def planned(self) -> int:
+        """Return how many deliveries were planned since the outbox was made."""
+        record = self._last()
+        return record.planned if record else 0
 
     def driver(self) -> str:
         """Return the name of the driver that wrote last."""
