@@ -31,7 +31,7 @@ _PAUSE = 0.05
 
 
 class Offsets:
-    """Any number of them in any process; one instance is for one thread. Both raise BrokerUnavailable."""
+    """Any number of them in any process; one instance is for one thread. All raise BrokerUnavailable."""
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
@@ -44,6 +44,11 @@ class Offsets:
     def ends(self, places: Sequence[TopicPartition]) -> list[int]:
         """Return the offset behind the last committed record of each partition."""
         return self._of(places, OffsetSpec.latest())
+
+    def since(self, places: Sequence[TopicPartition], milliseconds: int) -> list[int]:
+        """Return the offset of the first record of each partition that is not older, or its end where all are."""
+        found = self._of(places, OffsetSpec.for_timestamp(milliseconds))
+        return [end if at < 0 else at for at, end in zip(found, self.ends(places), strict=True)]
 
     def _of(self, places: Sequence[TopicPartition], which: OffsetSpec) -> list[int]:
         deadline = time.monotonic() + self._settings.timeout_seconds

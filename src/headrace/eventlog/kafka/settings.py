@@ -22,3 +22,4 @@ class KafkaSettings:
     replicas: _AtLeastOne
     timeout_seconds: _Interval
     client_options: tuple[str, ...]
+    owned: bool = False

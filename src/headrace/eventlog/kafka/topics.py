@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 _PARTITION_BITS = 10
 MOST_PARTITIONS = 1 << _PARTITION_BITS
 _SEEN_SECONDS = 30.0
-# Who drains the outbox removes what is drained. Its last record says what is covered, however long ago that was.
+# Who drains the outbox removes what is drained. Its last record says what is covered, however long ago that was. And
+# where the log's topics are Headrace's own, it removes what nobody needs.
 _KEPT = {"retention.ms": "-1", "retention.bytes": "-1"}
 
 
@@ -86,7 +87,10 @@ def ensure_topics(settings: KafkaSettings) -> None:
         missing = [name for name in names if name not in known]
         wanted = [
             NewTopic(
-                name, settings.partitions, settings.replicas, config=_KEPT if name == settings.outbox else {}
+                name,
+                settings.partitions,
+                settings.replicas,
+                config=_KEPT if settings.owned or name == settings.outbox else {},
             )
             for name in missing
         ]

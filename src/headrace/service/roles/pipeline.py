@@ -7,11 +7,10 @@ import os
 import signal
 import sys
 import threading
-from contextlib import nullcontext
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
-from headrace.eventlog.archive.keeper import Keeper
 from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.opening import open_log
 from headrace.jobs.jobs import Jobs
@@ -21,9 +20,10 @@ from headrace.pipeline.jobs.runner import Runner
 from headrace.pipeline.jobs.work import Tools
 from headrace.pipeline.log_table import LogTable
 from headrace.pipeline.route import Route, RoutePaths
-from headrace.service.archiving import Archiving
+from headrace.service.archiving import archiving
 from headrace.service.layout import Layout
 from headrace.service.logs import log_place, open_outbox_writer
+from headrace.service.shrinking import shrinking, shrinks
 from headrace.service.states import READY, announce
 from headrace.subscriptions.store import Store
 
@@ -51,16 +51,15 @@ def run(config: Config) -> None:
     route = Route(paths, outbox, config.pipeline, config.matching)
     patience = config.store.patience_seconds
     store, jobs = Store(config.store.url, patience), Jobs(config.store.url, patience)
-    with _archiving(config) if config.archive.enabled else nullcontext():
+    with ExitStack() as chores:
+        if config.archive.enabled:
+            chores.enter_context(archiving(config))
+        if shrinks(config):
+            chores.enter_context(shrinking(config))
         route.run(stop, lambda: announce(layout.run, ROLE, READY), partial(_jobs_beside, config, store, jobs))
     jobs.close()
     store.close()
     outbox.close()
-
-
-def _archiving(config: Config) -> Archiving:
-    keeper = Keeper(Storage(config.archive.path), open_log(log_place(config)), config.archive)
-    return Archiving(keeper, config.archive.interval_seconds)
 
 
 def _jobs_beside(config: Config, store: Store, jobs: Jobs, spark: SparkSession) -> Runner:

@@ -1,0 +1,53 @@
+"""What the pipeline role does every so often beside the routing."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Self
+
+from headrace.errors import HeadraceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_LOWEST_PRIORITY = 19
+_LAST_WAIT = 10.0
+
+
+class Chore:
+    """A thread at the lowest priority. `failed` hears of an error, and the next turn tries again: routing never waits.
+
+    A turn is given a function that says whether it has to stop; what it leaves undone is done by the next start.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        turn: Callable[[Callable[[], bool]], None],
+        interval_seconds: float,
+        failed: Callable[[Exception], None],
+    ) -> None:
+        self._turn = turn
+        self._interval = interval_seconds
+        self._failed = failed
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(_LAST_WAIT)
+
+    def _run(self) -> None:
+        with suppress(OSError, AttributeError):  # on Linux a thread has a priority of its own
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST_PRIORITY)
+        while not self._stop.wait(self._interval):
+            try:
+                self._turn(self._stop.is_set)
+            except (HeadraceError, OSError) as error:
+                self._failed(error)
