@@ -1,12 +1,12 @@
 """The route on real Spark."""
 
 import os
-import sys
 import threading
 import time
 
 import pyarrow as pa
 import pytest
+from tests.pipeline.deadly import make_an_event_deadly
 
 from headrace.config import load_config
 from headrace.errors import OutboxGap
@@ -89,26 +89,6 @@ def _check_what_is_broken_is_set_aside(deployment, everything: str, monkeypatch)
     return {(first + n, everything) for n in (0, 1, 3)}
 
 
-KILLER = """
-import os, signal, sys
-if "pyspark.daemon" in sys.orig_argv:
-    from headrace.matching.matcher import Matcher
-    match_pairs = Matcher.match_pairs
-    def die_of_a_deadly_event(self, batch):
-        if "deadly" in batch["type"].to_pylist():
-            os.kill(os.getpid(), signal.SIGKILL)
-        return match_pairs(self, batch)
-    Matcher.match_pairs = die_of_a_deadly_event
-"""
-
-
-def _make_an_event_deadly(folder, monkeypatch) -> None:
-    """Workers run this at their start: no event is known that kills them, so one is made up."""
-    folder.mkdir()
-    (folder / "sitecustomize.py").write_text(KILLER)
-    monkeypatch.setenv("PYTHONPATH", f"{folder}{os.pathsep}{os.pathsep.join(filter(None, sys.path))}")
-
-
 def _check_an_event_that_kills_its_worker(deployment, everything: str) -> set[tuple[int, str]]:
     first = deployment.append(*(["x"] * 30), "deadly", *(["x"] * 10))
     _wait_for_coverage(deployment, deployment.writer.end, seconds=180)  # the query starts again three times
@@ -136,7 +116,7 @@ def _check_a_filter_that_costs_too_much(deployment) -> int:
 
 def test_events_are_routed_as_subscriptions_come_and_go(deployment, monkeypatch):
     """One Spark for the whole story: starting it is most of the time."""
-    _make_an_event_deadly(deployment.folder / "site", monkeypatch)
+    make_an_event_deadly(deployment.folder / "site", monkeypatch)
     deployment.append("order", "old")  # before any subscription
     orders = deployment.subscribe({"prefix": {"type": "order"}})
     expected: set[tuple[int, str]] = set()

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql.types import StructType
 
 from headrace.events.positions import Cut, position_at
+from headrace.pipeline.caution import Suspect
 from headrace.pipeline.source import WARM_UP_TICKS, LogSource, _deal, _limited
 
 
@@ -25,6 +26,7 @@ def reader(deployment):
         "poll": "0.001",
         "tick": "1000",
         "matching": "{}",
+        "suspect": str(deployment.folder / "suspect.json"),
     }
     return LogSource(options).streamReader(StructType())
 
@@ -108,6 +110,29 @@ def test_lanes_share_a_batch_and_its_tasks():
     ranges = [(0, 15), (other, other + 5)]
     assert _deal(ranges, 1) == [ranges]
     assert _deal(ranges, 2) == [[(0, 10)], [(10, 15), (other, other + 5)]]
+
+
+def test_lanes_take_turns_where_there_is_less_than_an_event_for_each():
+    ends = [position_at(lane, 5) for lane in range(3)]
+    batches = [_limited(Cut(), Cut.at(*ends), 1, turn) for turn in range(3)]
+    assert batches == [Cut.at(position_at(lane, 1)) for lane in range(3)]
+    assert _limited(Cut(), Cut.at(*ends), 2, 2) == Cut.at(position_at(2, 1), 1)
+
+
+def test_who_is_alone_in_a_batch_is_noted(reader, deployment):
+    suspect = Suspect(deployment.folder / "suspect.json")
+    deployment.append(*"abcabc")
+    reader.partitions(_at(2), _at(3))
+    assert suspect.position() is None, "nobody is suspected while batches have their full size"
+    reader._options["max_events"] = "1"
+    cautious: Any = LogSource(reader._options).streamReader(StructType())
+    assert cautious.latestOffset(_at(2, 0), None) == _at(2, 1), (
+        "workers have to be well before an event is blamed"
+    )
+    cautious.partitions(_at(2), cautious.latestOffset(_at(2), None))
+    assert suspect.position() == 2
+    cautious.partitions(_at(3), _at(3))
+    assert suspect.position() is None, "a tick has no event"
 
 
 def _pairs(reader, partitions) -> list[tuple[int, str]]:

@@ -14,6 +14,7 @@ from headrace.events.event import Event
 _PUBLISHERS = 4
 _SUBSCRIBERS = 6
 _SECONDS = 4.0
+_FEWEST_EVENTS = 400  # on a slow machine it takes longer
 _TYPES = ("a", "b")
 _FOREVER = float("inf")
 
@@ -47,12 +48,15 @@ class ClientLedger:
         self._url = url
         self.published: dict[str, tuple[str, Act]] = {}
         self.subscribed: dict[str, Subscribed] = {}
-        self.end = time.monotonic() + _SECONDS
+        self._end = time.monotonic() + _SECONDS
+
+    def _goes_on(self) -> bool:
+        return time.monotonic() < self._end or len(self.published) < _FEWEST_EVENTS
 
     async def publish(self, publisher: int) -> None:
         number = 0
         async with Client(self._url) as client:
-            while time.monotonic() < self.end:
+            while self._goes_on():
                 id_, type_ = f"{publisher}-{number}", random.choice(_TYPES)
                 number += 1
                 event = Event({"specversion": "1.0", "id": id_, "source": "/s", "type": type_})
@@ -63,7 +67,7 @@ class ClientLedger:
 
     async def subscribe(self) -> None:
         async with Client(self._url) as client:
-            while time.monotonic() < self.end:
+            while self._goes_on():
                 type_ = random.choice(_TYPES)
                 created = Act(time.monotonic())
                 wish = {

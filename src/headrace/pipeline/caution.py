@@ -6,6 +6,14 @@ such a death batches get smaller, until the one that fails holds a single event.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
 _DEATH = "Python worker exited unexpectedly"
 _STEP = 64
 
@@ -37,3 +45,27 @@ class Caution:
             return False
         self.limit, self._passed = self._most, 0
         return True
+
+
+class Suspect:
+    """Which event is matched alone, in a file: who plans batches is another process than who sees them fail."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.path.unlink(missing_ok=True)
+
+    def note(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """Say which ranges of positions are matched now."""
+        self.path.write_bytes(msgspec.json.encode(ranges))
+
+    def position(self) -> int | None:
+        """Return where the event stands; None where no event was alone."""
+        try:
+            ranges = msgspec.json.decode(self.path.read_bytes(), type=list[tuple[int, int]])
+        except (OSError, msgspec.DecodeError):
+            return None
+        (start, end), *more = ranges or [(0, 0)]
+        return start if end - start == 1 and not more else None

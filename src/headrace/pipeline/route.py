@@ -20,10 +20,10 @@ import msgspec
 from headrace.errors import LogLocked
 from headrace.eventlog.opening import open_log
 from headrace.eventlog.picking import pick
-from headrace.events.positions import Cut
+from headrace.events.positions import Cut, lane_of
 from headrace.matching.settings import MatchingSettings
 from headrace.matching.warming import warm_up
-from headrace.pipeline.caution import Caution
+from headrace.pipeline.caution import Caution, Suspect
 from headrace.pipeline.plan import NO_DELIVERIES, asides_in, cuts_of, deliveries_in
 from headrace.pipeline.reports import Reporter, overruns_in
 from headrace.pipeline.session import ROUTE_POOL, Session, use_pool
@@ -76,6 +76,7 @@ class Route:
         self._batches = 0
         self._refused: LogLocked | None = None
         self._caution = Caution(settings.max_events_per_batch)
+        self._suspect = Suspect(paths.work / "suspect.json")
 
     def run(
         self,
@@ -136,14 +137,12 @@ class Route:
         self._pause(query.exception(), stop)
 
     def _give_up_next_event(self) -> None:
-        """Set the event aside at which the outbox ends: alone in its batch, it kills the worker that matches it."""
-        covered = self._outbox.covered()
-        lane = next(iter(covered), 0)
-        position, end = covered[lane], open_log(self._paths.log).end()
-        if len(covered) > 1 or position >= end[lane]:
+        """Set the event aside that was alone in its batch: it kills the worker that matches it."""
+        covered, position = self._outbox.covered(), self._suspect.position()
+        if position is None or position != covered[lane_of(position)]:
             return
         self._set_aside([SetAside(Kind.EVENT, position, position + 1, "the worker that matches it dies")])
-        self._outbox.write(covered, Cut.at(position + 1), NO_DELIVERIES)
+        self._outbox.write(covered, covered.join(Cut.at(position + 1)), NO_DELIVERIES)
         ROUTED.inc()
 
     def _pause(self, error: Exception | None, stop: threading.Event) -> None:
@@ -155,6 +154,7 @@ class Route:
         shutil.rmtree(checkpoints, ignore_errors=True)
         checkpoint = checkpoints / uuid.uuid4().hex  # even if the old one can't be removed
         self._batches = 0
+        self._suspect.forget()
         plan = spark.readStream.format(LogSource.name()).options(**self._options(spark)).load()
         stream = plan.writeStream.foreachBatch(self._write).option("checkpointLocation", str(checkpoint))
         return stream.trigger(processingTime="0 seconds").start()
@@ -172,6 +172,7 @@ class Route:
             "tasks": str(spark.sparkContext.defaultParallelism),
             "poll": str(self._settings.poll_seconds),
             "tick": str(self._settings.tick_seconds),
+            "suspect": str(self._suspect.path),
         }
 
     def _write(self, frame: DataFrame, _batch_id: int) -> None:

@@ -7,6 +7,7 @@ reading: a batch passes one Python worker, not one to read and another to match.
 
 from __future__ import annotations
 
+import random
 import time
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +17,9 @@ import msgspec
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from headrace.eventlog.opening import open_log
-from headrace.events.positions import Cut
+from headrace.events.positions import MOST_LANES, Cut
 from headrace.matching.settings import MatchingSettings
+from headrace.pipeline.caution import Suspect
 from headrace.pipeline.plan import PLAN
 from headrace.pipeline.shards import ShardedRosters
 from headrace.pipeline.worker import match_ranges
@@ -109,16 +111,21 @@ class _Planner:
             Path(options["rosters"]), Store(options["store"]), self._log.end, matching
         )
         self._max_events = int(options["max_events"])
+        self._is_cautious = self._max_events == 1
         self._max_bytes = int(options["max_bytes"])
         self._min_per_task = int(options["min_per_task"])
         self._tasks = int(options["tasks"])
         self._poll = max(float(options["poll"]), self._log.least_poll_seconds)
         self._tick = float(options["tick"])
+        self._suspect = Suspect(Path(options["suspect"]))
+        self._turn = random.randrange(MOST_LANES)  # that no lane is always the last
         self._last_batch = time.monotonic()
 
     def next_end(self, start: Offset) -> Offset:
         deadline = time.monotonic() + _LONGEST_WAIT
         begin = _cut_of(start)
+        if self._is_cautious and start["tick"] < WARM_UP_TICKS:
+            return _offset(begin, start["tick"] + 1)  # whoever dies of these dies of no event
         while True:
             end = self._log.end()
             if not end <= begin:
@@ -132,7 +139,8 @@ class _Planner:
             time.sleep(self._poll * 2 if is_idle else self._poll)
 
     def _end_of_batch(self, start: Cut, end: Cut) -> Cut:
-        ranges = list(start.ranges_to(_limited(start, end, self._max_events)))
+        self._turn += 1
+        ranges = list(start.ranges_to(_limited(start, end, self._max_events, self._turn)))
         most_bytes = self._max_bytes // len(ranges)
         return start.join(Cut.at(*(self._log.reach(*each, most_bytes) for each in ranges)))
 
@@ -143,6 +151,8 @@ class _Planner:
         most = -(-self._tasks // len(rosters))
         tasks = max(1, min(most, start.count_to(end) // self._min_per_task))
         ranges = list(start.ranges_to(end)) or [(0, 0)]  # a tick
+        if self._is_cautious:
+            self._suspect.note(ranges)
         return [Task(self._place, roster, dealt) for roster in rosters for dealt in _deal(ranges, tasks)]
 
 
@@ -154,12 +164,19 @@ def _cut_of(offset: Offset) -> Cut:
     return Cut.from_json(offset["cut"])
 
 
-def _limited(start: Cut, end: Cut, most: int) -> Cut:
-    """Return the end of a batch of about so many events: of each lane the same part of what waits there."""
+def _limited(start: Cut, end: Cut, most: int, turn: int = 0) -> Cut:
+    """Return the end of a batch of about so many events: of each lane the same part of what waits there.
+
+    Where that is less than one event for each, lanes take turns.
+    """
     waiting = start.count_to(end)
     if waiting <= most:
         return start.join(end)
-    ends = [first + max(1, (last - first) * most // waiting) for first, last in start.ranges_to(end)]
+    ranges = list(start.ranges_to(end))
+    if most < len(ranges):
+        chosen = [ranges[(turn + number) % len(ranges)] for number in range(most)]
+        return start.join(Cut.at(*(first + 1 for first, _ in chosen)))
+    ends = [first + max(1, (last - first) * most // waiting) for first, last in ranges]
     return start.join(Cut.at(*ends))
 
 
