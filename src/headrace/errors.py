@@ -47,6 +47,7 @@
     ├── RefusedAddress            nobody may be delivered to there, unless an operator allows it
     ├── JavaNotFound              Spark needs a Java runtime
     ├── MasterUnreachable         no Spark master answers
+    ├── VersionDiffers            a machine of the Spark cluster has another Headrace than the driver
     ├── ServiceUnreachable        no Headrace answers at the address
     ├── ClusterRefused            a Kubernetes API server refused a call or can't be reached
     ├── ServiceRefused            it answered with an error; carries the status and the problem
@@ -645,6 +646,18 @@ class MasterUnreachable(HeadraceError):
             f"no Spark master answers at {master} ({reason}); start it, or correct --master (pipeline.master)"
         )
         self.master = master
+
+
+class VersionDiffers(HeadraceError):
+    """A machine of the Spark cluster has another Headrace than the driver: what it finds might differ, too."""
+
+    code = "version-differs"
+
+    def __init__(self, machine: str, found: str, wanted: str) -> None:
+        super().__init__(
+            f"{machine} has version {found} of Headrace, and the driver {wanted}; install the same on every machine"
+        )
+        self.machine = machine
 
 
 class ServiceUnreachable(HeadraceError):

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from pyspark.sql.types import StructType
 
+from headrace.errors import VersionDiffers
 from headrace.events.positions import Cut, position_at
 from headrace.pipeline.caution import Suspect
+from headrace.pipeline.cluster import own_version
 from headrace.pipeline.source import WARM_UP_TICKS, LogSource, _deal, _limited
 
 
@@ -27,6 +29,7 @@ def reader(deployment):
         "tick": "1000",
         "matching": "{}",
         "suspect": str(deployment.folder / "suspect.json"),
+        "version": own_version(),
     }
     return LogSource(options).streamReader(StructType())
 
@@ -92,6 +95,14 @@ def test_workers_get_a_copy_that_matches_the_range(reader, deployment):
     copy = pickle.loads(pickle.dumps(reader))
     rows = [row for batch in copy.read(partition) for row in batch.to_pylist()]
     assert [(row["position"], row["until"]) for row in rows] == [(2, 3)]
+
+
+def test_a_machine_with_another_version_refuses_its_tasks(reader, deployment):
+    deployment.append(*"abcabc")
+    (partition,) = reader.partitions(_at(2), _at(4))
+    reader._options["version"] = "0.0.0.of-the-driver"
+    with pytest.raises(VersionDiffers, match="install the same on every machine"):
+        reader.read(partition)
 
 
 def test_an_idle_stream_is_kept_at(deployment, reader):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import socket
+from functools import cache
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from headrace.errors import ConfigError, MasterUnreachable
+from headrace.errors import ConfigError, MasterUnreachable, VersionDiffers
 from headrace.pipeline.node_cache import FOLDER_VARIABLE
 
 if TYPE_CHECKING:
@@ -56,6 +58,18 @@ def given_options(settings: PipelineSettings) -> dict[str, str]:
             raise ConfigError(f"pipeline.spark_options has {each!r}, which is not of the form name=value")
         options[name.strip()] = value.strip()
     return options
+
+
+@cache
+def own_version() -> str:
+    """Return the version of Headrace in this process."""
+    return version("headrace")
+
+
+def check_version(wanted: str) -> None:
+    """Raise VersionDiffers where this machine has another one: its tasks then go to those that have the same."""
+    if own_version() != wanted:
+        raise VersionDiffers(socket.gethostname(), own_version(), wanted)
 
 
 def check_master(master: str) -> None:

@@ -24,6 +24,7 @@ from headrace.events.positions import Cut, lane_of
 from headrace.matching.settings import MatchingSettings
 from headrace.matching.warming import warm_up
 from headrace.pipeline.caution import Caution, Suspect
+from headrace.pipeline.cluster import own_version
 from headrace.pipeline.plan import NO_DELIVERIES, asides_in, cuts_of, deliveries_in
 from headrace.pipeline.reports import Reporter, overruns_in
 from headrace.pipeline.session import ROUTE_POOL, Session, use_pool
@@ -173,6 +174,7 @@ class Route:
             "poll": str(self._settings.poll_seconds),
             "tick": str(self._settings.tick_seconds),
             "suspect": str(self._suspect.path),
+            "version": own_version(),
         }
 
     def _write(self, frame: DataFrame, _batch_id: int) -> None:

@@ -20,6 +20,7 @@ from headrace.eventlog.opening import open_log
 from headrace.events.positions import MOST_LANES, Cut
 from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.caution import Suspect
+from headrace.pipeline.cluster import check_version
 from headrace.pipeline.plan import PLAN
 from headrace.pipeline.shards import ShardedRosters
 from headrace.pipeline.worker import match_ranges
@@ -97,6 +98,7 @@ class _Reader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Match the ranges of a task. Runs in a worker."""
+        check_version(self._options["version"])
         return match_ranges(*partition.value)
 
 
