@@ -8,6 +8,7 @@ import sys
 
 from headrace.client import Client, Sink
 from headrace.events.event import Event
+from headrace.service.process import ServiceProcess, free_port
 from headrace.service.processes import role_processes
 from headrace.service.role import EXIT_REFUSED
 
@@ -76,6 +77,37 @@ async def test_roles_stop_when_their_supervisor_is_gone(make_service):
     async with asyncio.timeout(20):
         while role_processes(service.pid, "http") or role_processes(service.pid, "dispatcher"):
             await asyncio.sleep(0.05)
+
+
+async def test_roles_may_be_started_one_by_one_and_in_any_order(tmp_path):
+    """On one data folder, each by a command of its own; none is run twice."""
+    data = tmp_path / "data"
+    parts = {
+        role: ServiceProcess(data, free_port(), tmp_path / f"{role}.log", {"ROLES": f'["{role}"]'})
+        for role in ("dispatcher", "api", "ingress")
+    }
+    try:
+        for part in parts.values():
+            part.start()
+        await parts["api"].wait_until_ready()
+        await parts["ingress"].wait_until_ready()
+        assert "there is no log" in parts["dispatcher"].output.read_text()
+        async with Client(parts["api"].url) as client:
+            await client.subscribe({"sink": "http://127.0.0.1:9/", "protocol": "HTTP"})
+        async with Client(parts["ingress"].url) as client:
+            await client.publish(Event({"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}))
+            metrics = await client.metrics()
+        assert "headrace_events_accepted_total" in metrics
+        command = [sys.executable, "-m", "headrace", "up", "--data", str(data), "--role", "dispatcher"]
+        again = await asyncio.to_thread(
+            subprocess.run, command, capture_output=True, text=True, timeout=30, check=False
+        )
+        assert (again.returncode, "another process" in again.stderr) == (1, True)
+        assert [part.stop() for part in parts.values()] == [0, 0, 0]
+    finally:
+        for part in parts.values():
+            if part.is_running:
+                part.kill()
 
 
 def test_an_unknown_role_is_refused(tmp_path):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from headrace.config import write_snapshot
 from headrace.errors import ConfigError
 from headrace.eventlog.local.files import WriterLock
+from headrace.eventlog.local.writer import END_MARK
 from headrace.service.layout import Layout
 from headrace.service.role import EXIT_REFUSED, ROLES
 from headrace.service.states import READY, STARTING, announce, read_states
@@ -22,6 +23,7 @@ from headrace.telemetry.metrics import FOLDER_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from headrace.config import Config
 
@@ -38,7 +40,7 @@ _WRITERS = ("http", "ingress")
 
 
 class Supervisor:
-    """One deployment on one machine. `run` belongs to the main thread."""
+    """Some roles of a deployment on one machine, or all of them. `run` belongs to the main thread."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -57,6 +59,7 @@ class Supervisor:
         refused = False
         told = False
         try:
+            self._await_log_of_others()
             for role in sorted(self._config.roles, key=ROLES.index):
                 self._start(role)
                 refused = refused or not self._await_log()
@@ -70,25 +73,53 @@ class Supervisor:
         return EXIT_REFUSED if refused else 0
 
     def _prepare(self) -> None:
+        if not self._config.roles:
+            raise ConfigError(f"no role is to run here; there are: {', '.join(ROLES)}")
         for role in self._config.roles:
             if role not in ROLES:
                 raise ConfigError(f"there is no role {role!r}; there are: {', '.join(ROLES)}")
         try:
-            self._layout.data.mkdir(parents=True, exist_ok=True)
-            self._lock = WriterLock(self._layout.data)  # before anything of a running service is touched
-            shutil.rmtree(self._layout.run, ignore_errors=True)
-            (self._layout.run / "metrics").mkdir(parents=True)
+            # Before anything of a running service is touched: others may run other roles on this data folder.
+            self._locks = [self._lock(role) for role in self._config.roles]
+            for role in self._config.roles:
+                announce(self._layout.run, role, STARTING)
+            shutil.rmtree(self._metrics, ignore_errors=True)
+            self._metrics.mkdir(parents=True)
         except OSError as error:
             raise ConfigError(
                 f"the data folder {self._layout.data} can't be used: {error.strerror}"
             ) from error
-        write_snapshot(self._config, self._layout.run / "config.json")
+        for role in self._config.roles:
+            write_snapshot(self._config, self._snapshot(role))
+
+    def _lock(self, role: str) -> WriterLock:
+        folder = self._layout.run / role
+        folder.mkdir(parents=True, exist_ok=True)
+        return WriterLock(folder)
+
+    def _snapshot(self, role: str) -> Path:
+        return self._layout.run / role / "config.json"
+
+    @property
+    def _metrics(self) -> Path:
+        """One folder for the roles that run here, named after a role, which nobody else runs meanwhile."""
+        return self._layout.run / min(self._config.roles) / "metrics"
 
     def _start(self, role: str) -> None:
-        command = [sys.executable, "-m", "headrace.service.role", role, str(self._layout.run / "config.json")]
-        environment = os.environ | {FOLDER_VARIABLE: str(self._layout.run / "metrics")}
+        command = [sys.executable, "-m", "headrace.service.role", role, str(self._snapshot(role))]
+        environment = os.environ | {FOLDER_VARIABLE: str(self._metrics)}
         self._processes[role] = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)  # noqa: S603
         self._started_at[role] = time.monotonic()
+
+    def _await_log_of_others(self) -> None:
+        """Where the embedded log is made by another process, wait until that has begun it."""
+        mark = self._layout.log / END_MARK
+        if self._config.log.kind != "local" or any(role in _WRITERS for role in self._config.roles):
+            return
+        if not mark.exists():
+            _log.info("there is no log in %s yet; the role ingress or http makes it", self._layout.log)
+        while not mark.exists() and not self._stop.wait(0.1):
+            pass
 
     def _await_log(self) -> bool:
         """Wait until the log exists: the other roles read it. False if it was refused."""
