@@ -95,6 +95,9 @@ async def test_a_replay_and_a_backtest_are_read_back_as_they_were_asked(door, su
     assert asked["request"] == replay | {"to": {"position": {"0": 9}}, "rate": 5.0}
     assert parse_replay(asked["request"]).document() == asked["request"]
     backtest = {"filter": {"cel": "true"}, "channel": "a/b", "from": 5, "to": "2026-01-01T00:00:00Z"}
+    unknown = await door.send_json("POST", "/api/filters/backtest", backtest)
+    assert (unknown.status, "'a/b'" in unknown.json["detail"]) == (404, True)
+    await door.send_json("POST", "/api/channels", {"namespace": "a", "name": "b"})
     asked = (await door.send_json("POST", "/api/filters/backtest", backtest)).json
     assert asked["request"]["filters"] == [{"cel": "true"}]
     assert parse_backtest(asked["request"]).document() == asked["request"]

@@ -67,6 +67,7 @@ class Travel:
         """Tell what a filter would have matched."""
         wanted = parse_backtest(await read_document(request))
         access_of(request).require(wanted.channel.namespace)
+        await asyncio.to_thread(self._store.channel, wanted.channel)  # or a misspelt one had no events
         return await self._ask(request, Job(BACKTEST, wanted.document(), namespace=wanted.channel.namespace))
 
     async def list_jobs(self, request: Request) -> Response:
