@@ -1,6 +1,6 @@
 """Every part of its own and real: Spark standalone, Kafka, PostgreSQL, and Headrace's roles as processes.
 
-Under load a Spark worker, the broker and a dispatcher are killed. Whatever got a 202 is delivered, the outbox has every
+Under load a Spark worker, the broker and a dispatcher are killed; in the end the past is asked on what is left. Whatever got a 202 is delivered, the outbox has every
 pair once, and what a sink got twice is counted: delivery is at least once.
 """
 
@@ -50,7 +50,8 @@ def deployment(tmp_path, broker, postgres):
             "PIPELINE_ROSTERS": str(folder / "rosters"),
             "PIPELINE_RESTART_SECONDS": "0.1",
             "PIPELINE_MIN_EVENTS_PER_TASK": "10",
-            "ARCHIVE_ENABLED": "false",
+            "ARCHIVE_PATH": str(folder / "archive"),
+            "ARCHIVE_INTERVAL_SECONDS": "5",
         }
         parts = [Part(folder, "pipeline", "pipeline", "--master", spark.master)]
         parts += [
@@ -83,6 +84,15 @@ def write_by_hand(bootstrap: str, event: Event) -> None:
     producer.flush()
 
 
+async def the_past_is_asked_on_the_cluster(client: Client, accepted: set[str]) -> None:
+    """Archive and log together, by the executor that is left. A 503 doesn't say that an event wasn't stored."""
+    found = await client.finished(await client.backtest({"suffix": {"type": ".odd"}}, examples=100))
+    odd = {each for each in accepted if int(each.split("-")[1]) % 2}
+    assert found["matched"] >= len(odd)
+    assert found["events"] >= len(accepted)
+    assert {each["event"]["type"] for each in found["examples"]} == {"kill.odd"}
+
+
 @pytest.mark.timeout(600)
 async def test_a_worker_the_broker_and_a_dispatcher_are_killed_under_load(deployment, broker, capsys):
     spark, parts, addresses = deployment
@@ -112,6 +122,8 @@ async def test_a_worker_the_broker_and_a_dispatcher_are_killed_under_load(deploy
             load.accepted.add("9-1")
             await load.goes_on(50)
             await load.finish()
+        async with Client(addresses["api"]) as client:
+            await the_past_is_asked_on_the_cluster(client, load.accepted)
     with capsys.disabled():
         print(  # noqa: T201  the figures are part of what this test shows
             f"\nworker, broker and dispatcher killed: {load.figures()}, {judge.figures()}"
