@@ -58,9 +58,8 @@ def up(
     if listens:
         check_exposure(config.api.host, config.auth)
     address = f"http://{config.api.host}:{config.api.port}"
-    click.echo(
-        f"Headrace keeps its data in {config.data} and is starting; Spark takes some seconds.", err=True
-    )
+    patience = "; Spark takes some seconds" if "pipeline" in config.roles else ""
+    click.echo(f"Headrace keeps its data in {config.data} and is starting{patience}.", err=True)
     if listens:
         click.echo(f"Here {describe(config.api.host, config.auth)}.", err=True)
     if "dispatcher" in config.roles:
