@@ -10,20 +10,38 @@ import os
 import shutil
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from headrace.errors import SnapshotRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FOLDER_VARIABLE = "NODE_CACHE_OF_HEADRACE"
 _KEPT = 2
+_Opened = TypeVar("_Opened")
 
 
-def on_this_machine(path: Path) -> Path:
-    """Return where the file can be mapped: a copy of it where there is a folder for copies, or else itself."""
+def open_here(path: Path, open_file: Callable[[Path], _Opened]) -> _Opened:
+    """Open a file of the index: a copy where there is a folder for copies, or else the file itself.
+
+    A copy is never synced, so that a power cut may leave half of it: one that is refused is made anew.
+    """
     folder = os.environ.get(FOLDER_VARIABLE)
-    return _copied(path, Path(folder)) if folder else path
+    if not folder:
+        return open_file(path)
+    try:
+        return open_file(copy := _copied(path, Path(folder)))
+    except SnapshotRefused:
+        copy.unlink(missing_ok=True)
+        return open_file(_copied(path, Path(folder)))
 
 
 def _copied(path: Path, folder: Path) -> Path:
+    """A file of another deployment, or one that was written anew, may have the same name: its time tells it apart."""
     origin = sha256(str(path.parent).encode()).hexdigest()[:16]
-    copy = folder / f"{origin}-{path.name}"
+    written = path.stat()
+    copy = folder / f"{origin}-{path.stem}-{written.st_mtime_ns}-{written.st_size}{path.suffix}"
     if not copy.exists():
         folder.mkdir(parents=True, exist_ok=True)
         unfinished = copy.with_suffix(f".{os.getpid()}")
@@ -35,5 +53,13 @@ def _copied(path: Path, folder: Path) -> Path:
 
 def _sweep(folder: Path, origin: str, suffix: str) -> None:
     """Remove older copies; whoever maps one goes on with it, since a local file lives until it is closed."""
-    for old in sorted(folder.glob(f"{origin}-*{suffix}"))[:-_KEPT]:
+    copies = sorted(folder.glob(f"{origin}-*{suffix}"), key=_made)
+    for old in copies[:-_KEPT]:
         old.unlink(missing_ok=True)
+
+
+def _made(copy: Path) -> int:
+    try:
+        return copy.stat().st_mtime_ns
+    except FileNotFoundError:  # another worker was faster
+        return 0

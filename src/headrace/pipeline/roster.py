@@ -20,7 +20,7 @@ from headrace.matching import Matcher, Scope
 from headrace.matching.programs import Programs
 from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.bounds import Bound, Bounds, last_of
-from headrace.pipeline.node_cache import on_this_machine
+from headrace.pipeline.node_cache import open_here
 from headrace.subscriptions.set_aside import SetAside, of_subscription
 
 if TYPE_CHECKING:
@@ -328,7 +328,7 @@ class RosterReader:
             if roster.base is None:
                 self._matcher = Matcher(*settings)
             else:
-                self._matcher = Matcher.open(on_this_machine(folder / roster.base), *settings)
+                self._matcher = open_here(folder / roster.base, lambda path: Matcher.open(path, *settings))
             old = Roster(roster.base, {})
         new = {
             each: entry
