@@ -64,7 +64,9 @@ def _variant(name: str, protocol: Protocol) -> Schema:
         "type": "object",
         "required": required,
         "properties": {
-            "id": {"description": "Ignored."},
+            "id": {
+                "description": "Ignored at creation; an import may keep it, and an update can't change it."
+            },
             "source": {
                 "type": "string",
                 "pattern": f"^{URI_REFERENCE}$",
@@ -86,7 +88,7 @@ def _variant(name: str, protocol: Protocol) -> Schema:
             "protocol": {"const": name},
             "protocolsettings": _ref(f"Settings{name}"),
             "notes": {"description": "Ignored: the service's own."},
-            "status": {"description": "Ignored: the service's own."},
+            "status": {"description": "The service's own; of it an import reads `delivery`."},
         },
         "additionalProperties": False,
         "allOf": [
