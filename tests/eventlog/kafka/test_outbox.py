@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, TopicPartition
 from tests.eventlog.kafka.conftest import eventually
 
 from headrace.errors import LogLocked, OutboxGap
-from headrace.eventlog.kafka import outbox
+from headrace.eventlog.kafka import outbox, sharing
 from headrace.eventlog.kafka.clients import consumer
 from headrace.eventlog.kafka.outbox import Coverage, KafkaOutboxWriter
 from headrace.eventlog.kafka.sharing import KafkaOutboxReader, OutboxGroup
@@ -187,6 +187,22 @@ def test_a_change_of_the_group_hands_over_without_loss(settings, join):
     parts = [drain(each.reader(cursors), Cut.at(5), Cut.at(3)) for each in (first, second)]
     assert sorted(parts[0] + parts[1]) == rows(pairs(3, 5))
     assert {row[1] for row in parts[0]}.isdisjoint({row[1] for row in parts[1]})
+
+
+def test_a_member_that_was_full_reads_on_after_a_change_of_the_group(settings, join, monkeypatch):
+    """It had stopped fetching what it has to give up, and gets a part of it again."""
+    monkeypatch.setattr(sharing, "_MOST_WAITING", 4)
+    writer = KafkaOutboxWriter(settings)
+    for start in range(8):
+        writer.write(writer.covered(), Cut.at(start + 1), pairs(start, start + 1))
+    first = join()
+    eventually(lambda: first.group._is_paused)
+    second = join()
+    eventually(lambda: first.own == set())
+    first.group.release()
+    eventually(lambda: len(first.own) == len(second.own) == 1)
+    parts = [drain(each.reader(), Cut.at(8)) for each in (first, second)]
+    assert sorted(parts[0] + parts[1]) == rows(pairs(0, 8))
 
 
 def test_what_is_drained_is_removed_and_what_is_covered_is_not_forgotten(settings, join):

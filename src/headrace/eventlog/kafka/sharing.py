@@ -82,8 +82,9 @@ class OutboxGroup:
         self._is_released.set()
 
     def close(self) -> None:
-        """Leave the group."""
+        """Leave the group. Whoever does so with deliveries under way has given them up."""
         self._is_closing.set()
+        self._is_released.set()
         self._thread.join()
 
     def commit(self, offsets: Mapping[int, int]) -> None:
@@ -142,7 +143,12 @@ class OutboxGroup:
         _log.info("this dispatcher has shares %s of %d", sorted(self.holding.shares.own), self._count)
 
     def _give_up(self, _: object, __: list[TopicPartition]) -> None:
-        """Keep the shares until what was begun is finished: only then may another member go on."""
+        """Keep the shares until what was begun is finished: only then may another member go on.
+
+        Be careful: a partition that is given up while it is paused would still be so when it is given back.
+        """
+        if self._is_paused and not self._is_closing.is_set():
+            self._consumer.resume(self._consumer.assignment())
         self._is_released.clear()
         self._hold(frozenset())
         if not self._is_closing.is_set() and not self._is_released.wait(self._patience):
