@@ -11,7 +11,13 @@ import sys
 from pathlib import Path
 
 from headrace.config import Config, read_snapshot
-from headrace.errors import BrokerUnavailable, HeadraceError, MasterUnreachable, StoreUnavailable
+from headrace.errors import (
+    BrokerUnavailable,
+    HeadraceError,
+    LogUnavailable,
+    MasterUnreachable,
+    StoreUnavailable,
+)
 from headrace.heap import spare_heap
 from headrace.service.layout import Layout
 from headrace.service.lifeline import hold_on_to_starter
@@ -40,7 +46,7 @@ def main(arguments: list[str]) -> int:
         role = importlib.import_module(f"headrace.service.roles.{name}")
         spare_heap()
         role.run(config)
-    except (BrokerUnavailable, MasterUnreachable, StoreUnavailable) as error:
+    except (BrokerUnavailable, LogUnavailable, MasterUnreachable, StoreUnavailable) as error:
         logging.getLogger(__name__).error("%s", error)  # noqa: TRY400  the message says all
         return EXIT_FAILED
     except HeadraceError as error:

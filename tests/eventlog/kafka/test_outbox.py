@@ -2,13 +2,14 @@
 
 import threading
 from contextlib import closing
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaError, TopicPartition
 from tests.eventlog.kafka.conftest import eventually
 
-from headrace.errors import LogLocked, OutboxGap
+from headrace.errors import BrokerUnavailable, LogLocked, OutboxGap
 from headrace.eventlog.kafka import outbox, sharing
 from headrace.eventlog.kafka.clients import consumer
 from headrace.eventlog.kafka.outbox import Coverage, KafkaOutboxWriter
@@ -203,6 +204,19 @@ def test_a_member_that_was_full_reads_on_after_a_change_of_the_group(settings, j
     eventually(lambda: len(first.own) == len(second.own) == 1)
     parts = [drain(each.reader(), Cut.at(8)) for each in (first, second)]
     assert sorted(parts[0] + parts[1]) == rows(pairs(0, 8))
+
+
+def test_a_driver_that_is_not_seen_in_time_has_not_been_replaced(settings, monkeypatch):
+    """To be replaced is a reason to end for good, and brokers that take their time are none."""
+    monkeypatch.setattr(Coverage, "driver", lambda _: "the one before")
+    with pytest.raises(BrokerUnavailable, match="isn't seen"):
+        KafkaOutboxWriter(replace(settings, timeout_seconds=1.0))
+
+
+def test_a_topic_that_the_brokers_don_t_know_has_no_shares(settings):
+    """A driver would plan nothing for any of them."""
+    with pytest.raises(BrokerUnavailable, match="nobody-made-it"):
+        outbox.count_shares(replace(settings, outbox="nobody-made-it"))
 
 
 def test_what_is_drained_is_removed_and_what_is_covered_is_not_forgotten(settings, join):

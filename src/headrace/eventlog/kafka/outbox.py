@@ -17,9 +17,10 @@ import confluent_kafka
 import numpy as np
 import pyarrow as pa
 
-from headrace.errors import LogLocked, LogUnavailable, OutboxGap
+from headrace.errors import BrokerUnavailable, LogLocked, LogUnavailable, OutboxGap
 from headrace.eventlog.kafka.clients import administrator, explained
 from headrace.eventlog.kafka.tail import Tail
+from headrace.eventlog.kafka.topics import count_partitions
 from headrace.eventlog.kafka.transactions import Transactions
 from headrace.eventlog.shares import Shares
 from headrace.events.positions import Cut
@@ -32,21 +33,29 @@ if TYPE_CHECKING:
 _COVERED, _DRIVER, _PLANNED = "headrace-covered", "headrace-driver", "headrace-planned"
 # A pair takes about 50 bytes before it is compressed, and a broker takes records of 1 MB.
 _PAIRS_PER_RECORD = 15_000
+# Nobody waits for a driver that died but the next one, which settles what it left; and very many pairs take long.
+_LONGEST_SECONDS = 60.0
 _NO_PAIRS = pa.table({"position": pa.array([], pa.int64()), "subscription": pa.array([], pa.string())})
 
 
 class KafkaOutboxWriter:
-    """The one writer of the outbox; a second one fences the first off, and leaves a record that says so."""
+    """The one writer of the outbox; a second one fences the first off, and leaves a record that says so.
+
+    Lanes of which nothing has been planned yet begin at `begin`.
+    """
 
     def __init__(self, settings: KafkaSettings, begin: Cut | None = None) -> None:
         self._settings = settings
         self._name = uuid.uuid4().hex
         self._shares = count_shares(settings)
-        self._transactions = Transactions(settings, f"headrace-route-{settings.outbox}")
-        self._covered = begin or Cut()
+        longest = max(_LONGEST_SECONDS, settings.timeout_seconds)
+        self._transactions = Transactions(settings, f"headrace-route-{settings.outbox}", longest)
+        self._covered = Cut()
         self._planned = 0
         self._is_sure = False
         self._recover()
+        # Also where the log begins later by now: what lies between was never planned, and has to be told.
+        self._covered = Cut({**(begin or {}), **self._covered})
         self._take_place()
 
     def covered(self) -> Cut:
@@ -86,13 +95,16 @@ class KafkaOutboxWriter:
 
     def _take_place(self) -> None:
         """Say who routes from here on, and wait until that can be read."""
-        with self._transactions.transaction() as producer:
-            self._produce(producer, 0, _NO_PAIRS, self._covered, self._planned)
-        deadline = time.monotonic() + self._settings.timeout_seconds
         with closing(Coverage(self._settings)) as coverage:
-            while coverage.driver() != self._name:
-                if time.monotonic() > deadline:
+            before = coverage.driver()
+            with self._transactions.transaction() as producer:
+                self._produce(producer, 0, _NO_PAIRS, self._covered, self._planned)
+            deadline = time.monotonic() + self._settings.timeout_seconds
+            while (driver := coverage.driver()) != self._name:
+                if driver != before:
                     raise self._replaced()
+                if time.monotonic() > deadline:
+                    raise BrokerUnavailable(self._settings.bootstrap, "what was committed isn't seen in time")
 
     def _check_place(self) -> None:
         """Raise LogLocked where another driver routes; brokers fence off a driver that stood still as well."""
@@ -191,7 +203,7 @@ def count_shares(settings: KafkaSettings) -> int:
         listed = administrator(settings).list_topics(settings.outbox, timeout=settings.timeout_seconds)
     except confluent_kafka.KafkaException as error:
         raise explained(error, settings) from error
-    return len(listed.topics[settings.outbox].partitions)
+    return count_partitions(listed, settings.outbox, settings)
 
 
 def _deal(pairs: pa.Table, count: int) -> Iterator[pa.Table]:

@@ -18,6 +18,8 @@ from headrace.eventlog.kafka.clients import administrator, explained
 from headrace.events.positions import MOST_LANES
 
 if TYPE_CHECKING:
+    from confluent_kafka.admin import ClusterMetadata
+
     from headrace.eventlog.kafka.settings import KafkaSettings
 
 _PARTITION_BITS = 10
@@ -139,9 +141,15 @@ class Partitions:
 
     def _count(self, name: str) -> int:
         try:
-            topic = self._client.list_topics(name, timeout=self._settings.timeout_seconds).topics[name]
+            listed = self._client.list_topics(name, timeout=self._settings.timeout_seconds)
         except confluent_kafka.KafkaException as error:
             raise explained(error, self._settings) from error
-        if topic.error is not None:  # a broker that has just come back may not know it yet
-            raise BrokerUnavailable(self._settings.bootstrap, f"topic {name!r}: {topic.error.str()}")
-        return len(topic.partitions)
+        return count_partitions(listed, name, self._settings)
+
+
+def count_partitions(listed: ClusterMetadata, name: str, settings: KafkaSettings) -> int:
+    """Return how many partitions a topic has, by what a broker told of it."""
+    topic = listed.topics[name]
+    if topic.error is not None:  # a broker that has just come back may not know it yet
+        raise BrokerUnavailable(settings.bootstrap, f"topic {name!r}: {topic.error.str()}")
+    return len(topic.partitions)

@@ -17,33 +17,34 @@ if TYPE_CHECKING:
     from headrace.eventlog.kafka.settings import KafkaSettings
 
 _log = logging.getLogger(__name__)
-
-# A writer that died holds up readers until this has passed, or until the next of its name begins. What a transaction
-# holds must not be given longer.
-_LONGEST_SECONDS = 15.0
+_LEAST_SECONDS = 1.0  # the client takes no less
 
 
 class Transactions:
     """For one thread at a time. The first transaction connects, and settles what an earlier writer left.
+
+    A writer that died holds up readers until the next of its name begins, or until `longest` seconds have passed and
+    the brokers have looked, which they do every ten seconds unless they are told otherwise. What a transaction holds is
+    given `timeout_seconds`, and must not be given longer.
 
     Brokers fence off a writer whose name another one has taken, and just so one that stood still in a transaction for
     longer than that may last. The next transaction begins anew, which fences off whoever has the name then: who
     shares a name has to find out first.
     """
 
-    def __init__(self, settings: KafkaSettings, name: str, **options: Any) -> None:
+    def __init__(self, settings: KafkaSettings, name: str, longest: float, **options: Any) -> None:
         self._settings = settings
         self._name = name
+        self._longest = max(longest, _LEAST_SECONDS)
         self._options = options
         self._producer: confluent_kafka.Producer | None = None
 
     def begin(self) -> None:
         """Connect, fence off every earlier writer of the name, and settle what it left open."""
         if self._producer is None:
-            longest = max(_LONGEST_SECONDS, self._settings.timeout_seconds)
             client = producer(
                 self._settings,
-                **{"transactional.id": self._name, "transaction.timeout.ms": int(longest * 1000)},
+                **{"transactional.id": self._name, "transaction.timeout.ms": int(self._longest * 1000)},
                 **self._options,
             )
             try:

@@ -52,7 +52,9 @@ class KafkaLogWriter:
         self._settings = settings
         self._topics = Topics(settings)
         self._producer = producer(settings, **{"linger.ms": 2}, **_PARTITIONER)
-        self._transactions = Transactions(settings, f"headrace-ingress-{name}", **_PARTITIONER)
+        # Two deployments may have machines of one name, and share the brokers.
+        full_name = f"headrace-ingress-{self._topics.listed[0].name}-{name}"
+        self._transactions = Transactions(settings, full_name, settings.timeout_seconds, **_PARTITIONER)
         self._reader = KafkaLogReader(settings)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="log-transactions")
         self._grouped = GroupedTransactions(self._append_all, self._thread)
@@ -62,6 +64,7 @@ class KafkaLogWriter:
         self._closing = threading.Event()
         self._poller = threading.Thread(target=self._poll, name="log-acknowledgements", daemon=True)
         self._poller.start()
+        self._thread.submit(self._settle_predecessor)
 
     async def append(self, arrivals: Sequence[Arrival], size: int) -> int:
         """Make the events durable, all or none, and return the position of the first."""
@@ -118,6 +121,11 @@ class KafkaLogWriter:
             raise LogUnavailable(problem, is_certain=False) from error
         self._wait_until_seen(list(last.values()))
         return [firsts[number] for number in range(len(requests))]
+
+    def _settle_predecessor(self) -> None:
+        """End what a writer of this name left open: the events of everybody else wait behind it."""
+        with suppress(BrokerUnavailable):  # the next transaction does it
+            self._transactions.begin()
 
     def _wait_until_seen(self, positions: list[int]) -> None:
         """Wait for the readers' end to pass these; they are durable, so that giving up the wait loses nothing."""
