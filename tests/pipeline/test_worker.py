@@ -150,6 +150,19 @@ def test_damaged_positions_are_set_aside_and_the_others_matched(deployment):
     assert _asides(_rows(deployment, (3, 6))) == [("damage", 3, 4)]
 
 
+def test_what_the_log_removed_is_set_aside_and_the_rest_matched(deployment):
+    """Kafka's retention knows nothing of what is still to be routed."""
+    everyone = deployment.subscribe().id
+    deployment.writer._segment_bytes = 1
+    for _ in range(3):
+        deployment.append("a", "b")
+    min((deployment.folder / "log").glob("*.seg")).unlink()
+    rows = _rows(deployment, (0, 6))
+    assert _asides(rows) == [("damage", 0, 2)]
+    assert _planned(rows) == [(each, everyone) for each in range(2, 6)]
+    assert (rows[-1]["position"], rows[-1]["until"]) == (0, 6)
+
+
 def test_a_filter_that_cannot_be_compiled_is_set_aside_and_the_others_match(deployment):
     broken, good = deployment.subscribe_unchecked({"of a later version": {}}), deployment.subscribe()
     deployment.append("a")

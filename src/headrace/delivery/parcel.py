@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace.eventlog.leftovers import read_left
 from headrace.events.batch import coalesce, from_batch
 from headrace.events.bindings.http import Message, encode_binary, encode_structured
 
@@ -50,7 +51,7 @@ def read_parcels(log: LogReader, positions: Iterable[int]) -> dict[int, Parcel]:
     parcels: dict[int, Parcel] = {}
     for run in _runs(sorted(set(positions)), log.least_gap):
         wanted = pa.array(run, pa.int64())
-        for batch in coalesce(log.read(run[0], run[-1] + 1, _tell)):
+        for batch in coalesce(read_left(log, run[0], run[-1] + 1, _tell)):
             chosen = batch.filter(pc.is_in(batch["position"], value_set=wanted))
             parcels.update({recorded.position: Parcel(recorded) for recorded in from_batch(chosen)})
     return parcels

@@ -11,15 +11,23 @@ if TYPE_CHECKING:
 
 
 class Damage(NamedTuple):
-    """Positions [start, end), and where in which file they should be."""
+    """Positions [start, end), and where in which file they should be; brokers have no files here."""
 
     start: int
     end: int
-    path: Path
+    path: Path | None
     offset: int
     problem: str
+
+    def reason(self) -> str:
+        """Say what is wrong, and where."""
+        return (
+            self.problem
+            if self.path is None
+            else f"{self.path} is damaged at byte {self.offset}: {self.problem}"
+        )
 
 
 def refuse(damage: Damage) -> None:
     """Make damage an error."""
-    raise LogDamaged(damage.path, damage.offset, damage.problem)
+    raise LogDamaged(damage.path or "the log", damage.offset, damage.problem)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.errors import LogExpired
+from headrace.eventlog.leftovers import read_left
 from headrace.events.batch import coalesce, from_batch
 
 if TYPE_CHECKING:
@@ -30,8 +29,7 @@ def pick(log: LogReader, positions: Iterable[int]) -> dict[int, Recorded]:
     kept = {each for each in positions if end.is_behind(each) and not start.is_behind(each)}
     found: dict[int, Recorded] = {}
     for run in _runs(sorted(kept)):
-        with suppress(LogExpired):  # retention was faster
-            found |= _read(log, run)
+        found |= _read(log, run)
     return found
 
 
@@ -50,7 +48,7 @@ class Picker:
 
 def _read(log: LogReader, run: list[int]) -> dict[int, Recorded]:
     wanted = pa.array(run, pa.int64())
-    batches = coalesce(log.read(run[0], run[-1] + 1, _tell))
+    batches = coalesce(read_left(log, run[0], run[-1] + 1, _tell))
     chosen = (batch.filter(pc.is_in(batch["position"], value_set=wanted)) for batch in batches)
     return {recorded.position: recorded for batch in chosen for recorded in from_batch(batch)}
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headrace.eventlog.leftovers import read_left
 from headrace.events.batch import coalesce
 from headrace.heap import spare_heap
 from headrace.matching.warming import warm_up
@@ -51,7 +52,7 @@ def match_ranges(log: str, roster: str, ranges: Sequence[tuple[int, int]]) -> It
     reader, matcher = opened_log(log), _matcher(roster)
     asides = _rosters().take_refused()
     damaged: list[Damage] = []
-    read = (batch for span in ranges for batch in reader.read(*span, damaged.append))
+    read = (batch for span in ranges for batch in read_left(reader, *span, damaged.append))
     for events in _timed(coalesce(read)):
         for pairs in _pairs(matcher, events, asides):
             kept = _rosters().bounds.keep(pairs["position"], pairs["subscription"].dictionary_decode())
@@ -61,7 +62,7 @@ def match_ranges(log: str, roster: str, ranges: Sequence[tuple[int, int]]) -> It
         overruns = matcher.take_overruns()
         if overruns:
             yield overrun_rows(overruns)
-    asides += [SetAside(Kind.DAMAGE, each.start, each.end, _where(each)) for each in damaged]
+    asides += [SetAside(Kind.DAMAGE, each.start, each.end, each.reason()) for each in damaged]
     if asides:
         yield aside_rows(asides)
     yield note_rows(ranges)
@@ -99,7 +100,3 @@ def _unmatched(event: pa.RecordBatch, error: Exception) -> SetAside:
     position, namespace, channel = (event[name][0].as_py() for name in ("position", "namespace", "channel"))
     reason = f"matching it failed: {error!r}"
     return SetAside(Kind.EVENT, position, position + 1, reason, namespace, channel)
-
-
-def _where(damage: Damage) -> str:
-    return f"{damage.path} is damaged at byte {damage.offset}: {damage.problem}"

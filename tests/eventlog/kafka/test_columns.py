@@ -14,7 +14,7 @@ from headrace.eventlog.kafka.columns import RecordColumns
 from headrace.eventlog.kafka.records import read_record, write_record
 from headrace.eventlog.kafka.topics import Topic
 from headrace.events.batch import SCHEMA, Arrival, Recorded, recorded_batch
-from headrace.events.positions import position_at
+from headrace.events.positions import offset_of, position_at
 
 SHARED, OWN = Topic("shared", None), Topic("own", "team-a")
 FIRST = position_at(3, 7)
@@ -103,7 +103,8 @@ def one_by_one(topic, records):
         try:
             arrival = read_record(topic, headers, value)
         except (InvalidEvent, UnsupportedFormat) as error:
-            told.append((position, f"it is no event: {error}"))
+            where = f"record {offset_of(position)} of partition 4 of topic {topic.name!r}"
+            told.append((position, f"{where} is no event: {error}"))
         else:
             recorded.append(Recorded(position, milliseconds * 1000, arrival))
     return recorded_batch(recorded), told

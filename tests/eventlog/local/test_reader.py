@@ -262,7 +262,7 @@ def _around(folder, start=0, end=None):
     reader = SegmentReader(folder)
     batches = reader.read(start, reader.end()[0] if end is None else end, told.append)
     found = [recorded for batch in batches for recorded in from_batch(batch)]
-    assert all(damage.problem and damage.path.parent == folder for damage in told)
+    assert all(damage.problem and damage.path and damage.path.parent == folder for damage in told)
     return {recorded.position: recorded.event.id for recorded in found}, [each[:2] for each in told]
 
 

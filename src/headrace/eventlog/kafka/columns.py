@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -60,7 +59,7 @@ class RecordColumns:
 
     def __init__(self, topic: Topic, partition: int, fewest_rows: int = _FEWEST_ROWS) -> None:
         self._topic = topic
-        self._where = Path(topic.name) / str(partition)
+        self._where = f"partition {partition} of topic {topic.name!r}"
         self._fewest_rows = fewest_rows
         self._forms: dict[Names, int | None] = {}
         self._shapes: dict[tuple[Names, bytes | None], _Shape | None] = {}
@@ -137,8 +136,9 @@ class RecordColumns:
             try:
                 arrival = read_record(self._topic, list(zip(names, contents, strict=True)), value)
             except (InvalidEvent, UnsupportedFormat) as error:
-                problem = f"it is no event: {error}"
-                on_damage(Damage(position, position + 1, self._where, offset_of(position), problem))
+                offset = offset_of(position)
+                problem = f"record {offset} of {self._where} is no event: {error}"
+                on_damage(Damage(position, position + 1, None, offset, problem))
             else:
                 recorded.append(Recorded(position, milliseconds * 1000, arrival))
         return recorded_batch(recorded)

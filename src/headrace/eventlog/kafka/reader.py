@@ -148,6 +148,7 @@ class _Lane:
             if self._next > reached:
                 deadline = time.monotonic() + self._settings.timeout_seconds
             elif time.monotonic() > deadline:
+                self._next = -1  # who asks again begins anew
                 raise BrokerUnavailable(self._settings.bootstrap, f"no answer while reading {self._place}")
 
     def _begin(self, start: int) -> None:
