@@ -26,7 +26,7 @@ from headrace.delivery.specs import default_spec
 from headrace.delivery.subscribers import Subscribers
 from headrace.delivery.target import NoCredentials
 from headrace.delivery.waiting import Waiting
-from headrace.errors import StoreUnavailable
+from headrace.errors import BrokerUnavailable, StoreUnavailable
 from headrace.eventlog.shares import UNSHARED
 from headrace.subscriptions.delivery_spec import resolve
 
@@ -139,10 +139,10 @@ class Dispatcher:
             watching = loops.create_task(self._watch())
             closing = loops.create_task(self._close(stop))
             working = [
-                loops.create_task(self._intake.run(self._progress.settled(), stop)),
+                loops.create_task(_unless_stopped(self._intake.run(self._progress.settled(), stop), stop)),
                 loops.create_task(_repeat(self._flush, flush_seconds, stop)),
                 loops.create_task(_repeat(self._mailing.flush, flush_seconds, stop)),
-                loops.create_task(self._waiting.run(flush_seconds, stop)),
+                loops.create_task(_unless_stopped(self._waiting.run(flush_seconds, stop), stop)),
                 loops.create_task(_repeat(self._refresh, _REFRESH_SECONDS, stop)),
                 loops.create_task(_repeat(self._lanes.sweep, _SWEEP_SECONDS, stop)),
                 loops.create_task(self._replaying.run(stop)),
@@ -155,6 +155,7 @@ class Dispatcher:
     async def _close(self, stop: asyncio.Event) -> None:
         await stop.wait()
         self._lanes.close()
+        self._library.stop_waiting()
 
     async def _watch(self) -> None:
         if self._failure is not None:
@@ -294,6 +295,16 @@ def _is_elsewhere(before: Subscription, now: Subscription | None) -> bool:
     return (before.sink, before.protocol, before.protocolsettings, before.config) != (
         now.sink, now.protocol, now.protocolsettings, now.config
     )  # fmt: skip
+
+
+async def _unless_stopped(work: Awaitable[None], stop: asyncio.Event) -> None:
+    """Work; who stops while the brokers are away leaves what it was about to read for the next start."""
+    try:
+        await work
+    except BrokerUnavailable as error:
+        if not stop.is_set():
+            raise
+        _log.warning("what was to be read is read after the next start: %s", error)
 
 
 async def _repeat(action: Callable[[], Awaitable[None]], seconds: float, stop: asyncio.Event) -> None:

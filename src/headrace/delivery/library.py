@@ -6,11 +6,12 @@ import asyncio
 import logging
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.delivery.parcel import read_parcels
 from headrace.delivery.stages import stored_parcel
-from headrace.errors import InvalidEvent
+from headrace.errors import BrokerUnavailable, InvalidEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,15 +23,24 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
+_PAUSE_SECONDS = 0.5
 
 
 class Library:
-    """For one event loop. A log elsewhere takes its time, and deliveries go on meanwhile."""
+    """For one event loop. A log elsewhere takes its time, and deliveries go on meanwhile.
+
+    Brokers that are away are waited for, until `stop_waiting`: then their absence is an error.
+    """
 
     def __init__(self, log: LogReader, feed_of: Callable[[str], Feed | None]) -> None:
         self._log = log
         self._feed_of = feed_of
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="log")
+        self._is_stopping = asyncio.Event()
+
+    def stop_waiting(self) -> None:
+        """Wait for no broker any more."""
+        self._is_stopping.set()
 
     def close(self) -> None:
         """Let go of the thread."""
@@ -42,7 +52,15 @@ class Library:
 
     async def read_log(self, positions: Iterable[int]) -> dict[int, Parcel]:
         """Read events of the log; what can't be read any more is left out."""
-        return await self.read(read_parcels, self._log, positions)
+        while True:
+            try:
+                return await self.read(read_parcels, self._log, positions)
+            except BrokerUnavailable as error:
+                if self._is_stopping.is_set():
+                    raise
+                _log.warning("the log is asked again: %s", error)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._is_stopping.wait(), _PAUSE_SECONDS)
 
     async def parcels(self, waits: Iterable[Wait]) -> dict[Key, Parcel]:
         """Read the events of what waits; what can't be read any more is left out."""

@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import HeadraceError, StoreUnavailable
+from headrace.errors import BrokerUnavailable, HeadraceError, StoreUnavailable
 from headrace.eventlog.picking import pick
 from headrace.ledger import moving, redrives
 from headrace.ledger.moving import PAGE, Selection
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.25
+# Nobody failed: what is away comes back.
+_AWAY = (StoreUnavailable, BrokerUnavailable)
 # At a rate, deliveries are moved for so many seconds ahead, so that a redrive can be cancelled.
 _AHEAD_SECONDS = 5.0
 
@@ -47,7 +49,7 @@ class Redriving:
         while not stop.is_set():
             try:
                 has_more = await asyncio.to_thread(self.step)
-            except StoreUnavailable as error:
+            except _AWAY as error:
                 _log.warning("redrives go on later: %s", error)
                 has_more = False
             if not has_more:
@@ -60,7 +62,7 @@ class Redriving:
         for redrive in self._records.running():
             try:
                 has_more |= self._step(redrive)
-            except StoreUnavailable:
+            except _AWAY:
                 raise
             except HeadraceError as error:
                 self._records.write(partial(redrives.fail, redrive_id=redrive.id, error=str(error)))

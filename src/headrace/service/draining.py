@@ -21,7 +21,7 @@ from headrace.delivery.redriving import Redriving
 from headrace.delivery.specs import default_spec
 from headrace.delivery.tls import tls_context
 from headrace.delivery.token_endpoint import TokenEndpoint
-from headrace.errors import ArchiveError, StoreUnavailable
+from headrace.errors import ArchiveError, BrokerUnavailable, StoreUnavailable
 from headrace.eventlog.archive.lag import ArchivedForLong
 from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.local.outbox import OutboxFiles
@@ -201,7 +201,7 @@ async def _repeat(clear_once: Callable[[], None]) -> None:
         await asyncio.sleep(_CLEAR_SECONDS)
         try:
             await asyncio.to_thread(clear_once)
-        except (OSError, StoreUnavailable, ArchiveError) as error:
+        except (OSError, StoreUnavailable, BrokerUnavailable, ArchiveError) as error:
             _log.warning("what nobody needs any more is removed later: %s", error)
 
 
