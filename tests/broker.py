@@ -83,9 +83,12 @@ class Broker:
         while True:
             with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
                 return
-            assert self._process.poll() is None, (self._folder / "broker.log").read_text()[-2000:]
+            assert self._process.poll() is None, self.said()[-2000:]
             assert time.monotonic() < deadline, "the broker doesn't start"
             time.sleep(0.1)
+
+    def said(self) -> str:
+        return (self._folder / "broker.log").read_text(errors="replace")
 
     def kill(self) -> None:
         assert self._process is not None

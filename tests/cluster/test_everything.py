@@ -7,9 +7,13 @@ pair once, and what a sink got twice is counted: delivery is at least once.
 import asyncio
 import re
 from contextlib import ExitStack
+from functools import partial
+from typing import NamedTuple
 
 import pytest
 from confluent_kafka import Producer
+from tests.broker import Broker
+from tests.cluster.findings import findings, telling
 from tests.cluster.judge import Judge
 from tests.cluster.load import Load, event_of
 from tests.cluster.parts import Part
@@ -22,6 +26,16 @@ from headrace.service.process import free_port
 _PARTITIONS = 4
 _EVERYTHING = [f"all-{number}" for number in range(6)]  # some for each dispatcher
 _TOPIC, _OUTBOX = "cluster", "cluster-outbox"
+
+
+class Deployment(NamedTuple):
+    spark: SparkCluster
+    parts: dict[str, Part]
+    addresses: dict[str, str]
+    url: str
+
+    def findings(self, broker: Broker) -> str:
+        return findings(broker, [_TOPIC, _OUTBOX], self.url, self.parts.values(), self.spark)
 
 
 @pytest.fixture
@@ -66,13 +80,13 @@ def deployment(tmp_path, broker, postgres):
         for part in parts:
             part.wait_until_ready()
         addresses = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
-        yield spark, {part.name: part for part in parts}, addresses
+        yield Deployment(spark, {part.name: part for part in parts}, addresses, url)
 
 
-def shares_of(dispatcher: Part) -> set[int]:
-    """What it said last about the shares that it has."""
+def _has_shares(dispatcher: Part, count: int) -> bool:
+    """By what it said last about the shares that it has."""
     said = re.findall(r"this dispatcher has shares \[([0-9, ]*)\]", dispatcher.said())
-    return {int(each) for each in said[-1].split(",") if each.strip()} if said else set()
+    return bool(said) and len(said[-1].split(",")) == count
 
 
 def write_by_hand(bootstrap: str, event: Event) -> None:
@@ -95,37 +109,41 @@ async def the_past_is_asked_on_the_cluster(client: Client, accepted: set[str]) -
 
 @pytest.mark.timeout(600)
 async def test_a_worker_the_broker_and_a_dispatcher_are_killed_under_load(deployment, broker, capsys):
-    spark, parts, addresses = deployment
-    (application,) = spark.state()["activeapps"]
+    (application,) = deployment.spark.state()["activeapps"]
     assert application["cores"] == 2, "one executor on each worker"
-    dispatchers = [parts["dispatcher-one"], parts["dispatcher-two"]]
-    for each in dispatchers:
-        each.wait(lambda each=each: len(shares_of(each)) == _PARTITIONS // 2)
-    load = Load(addresses["ingress"], _EVERYTHING)
-    with Judge(broker.bootstrap, _OUTBOX, _PARTITIONS) as judge:
-        async with Sink(load.received) as sink:
-            async with Client(addresses["api"]) as client:
-                await load.subscribe(client, sink.url)
-            load.start()
-            await load.goes_on(100)
-            spark.kill("one")
-            await load.goes_on(100)
-            broker.kill()
-            await asyncio.sleep(1)
-            await asyncio.to_thread(broker.start)
-            await load.goes_on(100)
-            dispatchers[0].kill()
-            await asyncio.to_thread(
-                dispatchers[1].wait, lambda: len(shares_of(dispatchers[1])) == _PARTITIONS
-            )
-            await asyncio.to_thread(write_by_hand, broker.bootstrap, event_of(9, 1))
-            load.accepted.add("9-1")
-            await load.goes_on(50)
-            await load.finish()
-        async with Client(addresses["api"]) as client:
+    load = Load(deployment.addresses["ingress"], _EVERYTHING)
+    with (
+        telling(lambda: deployment.findings(broker)),
+        Judge(broker.bootstrap, _OUTBOX, _PARTITIONS) as judge,
+    ):
+        async with Sink(load.received) as sink, Client(deployment.addresses["api"]) as client:
+            await load.subscribe(client, sink.url)
+            await _kill_under(load, deployment, broker)
+            (aside,) = await client.set_aside()
             await the_past_is_asked_on_the_cluster(client, load.accepted)
     with capsys.disabled():
         print(  # noqa: T201  the figures are part of what this test shows
             f"\nworker, broker and dispatcher killed: {load.figures()}, {judge.figures()}"
         )
     judge.check(load)
+    assert "is no event" in aside["reason"]
+
+
+async def _kill_under(load: Load, deployment: Deployment, broker: Broker) -> None:
+    dispatchers = [deployment.parts["dispatcher-one"], deployment.parts["dispatcher-two"]]
+    for each in dispatchers:
+        each.wait(partial(_has_shares, each, _PARTITIONS // 2))
+    load.start()
+    await load.goes_on(100)
+    deployment.spark.kill("one")
+    await load.goes_on(100)
+    broker.kill()
+    await asyncio.sleep(1)
+    await asyncio.to_thread(broker.start)
+    await load.goes_on(100)
+    dispatchers[0].kill()
+    await asyncio.to_thread(dispatchers[1].wait, partial(_has_shares, dispatchers[1], _PARTITIONS))
+    await asyncio.to_thread(write_by_hand, broker.bootstrap, event_of(9, 1))
+    load.accepted.add("9-1")
+    await load.goes_on(50)
+    await load.finish()
