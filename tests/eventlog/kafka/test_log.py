@@ -9,7 +9,7 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from tests.eventlog.arrivals import arrival, arrivals
 
-from headrace.errors import BrokerUnavailable, ConfigError, LogError, LogUnavailable
+from headrace.errors import BrokerUnavailable, ConfigError, LogError, LogUnavailable, PayloadTooLarge
 from headrace.eventlog.damage import Damage
 from headrace.eventlog.kafka.reader import KafkaLogReader, leave_out
 from headrace.eventlog.kafka.settings import KafkaSettings
@@ -65,8 +65,9 @@ async def test_a_key_keeps_its_order_and_keys_take_all_lanes(writer, reader):
 
 async def test_a_batch_is_seen_in_full_or_not_at_all(writer, reader):
     too_large = arrival("large", b"x" * (2 << 20))
-    with pytest.raises(LogUnavailable, match="nothing was stored"):
-        await writer.append([*arrivals(range(20)), too_large], 100)
+    for request in ([*arrivals(range(20)), too_large], [too_large]):
+        with pytest.raises(PayloadTooLarge, match=r"message\.max\.bytes"):
+            await writer.append(request, 100)
     assert read_all(reader) == []
     await writer.append(arrivals("abc"), 100)
     await writer.append([arrival("d")], 100)
@@ -79,7 +80,7 @@ async def test_requests_that_share_a_transaction_are_refused_one_by_one(writer, 
     requests[2].append(arrival("large", b"x" * (2 << 20)))
     answers = await asyncio.gather(*(writer.append(each, 10) for each in requests), return_exceptions=True)
     found = {each.event.id: each.position for each in read_all(reader)}
-    assert isinstance(answers[2], LogUnavailable)
+    assert isinstance(answers[2], PayloadTooLarge)
     assert sorted(found) == list("abcdgh")
     assert [answers[number] for number in (0, 1, 3)] == [found[name] for name in "acg"]
 

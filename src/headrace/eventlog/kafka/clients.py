@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import BrokerUnavailable, ConfigError
+from headrace.errors import BrokerUnavailable, ConfigError, HeadraceError, LogUnavailable, PayloadTooLarge
 
 if importlib.util.find_spec("confluent_kafka") is not None:
     import confluent_kafka
@@ -25,6 +25,7 @@ _CONSUMER = {
     "queued.max.messages.kbytes": 16_384,
     "fetch.queue.backoff.ms": 5,  # a reader that has so much waiting looks again soon, not after a second
 }
+_LARGEST = "message.max.bytes"
 _PRODUCER = {"acks": "all", "enable.idempotence": True, "compression.type": "lz4"}
 
 
@@ -47,6 +48,16 @@ def administrator(settings: KafkaSettings) -> admin.AdminClient:
 def explained(error: confluent_kafka.KafkaException, settings: KafkaSettings) -> BrokerUnavailable:
     """Turn the client's error into one that says what to do."""
     return BrokerUnavailable(settings.bootstrap, str(error.args[0].str() if error.args else error))
+
+
+def refusal(error: confluent_kafka.KafkaError, settings: KafkaSettings, *, is_certain: bool) -> HeadraceError:
+    """Return why a record isn't stored: one that is too large stays so, everything else may pass."""
+    if error.code() == error.MSG_SIZE_TOO_LARGE:
+        limit = int(
+            _options(settings).get(_LARGEST, 1_000_000)
+        )  # the client's own; brokers may have a lower one
+        return PayloadTooLarge(f"an event as a record of Kafka ({_LARGEST})", limit)
+    return LogUnavailable(f"Kafka doesn't store it: {error.str()}", is_certain=is_certain)
 
 
 def _options(settings: KafkaSettings) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import asyncio
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from headrace.errors import LogUnavailable
+from headrace.errors import LogUnavailable, PayloadTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -68,8 +68,9 @@ class GroupedTransactions:
         requests = [request.arrivals for request in group]
         try:
             positions = await self._loop.run_in_executor(self._thread, self._commit, requests)
-        except LogUnavailable as error:
-            if error.is_certain and len(group) > 1:
+        except (LogUnavailable, PayloadTooLarge) as error:
+            is_undone = isinstance(error, PayloadTooLarge) or error.is_certain
+            if is_undone and len(group) > 1:
                 for request in group:
                     await self._settle([request])
             else:

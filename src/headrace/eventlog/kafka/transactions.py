@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import confluent_kafka
 
-from headrace.errors import LogLocked, LogUnavailable
-from headrace.eventlog.kafka.clients import explained, producer
+from headrace.errors import LogLocked
+from headrace.eventlog.kafka.clients import explained, producer, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,8 @@ class Transactions:
     def transaction(self) -> Iterator[confluent_kafka.Producer]:
         """Commit what is produced inside, or nothing of it.
 
-        Raises LogUnavailable where that failed, LogLocked where the brokers have fenced this writer off.
+        Raises LogUnavailable where that failed, PayloadTooLarge where it always will, and LogLocked where the brokers
+        have fenced this writer off.
         """
         self.begin()
         client = self._producer
@@ -82,7 +83,7 @@ class Transactions:
         if error.code() != error.MSG_SIZE_TOO_LARGE or not is_aborted:
             # What was lost on the way leaves a gap in this client's sequence numbers: a new one begins anew.
             self._producer = None
-        return LogUnavailable(f"Kafka refused the transaction: {error.str()}", is_certain=is_aborted)
+        return refusal(error, self._settings, is_certain=is_aborted)
 
     def _abort(self, client: confluent_kafka.Producer) -> bool:
         try:

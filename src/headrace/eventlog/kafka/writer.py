@@ -16,8 +16,10 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+import confluent_kafka
+
 from headrace.errors import BrokerUnavailable, LogLocked, LogUnavailable
-from headrace.eventlog.kafka.clients import producer
+from headrace.eventlog.kafka.clients import producer, refusal
 from headrace.eventlog.kafka.grouping import GroupedTransactions
 from headrace.eventlog.kafka.reader import KafkaLogReader
 from headrace.eventlog.kafka.records import key_of, write_record
@@ -28,8 +30,6 @@ from headrace.telemetry.metrics import LOG_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    import confluent_kafka
 
     from headrace.eventlog.kafka.settings import KafkaSettings
     from headrace.events.batch import Arrival
@@ -94,7 +94,10 @@ class KafkaLogWriter:
         def report(error: confluent_kafka.KafkaError | None, message: confluent_kafka.Message) -> None:
             self._loop.call_soon_threadsafe(self._settle, done, error, message)
 
-        self._produce(self._producer, arrival, report)
+        try:
+            self._produce(self._producer, arrival, report)
+        except confluent_kafka.KafkaException as error:
+            raise refusal(error.args[0], self._settings, is_certain=True) from error
         return await done
 
     def _append_all(self, requests: Sequence[Sequence[Arrival]]) -> list[int]:
@@ -156,8 +159,7 @@ class KafkaLogWriter:
         if error is None:
             done.set_result(self._position(message))
         else:
-            problem = f"the event log can't be written: {error.str()}"
-            done.set_exception(LogUnavailable(problem, is_certain=False))
+            done.set_exception(refusal(error, self._settings, is_certain=False))
 
     def _position(self, message: confluent_kafka.Message) -> int:
         return position_at(self._topics.lane(message.topic(), message.partition()), message.offset())
