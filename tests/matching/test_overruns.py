@@ -5,6 +5,7 @@ import json
 from headrace.events.batch import Arrival, to_batch
 from headrace.events.event import Event
 from headrace.filters import compile_filter
+from headrace.filters.values import maps
 from headrace.matching import Matcher, Scope
 from headrace.matching.overruns import Overruns
 from headrace.matching.settings import CelSettings
@@ -29,6 +30,23 @@ def test_a_filter_over_its_budget_does_not_match_and_is_told_of():
     assert "budget" in overruns[0].reason
     assert overruns[0].times == 1
     assert matcher.take_overruns() == []
+
+
+def test_a_mistake_of_the_evaluator_costs_one_filter_the_event_and_nobody_else(monkeypatch):
+    matcher = Matcher()
+    matcher.add("unlucky", compile_filter({"cel": "{1: true}[data[0]]"}))
+    matcher.add("negated", compile_filter({"cel": "!{1: true}[data[0]]"}))
+    matcher.add("other", compile_filter({"cel": "data.size() == 2"}))
+    assert matcher.match(event(2)) == ["unlucky", "other"]
+
+    def fail(*_):
+        raise ZeroDivisionError("a mistake of ours")
+
+    monkeypatch.setattr(maps, "find", fail)
+    assert matcher.match(event(2)) == ["other"]
+    overruns = matcher.take_overruns()
+    assert [each.subscription for each in overruns] == ["unlucky", "negated"]
+    assert "a mistake of ours" in overruns[0].reason
 
 
 def test_the_position_of_the_last_event_is_told():

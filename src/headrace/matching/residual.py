@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from headrace.filters.ir.expression import Expression
+    from headrace.filters.truth import Truth
     from headrace.filters.variables import Variables
 
     Numbers = npt.NDArray[Any]
@@ -32,6 +33,17 @@ class Settled:
     errors: int
     slow: int
     seconds: float
+
+
+def judged(expression: Expression, variables: Variables, overruns: list[str]) -> Truth:
+    """Evaluate, whatever the evaluator does: a mistake in it takes an event from one filter, not from everybody's."""
+    try:
+        return evaluate(expression, variables, overruns)
+    except MemoryError:
+        raise  # no filter's fault
+    except Exception as error:  # noqa: BLE001  told of like a filter that costs too much
+        overruns.append(f"it can't be evaluated: {error!r}")
+        return UNKNOWN
 
 
 def settle(
@@ -58,7 +70,7 @@ def settle(
         for place in range(start, end):
             overruns: list[str] = []
             started = time.perf_counter()
-            truth = evaluate(expressions[numbers[place]], variables, overruns)
+            truth = judged(expressions[numbers[place]], variables, overruns)
             taken = time.perf_counter() - started
             holds[place] = truth is True
             errors += truth is UNKNOWN

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.filters.backends.reference import evaluate
 from headrace.filters.truth import UNKNOWN
 from headrace.matching.catalogue import narrowed
 from headrace.matching.index.limits import UNLIMITED
 from headrace.matching.pairs import NOBODY, members_of, pairs_of, rows_of
-from headrace.matching.residual import settle
+from headrace.matching.residual import judged, settle
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -96,7 +95,7 @@ class Search:
         variables = run.variables(asked)
         for row, member in zip(which.tolist(), members_of(pairs).tolist(), strict=True):
             overruns: list[str] = []
-            truth = evaluate(narrowed(*members.entry(member)), variables[row], overruns)
+            truth = judged(narrowed(*members.entry(member)), variables[row], overruns)
             if truth is UNKNOWN and overruns:
                 self.overruns.note([members.ids[member]], overruns[0], int(run.positions[asked[row]]))
 

@@ -81,12 +81,10 @@ def _entry(holder: Any, key: Any) -> Any:
 
 
 def _spellings(key: Any, kind: Kind) -> tuple[Kind, ...]:
-    """Return the types of key to look for: a number finds the equal number of another type."""
-    if kind not in NUMBERS:
-        return (kind,)
-    if _integer(key) is None:
-        return ()
-    return (kind, Kind.INT, Kind.UINT)
+    """Return the types of key to look for: a number finds the equal number of another type, a list or a map none."""
+    if kind in NUMBERS:
+        return () if _integer(key) is None else (kind, Kind.INT, Kind.UINT)
+    return (kind,) if kind in _KEY_KINDS else ()
 
 
 def _integer(number: float) -> int | None:
