@@ -18,7 +18,7 @@ def bench(*arguments):
 
 def test_a_backlog_is_delivered_from_and_memory_is_told(tmp_path):
     figures = bench(
-        "backlog", "--waiting", "2000", "--subscriptions", "4", "--seconds", "6", "--sink-ms", "1",
+        "backlog", "--waiting", "2000", "--subscriptions", "4", "--seconds", "60", "--sink-ms", "1",
         "--data", str(tmp_path),
     )  # fmt: skip
     assert (figures["waiting"], figures["delivered"]) == (2000, 2000)

@@ -70,7 +70,7 @@ async def _run(plan: BacklogPlan, address: str, folder: Path, say: Callable[[str
         say("starting the dispatcher")
         began = time.monotonic()
         await office.start()
-        series = await _watch(office, database, began, plan.seconds, say)
+        series = await _watch(office, database, began, plan, say)
         used = cpu_seconds(office.service.pid)
         with closing(Records(f"sqlite:///{database}")) as records:
             asked = time.perf_counter()
@@ -121,11 +121,14 @@ def _rows(subscription: str, count: int) -> Iterator[tuple[Any, ...]]:
 
 
 async def _watch(
-    office: DispatcherAlone, database: Path, began: float, seconds: float, say: Callable[[str], None]
+    office: DispatcherAlone, database: Path, began: float, plan: BacklogPlan, say: Callable[[str], None]
 ) -> list[dict[str, Any]]:
+    """Look at the dispatcher again and again, until the time is over or nothing waits any more."""
+    everything = plan.waiting // plan.subscriptions * plan.subscriptions
     series: list[dict[str, Any]] = []
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
-        while (now := time.monotonic() - began) < seconds:
+        delivered = 0
+        while (now := time.monotonic() - began) < plan.seconds and delivered < everything:
             delivered = connection.execute("SELECT coalesce(max(number), 0) FROM attempts").fetchone()[0]
             files = (database, database.with_name(f"{database.name}-wal"))
             row = {

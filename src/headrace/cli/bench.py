@@ -387,7 +387,9 @@ def bench_delivery(
     "--subscriptions", type=click.IntRange(1), default=100, show_default=True, help="For so many sinks."
 )
 @click.option("--sink-ms", default=50.0, show_default=True, help="How long the sink takes for an answer.")
-@click.option("--seconds", default=60.0, show_default=True, help="How long the dispatcher is watched.")
+@click.option(
+    "--seconds", default=60.0, show_default=True, help="How long the dispatcher is watched at most."
+)
 @click.option(
     "--data",
     "folder",

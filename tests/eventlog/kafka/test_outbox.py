@@ -3,6 +3,8 @@
 import threading
 from contextlib import closing
 from dataclasses import replace
+from itertools import count
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -209,8 +211,10 @@ def test_a_member_that_was_full_reads_on_after_a_change_of_the_group(settings, j
 def test_a_driver_that_is_not_seen_in_time_has_not_been_replaced(settings, monkeypatch):
     """To be replaced is a reason to end for good, and brokers that take their time are none."""
     monkeypatch.setattr(Coverage, "driver", lambda _: "the one before")
+    clock = count(step=settings.timeout_seconds)
+    monkeypatch.setattr(outbox, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     with pytest.raises(BrokerUnavailable, match="isn't seen"):
-        KafkaOutboxWriter(replace(settings, timeout_seconds=1.0))
+        KafkaOutboxWriter(settings)
 
 
 def test_a_topic_that_the_brokers_don_t_know_has_no_shares(settings):
