@@ -28,10 +28,18 @@ async def until(holds, seconds=30.0):
     return found
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["SIGTERM", "SIGKILL"])
-async def test_its_service_goes_with_it(tmp_path, how):
+BACKGROUND = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]
+"""A shell has what it starts in the background ignore Ctrl-C."""
+
+
+@pytest.mark.parametrize(
+    ("how", "shell"),
+    [(signal.SIGTERM, []), (signal.SIGTERM, BACKGROUND), (signal.SIGKILL, [])],
+    ids=["SIGTERM", "SIGTERM in the background", "SIGKILL"],
+)
+async def test_its_service_goes_with_it(tmp_path, how, shell):
     bench = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "headrace", "bench", "ingress", "--seconds", "60",
+        *shell, sys.executable, "-m", "headrace", "bench", "ingress", "--seconds", "60",
         env=os.environ | {"TMPDIR": str(tmp_path)}, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     service = await until(lambda: service_of(bench.pid))
