@@ -1,0 +1,79 @@
+"""What each part of this process is doing: one register per process, which `/readyz` is answered from.
+
+A part reports again and again. Silence is a fault too: a part that says nothing for longer than it promised is stuck.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """How a part is."""
+
+    WORKING = "working"
+    IDLE = "idle"
+    BLOCKED = "blocked"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a part said last, at which time of the monotonic clock, and within how many seconds it speaks again."""
+
+    status: Status
+    note: str
+    at: float
+    within: float
+
+    def problem(self, now: float) -> str | None:
+        """Say why the part isn't well; None if it is."""
+        if self.status is Status.BLOCKED:
+            return self.note
+        silence = now - self.at
+        if silence > self.within:
+            return f"nothing has been heard for {silence:.0f} s; the last was: {self.note}"
+        return None
+
+
+class Health:
+    """The reports of all parts. Any thread may report and read.
+
+    `within` is the promise to report again in so many seconds; make it several times the usual interval.
+    """
+
+    def __init__(self) -> None:
+        self._reports: dict[str, Report] = {}
+        self._lock = threading.Lock()
+
+    def working(self, part: str, did: str, within: float = 15.0) -> None:
+        """Say what was just done: a sentence such as "routed 512 events up to position 9000"."""
+        self._put(part, Status.WORKING, did, within)
+
+    def idle(self, part: str, reason: str, within: float = 15.0) -> None:
+        """Say why there is nothing to do: "no events are waiting"."""
+        self._put(part, Status.IDLE, reason, within)
+
+    def blocked(self, part: str, reason: str) -> None:
+        """Say what keeps the part from working, and what to do about it. It stays blocked until it says otherwise."""
+        self._put(part, Status.BLOCKED, reason, float("inf"))
+
+    def forget(self, part: str) -> None:
+        """Expect nothing more of a part that has ended."""
+        with self._lock:
+            self._reports.pop(part, None)
+
+    def reports(self) -> dict[str, Report]:
+        """Return the last report of each part."""
+        with self._lock:
+            return dict(self._reports)
+
+    def _put(self, part: str, status: Status, note: str, within: float) -> None:
+        with self._lock:
+            self._reports[part] = Report(status, note, time.monotonic(), within)
+
+
+HEALTH = Health()
+"""The register of this process."""
