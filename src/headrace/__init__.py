@@ -1,20 +1,23 @@
 """Content-based routing of CloudEvents."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from headrace.errors import FilterError, HeadraceError
-from headrace.events import Event
-from headrace.filters import compile_filter
+from headrace.exports import exported
 
 if TYPE_CHECKING:
-    from headrace.matching import Matcher
+    from headrace.errors import FilterError, HeadraceError
+    from headrace.events.event import Event
+    from headrace.filters.compile import compile_filter
+    from headrace.matching.matcher import Matcher
 
 __all__ = ["Event", "FilterError", "HeadraceError", "Matcher", "compile_filter"]
-
-
-def __getattr__(name: str) -> Any:
-    """Load the matcher, and the compiler of its kernels, where it is asked for: sources and commands do without."""
-    if name == "Matcher":
-        return import_module("headrace.matching").Matcher
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = exported(
+    __name__,
+    {
+        "Event": "headrace.events.event",
+        "FilterError": "headrace.errors",
+        "HeadraceError": "headrace.errors",
+        "Matcher": "headrace.matching.matcher",
+        "compile_filter": "headrace.filters.compile",
+    },
+)

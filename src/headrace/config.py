@@ -20,8 +20,7 @@ from headrace.eventlog.settings import LogSettings
 from headrace.interest.settings import InterestSettings
 from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.settings import PipelineSettings
-from headrace.subscriptions.database import address_of
-from headrace.subscriptions.masks import MASK
+from headrace.subscriptions.masks import MASK, without_password
 from headrace.subscriptions.quotas import Quotas
 from headrace.subscriptions.settings import StoreSettings
 
@@ -128,7 +127,7 @@ def shown(key: str, value: Any) -> Any:
     """Return a value as it may be printed: what is printed gets copied."""
     if key in _SECRET:
         return MASK if value else value
-    return address_of(value) if key.endswith(".url") and isinstance(value, str) else value
+    return without_password(value) if key.endswith(".url") and isinstance(value, str) else value
 
 
 def _flatten(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

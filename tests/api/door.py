@@ -53,8 +53,9 @@ from headrace.eventlog.local.committer import GroupCommitter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.eventlog.picking import Picker
-from headrace.events.batch import Recorded, from_batch
+from headrace.events.batch import from_batch
 from headrace.events.positions import Cut
+from headrace.events.recorded import Recorded
 from headrace.interest import Interests
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays

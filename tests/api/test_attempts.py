@@ -10,7 +10,7 @@ from tests.ledger.entries import attempt, dead, event, wait, write
 from headrace.delivery.redriving import Redriving
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.shares import UNSHARED
-from headrace.events.batch import Arrival
+from headrace.events.recorded import Arrival
 from headrace.ledger.status import DeliveryReport
 
 SINK = {"sink": "http://127.0.0.1:9/"}

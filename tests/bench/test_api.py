@@ -3,8 +3,8 @@
 import httptools
 import msgspec
 
-from headrace.bench.api import _filters, _request
 from headrace.filters import compile_filter
+from headrace_bench.api import _filters, _request
 
 
 def test_every_filter_of_the_import_compiles():

@@ -5,9 +5,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from headrace.bench.servers import server
 from headrace.cli.main import main
 from headrace.errors import HeadraceError
+from headrace_bench.servers import server
 
 
 def bench(*arguments):

@@ -4,11 +4,11 @@ import random
 import pytest
 from click.testing import CliRunner
 
-from headrace.bench import filters
 from headrace.cli.main import main
 from headrace.errors import HeadraceError
 from headrace.filters import compile_filter
 from headrace.filters.dialects.table import DIALECTS
+from headrace_bench import filters
 
 FIGURES = ["dialect", "compiled/s", *(f"{name}/s" for name in filters.backends()), "matched %"]
 

@@ -2,12 +2,12 @@ import json
 
 from tests.eventlog.archive.archives import archived
 
-from headrace.bench import seek_events
-from headrace.bench.seek_events import NEEDLE, archived_events, extension_at, id_at
 from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.archive.values import extremes_of
 from headrace.filters import compile_filter
 from headrace.filters.backends.extremes import asked_of_extremes, may_hold
+from headrace_bench import seek_events
+from headrace_bench.seek_events import NEEDLE, archived_events, extension_at, id_at
 
 
 def test_events_are_what_the_search_asks_for(tmp_path, monkeypatch):

@@ -1,6 +1,6 @@
-from headrace.bench import worst_filters
 from headrace.filters import compile_filter
 from headrace.filters.truth import UNKNOWN
+from headrace_bench import worst_filters
 
 
 def test_they_are_at_the_budget_and_above_it():

@@ -13,7 +13,9 @@ NOBODY = "http://127.0.0.1:1"
 
 
 def commands(group, path=()):
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         if isinstance(command, click.Group):
             yield from commands(command, (*path, name))
         else:
@@ -64,6 +66,41 @@ def test_the_first_page_shows_how_to_begin(run):
     text = run("--help").stdout
     for command in ("demo", "up", "listen", "subscribe", "publish"):
         assert f"headrace {command}" in text
+
+
+def test_every_command_is_listed_under_its_name_with_a_help_that_fits(run):
+    text = run("--help").stdout
+    context = click.Context(main)
+    for name in main.list_commands(context):
+        command = main.get_command(context, name)
+        assert command is not None
+        assert command.name == name
+        assert re.search(rf"^  {name} +\w.*[.]$", text, re.MULTILINE), name
+    assert main.get_command(context, "no-such-command") is None
+
+
+HEAVY = ("pyspark", "numba", "pyarrow", "pandas", "sqlalchemy")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--help",),
+        ("publish", "--type", "t", "--url", NOBODY),
+        ("get", "channels", "--url", NOBODY),
+        ("filter", "cel", "--cel", "data.amount > 5"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_command_imports_only_what_it_needs(arguments):
+    program = (
+        f"import sys; from headrace.cli.main import main\nmain({list(arguments)!r}, standalone_mode=False)"
+    )
+    watch = f"import atexit, sys; atexit.register(lambda: print([m for m in {HEAVY!r} if m in sys.modules], file=sys.stderr))\n"
+    done = subprocess.run(
+        [sys.executable, "-c", watch + program], capture_output=True, text=True, check=False
+    )
+    assert done.stderr.splitlines()[-1] == "[]"
 
 
 def test_the_version(run):

@@ -15,9 +15,9 @@ from headrace.api.interest import InterestDoor
 from headrace.client import Client
 from headrace.client.interest import may_be_wanted
 from headrace.errors import InvalidEvent, ServiceRefused, ServiceUnreachable
-from headrace.events.batch import Arrival, Recorded
 from headrace.events.bindings.http import decode, encode_batch, encode_binary, encode_structured
 from headrace.events.event import DataKind, Event
+from headrace.events.recorded import Arrival, Recorded
 from headrace.filters import compile_filter
 from headrace.filters.sieve import Sieve
 from headrace.interest import InterestSettings

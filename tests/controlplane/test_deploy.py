@@ -12,6 +12,7 @@ import yaml  # type: ignore[import-untyped]
 
 from headrace.auth.exposure import check_exposure
 from headrace.cli.main import main
+from headrace.cli.operator import operator
 from headrace.config import load_config
 from headrace.controlplane.kinds import HEADRACE_CHANNEL, VERSIONS
 from headrace.delivery.guard import Guard
@@ -189,7 +190,9 @@ def test_every_deployment_runs_a_command_that_there_is(deployment):
     [container] = pod["spec"]["containers"]
     command, *arguments = container["args"]
     parent = click.Context(main, **main.context_settings)
-    with main.commands[command].make_context(command, list(arguments), parent=parent) as context:
+    found = main.get_command(parent, command)
+    assert found is not None
+    with found.make_context(command, list(arguments), parent=parent) as context:
         assert context.args == []
     assert container["securityContext"]["allowPrivilegeEscalation"] is False
     assert pod["spec"]["securityContext"]["runAsNonRoot"] is True
@@ -208,7 +211,7 @@ def test_services_lead_to_ports_that_pods_have():
 
 
 def test_the_web_hook_is_what_the_operator_looks_for():
-    options: dict[str | None, Any] = {each.name: each.default for each in main.commands["operator"].params}
+    options: dict[str | None, Any] = {each.name: each.default for each in operator.params}
     hooks = one("ValidatingWebhookConfiguration", options["webhook_configuration"])["webhooks"]
     for hook in hooks:
         service = hook["clientConfig"]["service"]

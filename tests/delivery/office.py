@@ -22,9 +22,9 @@ from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events import Event
-from headrace.events.batch import Arrival
 from headrace.events.event import AttributeValue
 from headrace.events.positions import Cut
+from headrace.events.recorded import Arrival
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.ledger.ledger import Ledger

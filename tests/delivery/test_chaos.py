@@ -11,10 +11,10 @@ from collections import Counter, defaultdict
 from contextlib import contextmanager
 from pathlib import Path
 
-from headrace.bench.events import bench_events
-from headrace.bench.office import DispatcherAlone
 from headrace.service.process import free_port
 from headrace.service.processes import role_processes
+from headrace_bench.events import bench_events
+from headrace_bench.office import DispatcherAlone
 
 SUBSCRIPTIONS = 200
 EVENTS = 500

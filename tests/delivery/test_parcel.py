@@ -1,8 +1,8 @@
 from tests.delivery.office import sample
 
 from headrace.delivery.parcel import Parcel
-from headrace.events.batch import Arrival, Recorded
 from headrace.events.bindings.http import encode_binary, encode_structured
+from headrace.events.recorded import Arrival, Recorded
 
 EVENT = sample(1, subject="ä", datacontenttype="application/json")
 TRACE = [

@@ -7,8 +7,9 @@ from tests.delivery.office import Office, eventually, sample
 from tests.delivery.raw_sink import answer
 
 from headrace.delivery.pace import Pace
-from headrace.events.batch import Arrival, to_batch
+from headrace.events.batch import to_batch
 from headrace.events.positions import Cut
+from headrace.events.recorded import Arrival
 from headrace.jobs.job import Job, State
 from headrace.jobs.replays import MARK, Replay
 

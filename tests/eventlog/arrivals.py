@@ -12,8 +12,9 @@ from typing import Any
 from headrace.eventlog.local.mark import Mark
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import END_MARK, SegmentWriter
-from headrace.events.batch import Arrival, Recorded, from_batch
+from headrace.events.batch import from_batch
 from headrace.events.event import AttributeValue, Event
+from headrace.events.recorded import Arrival, Recorded
 
 HUGE = 1 << 40
 

@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from headrace.errors import FilterError
-from headrace.events.batch import Arrival, Recorded
 from headrace.events.event import Event
+from headrace.events.recorded import Arrival, Recorded
 from headrace.filters import Filter, compile_filter
 
 seeds = st.integers(0, 2**64)

@@ -9,8 +9,8 @@ from tests.filters.message import strategies as message
 from tests.filters.strategies import composite_filters, conditions, simple_filters, texts
 
 from headrace.errors import FilterError
-from headrace.events.batch import Arrival, Recorded
 from headrace.events.event import Event
+from headrace.events.recorded import Arrival, Recorded
 from headrace.filters import compile_filter
 from headrace.filters.cesql import write_cesql
 from headrace.filters.message import to_json

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from headrace.events.batch import Arrival, Recorded
 from headrace.events.event import Event
+from headrace.events.recorded import Arrival, Recorded
 from headrace.filters import compile_filter
 from headrace.filters.truth import UNKNOWN
 

@@ -2,8 +2,8 @@ import base64
 
 import pytest
 
-from headrace.events.batch import Arrival, Recorded
 from headrace.events.event import DataKind, Event
+from headrace.events.recorded import Arrival, Recorded
 from headrace.filters import compile_filter
 from headrace.filters.variables import variables_of
 

@@ -9,8 +9,8 @@ from tests.filters.every_dialect import every_event, every_filter, is_filter
 from tests.filters.strategies import texts
 
 from headrace.errors import FilterError
-from headrace.events.batch import Arrival, Recorded
 from headrace.events.event import Event
+from headrace.events.recorded import Arrival, Recorded
 from headrace.filters import compile_filter
 from headrace.filters.sieve import Sieve
 from headrace.filters.variables import variables_of

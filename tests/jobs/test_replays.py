@@ -2,8 +2,9 @@ import pyarrow as pa
 import pytest
 
 from headrace.errors import JobLost
-from headrace.events.batch import Arrival, from_batch, to_batch
+from headrace.events.batch import from_batch, to_batch
 from headrace.events.event import Event
+from headrace.events.recorded import Arrival
 from headrace.jobs.job import Job, State
 from headrace.jobs.replays import Chunk, Replay, Replays
 

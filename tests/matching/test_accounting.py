@@ -6,14 +6,14 @@ import pytest
 from prometheus_client import REGISTRY
 from tests.matching.test_matcher import batch, event
 
-from headrace.bench.match.statistics import candidates_per_event
-from headrace.events.batch import Arrival
 from headrace.events.event import Event
+from headrace.events.recorded import Arrival
 from headrace.filters import compile_filter
 from headrace.matching import Matcher
 from headrace.matching.accounting import Accounts, Statistics
 from headrace.matching.index.arguments import ASKED, CANDIDATES, COUNTS, FOUND, PASSED, VISITED
 from headrace.matching.settings import CelSettings
+from headrace_bench.match.statistics import candidates_per_event
 
 
 def counts(**places):

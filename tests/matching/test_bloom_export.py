@@ -13,8 +13,8 @@ from tests.filters.every_dialect import every_event, every_filter
 from tests.filters.strategies import expressions, odd_events
 
 from headrace.errors import UnreadableExport
-from headrace.events.batch import Arrival, Recorded
 from headrace.events.event import Event
+from headrace.events.recorded import Arrival, Recorded
 from headrace.filters import compile_filter
 from headrace.filters.filter import Filter
 from headrace.filters.key_hash import DEFINITION

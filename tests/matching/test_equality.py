@@ -16,8 +16,9 @@ from tests.filters.strategies import expressions, odd_events
 from tests.filters.test_cases import CASES, every_case
 
 from headrace.errors import FilterError
-from headrace.events.batch import Recorded, from_batch
+from headrace.events.batch import from_batch
 from headrace.events.event import Event
+from headrace.events.recorded import Recorded
 from headrace.filters import compile_filter
 from headrace.filters.backends.reference import evaluate
 from headrace.filters.filter import Filter

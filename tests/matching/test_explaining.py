@@ -8,8 +8,8 @@ from tests.filters.strategies import events, filters
 from tests.matching.test_matcher import arrivals, event, recorded, scopes
 
 from headrace.errors import NotFound
-from headrace.events.batch import Recorded
 from headrace.events.event import Event
+from headrace.events.recorded import Recorded
 from headrace.filters import compile_filter
 from headrace.matching import Matcher, Scope
 from headrace.matching.explaining import explain_scope

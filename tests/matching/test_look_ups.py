@@ -6,8 +6,9 @@ from itertools import combinations
 
 import pytest
 
-from headrace.events.batch import Arrival, Recorded, to_batch
+from headrace.events.batch import to_batch
 from headrace.events.event import Event
+from headrace.events.recorded import Arrival, Recorded
 from headrace.filters.filter import Filter
 from headrace.filters.ir import atoms
 from headrace.filters.ir.expression import And, Or

@@ -10,8 +10,9 @@ from tests.filters.every_dialect import every_event, every_filter
 from tests.filters.strategies import events, filters
 
 from headrace.errors import NotFound
-from headrace.events.batch import Arrival, Recorded, to_batch
+from headrace.events.batch import to_batch
 from headrace.events.event import Event
+from headrace.events.recorded import Arrival, Recorded
 from headrace.filters import Filter, compile_filter
 from headrace.matching import Matcher, Scope
 from headrace.matching.matcher import PAIRS

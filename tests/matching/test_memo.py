@@ -6,8 +6,9 @@ import string
 
 import pytest
 
-from headrace.events.batch import Arrival, to_batch
+from headrace.events.batch import to_batch
 from headrace.events.event import Event
+from headrace.events.recorded import Arrival
 from headrace.filters import compile_filter
 from headrace.matching import Matcher
 from headrace.matching.index import memo

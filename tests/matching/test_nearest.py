@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.filters.strategies import filters
 from tests.matching.test_matcher import arrivals, event, recorded, scopes
 
-from headrace.events.batch import Recorded
+from headrace.events.recorded import Recorded
 from headrace.filters import compile_filter
 from headrace.matching import Matcher, Scope
 

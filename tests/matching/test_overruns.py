@@ -2,8 +2,9 @@
 
 import json
 
-from headrace.events.batch import Arrival, to_batch
+from headrace.events.batch import to_batch
 from headrace.events.event import Event
+from headrace.events.recorded import Arrival
 from headrace.filters import compile_filter
 from headrace.filters.values import maps
 from headrace.matching import Matcher, Scope

@@ -1,7 +1,7 @@
 import pytest
 
-from headrace.events.batch import Arrival, Recorded
 from headrace.events.event import Event
+from headrace.events.recorded import Arrival, Recorded
 from headrace.matching import Scope
 
 

@@ -12,8 +12,9 @@ from tests.filters.every_dialect import every_event, every_filter
 from tests.filters.test_cases import CASES
 
 from headrace.errors import SnapshotRefused
-from headrace.events.batch import Arrival, to_batch
+from headrace.events.batch import to_batch
 from headrace.events.event import Event
+from headrace.events.recorded import Arrival
 from headrace.filters import compile_filter
 from headrace.matching import Matcher, Scope
 from headrace.matching.snapshot import _Unpickler

@@ -10,9 +10,9 @@ from sqlalchemy import create_engine, update
 from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
-from headrace.events.batch import Arrival
 from headrace.events.event import Event
 from headrace.events.positions import Cut
+from headrace.events.recorded import Arrival
 from headrace.subscriptions.channel import DEFAULT_CHANNEL
 from headrace.subscriptions.store import Store
 from headrace.subscriptions.subscription import Subscription, parse_subscription

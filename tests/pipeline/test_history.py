@@ -21,9 +21,10 @@ from headrace.eventlog.kafka.writer import KafkaLogWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.eventlog.opening import kafka_place
-from headrace.events.batch import SCHEMA, Arrival, from_batch
+from headrace.events.batch import SCHEMA, from_batch
 from headrace.events.event import Event
 from headrace.events.positions import Cut, lane_of
+from headrace.events.recorded import Arrival
 from headrace.filters import Filter, compile_filter
 from headrace.matching import Scope
 from headrace.pipeline import backtest as backtests

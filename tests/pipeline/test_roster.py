@@ -9,9 +9,9 @@ from tests.pipeline.conftest import spoil_document, spoil_filters
 from tests.subscriptions.stores import listed
 
 from headrace.errors import SnapshotRefused
-from headrace.events.batch import Arrival, Recorded
 from headrace.events.event import Event
 from headrace.events.positions import Cut
+from headrace.events.recorded import Arrival, Recorded
 from headrace.matching import Matcher
 from headrace.matching.settings import BloomSettings, CelSettings, MatchingSettings
 from headrace.pipeline.roster import RosterReader, RosterWriter

@@ -12,7 +12,8 @@ from tests.subscriptions.stores import listed, proposal
 from headrace.errors import ConfigError, StoreUnavailable
 from headrace.events.positions import Cut
 from headrace.subscriptions.channel import ChannelName
-from headrace.subscriptions.database import address_of, connect_to
+from headrace.subscriptions.database import connect_to
+from headrace.subscriptions.masks import without_password
 from headrace.subscriptions.patience import patiently
 from headrace.subscriptions.store import Store
 from headrace.subscriptions.tables import CHANNELS, REVISION
@@ -184,7 +185,10 @@ def test_the_server_is_killed_under_writers_again_and_again(postgres, url):
 
 
 def test_addresses():
-    assert address_of("postgresql+psycopg://me:secret@host/name") == "postgresql+psycopg://me:***@host/name"
+    assert (
+        without_password("postgresql+psycopg://me:secret@host/name")
+        == "postgresql+psycopg://me:***@host/name"
+    )
     for url, words in (("nonsense", "sqlite:///path"), ("mysql://host/name", "can't be used")):
         with pytest.raises(ConfigError, match=words):
             connect_to(url)

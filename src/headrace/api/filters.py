@@ -14,8 +14,8 @@ import msgspec
 
 from headrace.api.documents import json_response, read_json_body, read_members
 from headrace.errors import InvalidChannel, InvalidRequest
-from headrace.events.batch import Arrival, Recorded
 from headrace.events.json_format import decode
+from headrace.events.recorded import Arrival, Recorded
 from headrace.filters import compile_filter
 from headrace.filters.limits import DEFAULT_LIMITS
 from headrace.filters.sizes import sizes_of

@@ -20,8 +20,8 @@ from headrace.errors import (
     PayloadTooLarge,
     UnsupportedFormat,
 )
-from headrace.events.batch import Arrival
 from headrace.events.bindings.http import Mode, decode, mode_of
+from headrace.events.recorded import Arrival
 from headrace.subscriptions.channel import ChannelName
 from headrace.subscriptions.quotas import UNLIMITED
 from headrace.telemetry.metrics import ACCEPT_SECONDS, ACCEPTED, MALFORMED, REFUSED

@@ -9,11 +9,11 @@ from typing import Any
 import click
 import msgspec
 
-from headrace.bench.match.plot import require_plots
 from headrace.cli import options
 from headrace.cli.chart import draw, print_chart
 from headrace.cli.filters import compiled, takes_filter, written
 from headrace.cli.jobs import follow
+from headrace.cli.plots import require_plots
 from headrace.cli.points import MOMENT
 from headrace.cli.tables import print_table
 

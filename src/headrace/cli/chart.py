@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from headrace.bench.match.plot import pyplot
+from headrace.cli.plots import pyplot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

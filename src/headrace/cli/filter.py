@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from headrace.cli import options
+from headrace.cli.backtest import backtest
 from headrace.cli.filters import PATH, compiled, takes_filter
 from headrace.cli.tables import print_table
 from headrace.errors import FilterError, InvalidEvent
@@ -59,6 +60,9 @@ def filter_() -> None:
 
     Exit status: 2 where the filter or an event can't be read.
     """
+
+
+filter_.add_command(backtest)
 
 
 _takes_events = click.option(

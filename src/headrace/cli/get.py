@@ -12,7 +12,7 @@ from headrace.cli import options
 from headrace.cli.objects import NAMES, show_objects
 from headrace.cli.subscription_lists import list_subscriptions, subscription_options
 from headrace.cli.tables import print_table
-from headrace.client.client import DEFAULT_CHANNEL
+from headrace.client.defaults import DEFAULT_CHANNEL
 from headrace.controlplane.kinds import kind_called
 from headrace.controlplane.manifest import DEFAULT_NAMESPACE
 from headrace.subscriptions.channel import parse_channel

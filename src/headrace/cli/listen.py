@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headrace import client
 from headrace.cli import options
 from headrace.cli.events import described
-from headrace.client import Sink
 from headrace.delivery.signatures import verifier
 from headrace.errors import ConfigError
 from headrace.events.json_format import encode
@@ -65,7 +65,7 @@ async def _listen(host: str, port: int, count: int | None, key: str, *, as_json:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, done.set)
     try:
-        async with Sink(on_received, host=host, port=port, key=key) as sink:
+        async with client.Sink(on_received, host=host, port=port, key=key) as sink:
             click.echo(f"listening on {sink.url}/ (Ctrl-C ends)", err=True)
             await done.wait()
     except OSError as error:

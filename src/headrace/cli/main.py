@@ -2,47 +2,106 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, NamedTuple
+
 import click
 
-from headrace.cli.apply import apply
-from headrace.cli.archive import archive
-from headrace.cli.attempts import attempts
-from headrace.cli.audit import audit
-from headrace.cli.backtest import backtest
-from headrace.cli.bench import bench
-from headrace.cli.cancel import cancel
-from headrace.cli.config import config
-from headrace.cli.delete import delete
-from headrace.cli.demo import demo
-from headrace.cli.doctor import doctor
-from headrace.cli.filter import filter_
-from headrace.cli.get import get
-from headrace.cli.import_ import export, import_
-from headrace.cli.keys import keys
-from headrace.cli.listen import listen
-from headrace.cli.migrate import migrate
-from headrace.cli.operator import operator
-from headrace.cli.pause import pause, resume
-from headrace.cli.pipeline import pipeline
-from headrace.cli.probe import test_send
-from headrace.cli.publish import publish
-from headrace.cli.quotas import quotas
-from headrace.cli.redrive import redrive, retry
-from headrace.cli.replay import replay
-from headrace.cli.secrets import secrets
-from headrace.cli.seek import seek
-from headrace.cli.subscribe import subscribe
-from headrace.cli.tail import tail
-from headrace.cli.up import up
-from headrace.cli.update import update
 from headrace.errors import HeadraceError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+PLUGINS = "headrace.commands"
+"""The group of entry points by which other distributions add commands."""
+
+
+class Listed(NamedTuple):
+    """A command that is imported when it is used: which module has it, and what the list of commands says of it."""
+
+    module: str
+    attribute: str
+    help: str
+
+
+SECTIONS: dict[str, dict[str, Listed]] = {
+    "Running it": {
+        "up": Listed("up", "up", "Start the service on this machine and stay until Ctrl-C."),
+        "pipeline": Listed("pipeline", "pipeline", "Run the pipeline alone, here or on a Spark cluster."),
+        "demo": Listed("demo", "demo", "See it work: a service of its own, events, and a check."),
+        "operator": Listed(
+            "operator", "operator", "Serve the HeadraceChannel objects of a Kubernetes cluster."
+        ),
+    },
+    "Events": {
+        "publish": Listed("publish", "publish", "Send one event, or a file of events."),
+        "listen": Listed("listen", "listen", "Print the events that are delivered here."),
+        "tail": Listed("tail", "tail", "Print events of a channel as they come, without a sink."),
+    },
+    "Subscriptions and channels": {
+        "subscribe": Listed("subscribe", "subscribe", "Ask for events: create a subscription."),
+        "get": Listed("get", "get", "List what there is, or show one thing."),
+        "update": Listed("update", "update", "Change a subscription."),
+        "pause": Listed("pause", "pause", "Let a subscription's events wait."),
+        "resume": Listed("pause", "resume", "Deliver a subscription's events again."),
+        "delete": Listed("delete", "delete", "End a subscription, or remove a channel or Knative's objects."),
+        "test-send": Listed("probe", "test_send", "Send one event to a subscription's sink now."),
+        "import": Listed("import_", "import_", "Create many subscriptions from lines of JSON."),
+        "export": Listed("import_", "export", "Write the subscriptions as lines of JSON."),
+        "apply": Listed("apply", "apply", "Bring channels, brokers and triggers to what manifests say."),
+    },
+    "Filters": {
+        "filter": Listed("filter", "filter_", "Try a filter: what it means, and which events it wants."),
+    },
+    "Deliveries": {
+        "attempts": Listed("attempts", "attempts", "List the attempts that were made, and what sinks said."),
+        "retry": Listed("redrive", "retry", "Deliver the event of an attempt again, now."),
+        "redrive": Listed("redrive", "redrive", "Make many deliveries again: dead ones, or those that wait."),
+    },
+    "History": {
+        "seek": Listed("seek", "seek", "Deliver a subscription from a point of the history on."),
+        "replay": Listed("replay", "replay", "Deliver events of the past once more."),
+        "cancel": Listed("cancel", "cancel", "End a seek, replay, backtest or redrive."),
+        "archive": Listed("archive", "archive", "Show and keep the archive of past events."),
+    },
+    "Access": {
+        "keys": Listed("keys", "keys", "Make, list and revoke API keys."),
+        "quotas": Listed("quotas", "quotas", "Show and set what namespaces may have."),
+        "audit": Listed("audit", "audit", "List changes, the newest first."),
+        "secrets": Listed("secrets", "secrets", "Look after the keys that secrets are encrypted with."),
+    },
+    "Looking after it": {
+        "doctor": Listed("doctor", "doctor", "Check this machine and this service, and say what to do."),
+        "config": Listed("config", "config", "Print every setting and where it comes from."),
+        "migrate": Listed("migrate", "migrate", "Bring the databases to the newest version."),
+    },
+}
+_LISTED = {name: listed for section in SECTIONS.values() for name, listed in section.items()}
 
 
 class _Commands(click.Group):
-    """Keeps the order in which commands were added, and shows Headrace's errors without a traceback."""
+    """Imports a command when it is used, and shows Headrace's errors without a traceback."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(self.commands)
+        return [*_LISTED, *sorted(entry_points(group=PLUGINS).names)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if listed := _LISTED.get(cmd_name):
+            found = getattr(import_module(f"headrace.cli.{listed.module}"), listed.attribute)
+        else:
+            plugins = tuple(entry_points(group=PLUGINS, name=cmd_name))
+            found = plugins[0].load() if plugins else None
+        return found if isinstance(found, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, self.list_commands(ctx)))
+        for title, section in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:{width}}", listed.help) for name, listed in section.items()])
+        if plugins := {each.name: each for each in entry_points(group=PLUGINS)}:
+            with formatter.section("From other packages"):
+                formatter.write_dl([(f"{name:{width}}", _summary(each)) for name, each in plugins.items()])
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -51,7 +110,12 @@ class _Commands(click.Group):
             raise click.ClickException(str(error)) from error
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+def _summary(plugin: EntryPoint) -> str:
+    """Say what a command is for without importing it: what its package says of itself."""
+    return "" if plugin.dist is None else str(plugin.dist.metadata["Summary"])
+
+
+@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="headrace")
 def main() -> None:
     """Route CloudEvents by their content.
@@ -65,42 +129,3 @@ def main() -> None:
       headrace publish --type com.example.order --data '{"amount": 7}'
       headrace tail --from earliest                            print what was and what comes, without a sink
     """
-
-
-filter_.add_command(backtest)
-for _command in (
-    up,
-    pipeline,
-    demo,
-    publish,
-    subscribe,
-    update,
-    import_,
-    export,
-    listen,
-    tail,
-    apply,
-    get,
-    pause,
-    resume,
-    delete,
-    test_send,
-    attempts,
-    retry,
-    redrive,
-    filter_,
-    seek,
-    replay,
-    cancel,
-    archive,
-    operator,
-    keys,
-    quotas,
-    audit,
-    secrets,
-    migrate,
-    config,
-    doctor,
-    bench,
-):
-    main.add_command(_command)

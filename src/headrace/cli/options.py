@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from headrace.client.client import DEFAULT_CHANNEL, DEFAULT_URL, Client
+from headrace import client
+from headrace.client.defaults import DEFAULT_CHANNEL, DEFAULT_URL
 from headrace.client.token_file import TokenFile
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -76,9 +77,9 @@ def given_token() -> str | TokenFile | None:
     return found
 
 
-def connect(url: str, *, timeout_seconds: float = 30.0) -> Client:
+def connect(url: str, *, timeout_seconds: float = 30.0) -> client.Client:
     """Return a client for the service, with the token that the command under way was given."""
-    return Client(url, token=given_token(), timeout_seconds=timeout_seconds)
+    return client.Client(url, token=given_token(), timeout_seconds=timeout_seconds)
 
 
 channel = click.option(

@@ -11,6 +11,7 @@ import aiohttp
 import msgspec
 
 from headrace.client.consumer import Consumer, PulledEvent
+from headrace.client.defaults import DEFAULT_CHANNEL, DEFAULT_URL
 from headrace.client.points import PointLike, point
 from headrace.client.publisher import Publisher
 from headrace.errors import JobFailed, ServiceRefused, ServiceUnreachable
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from headrace.client.interest import Kind
     from headrace.events.event import Event
 
-DEFAULT_URL = "http://127.0.0.1:8080"
-DEFAULT_CHANNEL = "default/default"
 _Kind = TypeVar("_Kind")
 _UNHURRIED = aiohttp.ClientTimeout(total=None, sock_connect=30.0)
 

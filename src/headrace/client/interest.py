@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
+from headrace import filters
 from headrace.errors import FilterError, HeadraceError, ServiceUnreachable, UnreadableExport
 from headrace.events.bindings.http import decode, encode_binary, encode_structured
 from headrace.events.event import DataKind
-from headrace.filters import compile_filter
 from headrace.filters.exported_bloom import ExportedBloom
 from headrace.filters.sieve import Sieve
 
@@ -38,7 +38,7 @@ def read_cel(headers: Mapping[str, str], content: bytes) -> Told:
     """Read an expression; ServiceUnreachable where what answers isn't Headrace."""
     try:
         document = msgspec.json.decode(content, type=dict[str, Any])
-        sieve = Sieve(compile_filter({"cel": document["cel"]}))
+        sieve = Sieve(filters.compile_filter({"cel": document["cel"]}))
         return Told(sieve.matches, headers["etag"], float(document["maxAge"]))
     except (msgspec.DecodeError, LookupError, ValueError, TypeError, FilterError) as error:
         raise ServiceUnreachable("the interest", f"it can't be read: {error}") from error

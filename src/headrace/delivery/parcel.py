@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from headrace.eventlog.damage import Damage
     from headrace.eventlog.log import LogReader
-    from headrace.events.batch import Recorded
+    from headrace.events.recorded import Recorded
 
 _log = logging.getLogger(__name__)
 _ENCODERS = {"binary": encode_binary, "structured": encode_structured}

@@ -12,8 +12,8 @@ from headrace.delivery.outcome import Outcome, Verdict
 from headrace.delivery.parcel import Parcel
 from headrace.delivery.stages import sink_target
 from headrace.errors import HeadraceError, StoreUnavailable
-from headrace.events.batch import Arrival, Recorded
 from headrace.events.json_format import decode
+from headrace.events.recorded import Arrival, Recorded
 from headrace.ledger.probes import ProbeOutcome
 from headrace.ledger.texts import storable
 from headrace.subscriptions.delivery_spec import resolve

@@ -11,10 +11,10 @@ import msgspec
 from headrace.delivery.hops import HOPS, hops_left
 from headrace.delivery.parcel import Parcel
 from headrace.delivery.target import Target
-from headrace.events.batch import Arrival, Recorded
 from headrace.events.bindings.http import encode_structured
 from headrace.events.event import Event
 from headrace.events.json_format import decode
+from headrace.events.recorded import Arrival, Recorded
 from headrace.ledger.stages import DEAD_LETTER, REPLY
 from headrace.ledger.texts import storable
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headrace.eventlog.damage import Damage
-    from headrace.events.batch import Arrival
     from headrace.events.positions import Cut
+    from headrace.events.recorded import Arrival
 
 
 class LogWriter(Protocol):

@@ -6,7 +6,6 @@ without saying which they are, so a change of the columns is a new version of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import pyarrow as pa
 
 from headrace.events.canonical import canonical_string, type_name, typed
 from headrace.events.event import AttributeValue, DataKind, Event
+from headrace.events.recorded import Arrival, Recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,31 +41,6 @@ SCHEMA = pa.schema(
 )
 """`extensions` holds every attribute without a column of its own, as its canonical string;
 `extension_types` says which of them are no strings: `boolean`, `integer` or `json`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """An event as the ingress took it, before it has a position."""
-
-    event: Event
-    namespace: str
-    channel: str
-    traceparent: str | None = None
-    tracestate: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """An event as the log holds it; `publish_time` counts microseconds since the epoch."""
-
-    position: int
-    publish_time: int
-    arrival: Arrival
-
-    @property
-    def event(self) -> Event:
-        """The event itself, without what the log knows about it."""
-        return self.arrival.event
 
 
 def to_batch(arrivals: Sequence[Arrival], first_position: int, publish_time: int) -> pa.RecordBatch:

@@ -1,10 +1,27 @@
 """Which events someone wants: one expression tree, many languages to write it in."""
 
-from headrace.filters.compile import compile_filter
-from headrace.filters.explanation import Explanation
-from headrace.filters.filter import Filter
-from headrace.filters.limits import Limits
-from headrace.filters.triggers import compile_trigger
-from headrace.filters.unions import Union, union
+from typing import TYPE_CHECKING
+
+from headrace.exports import exported
+
+if TYPE_CHECKING:
+    from headrace.filters.compile import compile_filter
+    from headrace.filters.explanation import Explanation
+    from headrace.filters.filter import Filter
+    from headrace.filters.limits import Limits
+    from headrace.filters.triggers import compile_trigger
+    from headrace.filters.unions import Union, union
 
 __all__ = ["Explanation", "Filter", "Limits", "Union", "compile_filter", "compile_trigger", "union"]
+__getattr__ = exported(
+    __name__,
+    {
+        "Explanation": "headrace.filters.explanation",
+        "Filter": "headrace.filters.filter",
+        "Limits": "headrace.filters.limits",
+        "Union": "headrace.filters.unions",
+        "compile_filter": "headrace.filters.compile",
+        "compile_trigger": "headrace.filters.triggers",
+        "union": "headrace.filters.unions",
+    },
+)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from headrace.errors import UnreadableExport
-from headrace.events.batch import Recorded
+from headrace.events.recorded import Recorded
 from headrace.filters.key_hash import (
     CONSTANT_TAG,
     DEFINITION,

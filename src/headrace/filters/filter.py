@@ -12,8 +12,8 @@ from headrace.filters.ir.node import Node
 from headrace.filters.variables import variables_of
 
 if TYPE_CHECKING:
-    from headrace.events.batch import Recorded
     from headrace.events.event import Event
+    from headrace.events.recorded import Recorded
     from headrace.filters.backends.spark import Column
     from headrace.filters.explanation import Explanation
     from headrace.filters.ir.expression import Expression

@@ -22,8 +22,8 @@ from headrace.filters.variables import variables_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from headrace.events.batch import Recorded
     from headrace.events.event import Event
+    from headrace.events.recorded import Recorded
     from headrace.filters.filter import Filter
     from headrace.filters.variables import Variables
 

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import msgspec
 
-from headrace.events.batch import Recorded
 from headrace.events.json_data import bytes_meant
 from headrace.events.media_types import is_json
+from headrace.events.recorded import Recorded
 from headrace.filters.values.documents import in_64_bits, read_json
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.kinds import INT64

@@ -4,8 +4,21 @@ The law: what is told holds for every event that a subscription of the channel w
 it says so. Whoever drops events by it relies on it for a short time only, because somebody may subscribe meanwhile.
 """
 
-from headrace.interest.interest import Interest
-from headrace.interest.interests import Interests
-from headrace.interest.settings import InterestSettings
+from typing import TYPE_CHECKING
+
+from headrace.exports import exported
+
+if TYPE_CHECKING:
+    from headrace.interest.interest import Interest
+    from headrace.interest.interests import Interests
+    from headrace.interest.settings import InterestSettings
 
 __all__ = ["Interest", "InterestSettings", "Interests"]
+__getattr__ = exported(
+    __name__,
+    {
+        "Interest": "headrace.interest.interest",
+        "InterestSettings": "headrace.interest.settings",
+        "Interests": "headrace.interest.interests",
+    },
+)

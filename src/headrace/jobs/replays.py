@@ -23,7 +23,7 @@ from headrace.subscriptions.patience import once, repeatable
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from headrace.events.batch import Recorded
+    from headrace.events.recorded import Recorded
     from headrace.jobs.jobs import Claim, Jobs
 
 MARK = "headracereplay"

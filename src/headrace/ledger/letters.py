@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from headrace.events import Event
-    from headrace.events.batch import Recorded
+    from headrace.events.recorded import Recorded
     from headrace.ledger.mailboxes import Letter
 
     ReplayedAt = Callable[[str, Collection[int]], Mapping[int, Recorded]]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from headrace.eventlog.shares import Shares
     from headrace.events import Event
-    from headrace.events.batch import Recorded
+    from headrace.events.recorded import Recorded
     from headrace.filters.filter import Filter
     from headrace.ledger.redrive import Delivered, Redrive, RedriveRequest
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.events.batch import Recorded
+from headrace.events.recorded import Recorded
 from headrace.filters.backends.cel import write_literal
 from headrace.filters.explanation import Explanation
 from headrace.filters.truth import UNKNOWN

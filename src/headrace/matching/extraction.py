@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.events.batch import Recorded, from_batch
+from headrace.events.batch import from_batch
 from headrace.events.event import DataKind
 from headrace.events.json_data import bytes_meant
 from headrace.events.media_types import is_json
+from headrace.events.recorded import Recorded
 from headrace.filters.backends.arrow_times import event_times
 from headrace.filters.values.conversions import to_string
 from headrace.filters.values.faults import Fault

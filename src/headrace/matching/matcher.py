@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from headrace.events.batch import Recorded
     from headrace.events.event import Event
+    from headrace.events.recorded import Recorded
     from headrace.filters.explanation import Explanation
     from headrace.filters.filter import Filter
     from headrace.matching.accounting import Statistics

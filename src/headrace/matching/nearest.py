@@ -6,7 +6,7 @@ import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from headrace.events.batch import Recorded
+from headrace.events.recorded import Recorded
 from headrace.filters.backends.predicates import conjunctions_of
 from headrace.filters.backends.reference import evaluate
 from headrace.filters.explanation import Explanation, explain

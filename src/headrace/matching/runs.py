@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from headrace.events.batch import Recorded, from_batch
+from headrace.events.batch import from_batch
+from headrace.events.recorded import Recorded
 from headrace.filters.variables import variables_of
 from headrace.matching.extraction import Extract
 

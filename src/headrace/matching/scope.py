@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from headrace.events.batch import Recorded
+    from headrace.events.recorded import Recorded
 
 Channel: TypeAlias = tuple[str, str]
 """Namespace and name. Two namespaces are two tenants: neither sees the other's events."""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from headrace.events.batch import Arrival, to_batch
+from headrace.events.batch import to_batch
 from headrace.events.event import Event
+from headrace.events.recorded import Arrival
 from headrace.filters import compile_filter
 from headrace.matching.matcher import Matcher
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from headrace.events.batch import Recorded
     from headrace.events.event import Event
+    from headrace.events.recorded import Recorded
     from headrace.subscriptions.store import Store
 
 _log = logging.getLogger(__name__)

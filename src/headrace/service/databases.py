@@ -12,7 +12,8 @@ from headrace.controlplane import tables as controlplane
 from headrace.jobs import tables as jobs
 from headrace.ledger import tables as ledger
 from headrace.subscriptions import tables as subscriptions
-from headrace.subscriptions.database import address_of, connect_to, open_database
+from headrace.subscriptions.database import connect_to, open_database
+from headrace.subscriptions.masks import without_password
 from headrace.subscriptions.patience import patiently
 from headrace.subscriptions.versions import version_of
 
@@ -61,7 +62,7 @@ def _places(config: Config) -> Iterator[tuple[Family, str]]:
 
 
 def _standing(family: Family, url: str) -> Standing:
-    return Standing(family.name, address_of(url), _version(family, url), family.newest)
+    return Standing(family.name, without_password(url), _version(family, url), family.newest)
 
 
 def _version(family: Family, url: str) -> str | None:

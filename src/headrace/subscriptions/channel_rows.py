@@ -11,7 +11,7 @@ from headrace.errors import Conflict, NotFound
 from headrace.subscriptions.channel import ChannelName
 from headrace.subscriptions.channel_document import Channel
 from headrace.subscriptions.config_keys import ConfigKey
-from headrace.subscriptions.quotas import check_channels
+from headrace.subscriptions.quota_checks import check_channels
 from headrace.subscriptions.revisions import next_revision
 from headrace.subscriptions.tables import CHANNELS, SUBSCRIPTIONS
 

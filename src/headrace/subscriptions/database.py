@@ -62,11 +62,6 @@ def connect_to(url: str) -> Engine:
     return _postgres(parsed)
 
 
-def address_of(url: str) -> str:
-    """Return the address as it may be shown: without the password."""
-    return make_url(url).render_as_string(hide_password=True)
-
-
 def _postgres(url: URL) -> Engine:
     try:
         return create_engine(

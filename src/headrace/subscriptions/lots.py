@@ -8,7 +8,7 @@ from sqlalchemy import insert, select
 
 from headrace.errors import Conflict, NotFound
 from headrace.subscriptions import channel_rows
-from headrace.subscriptions.quotas import check_subscriptions
+from headrace.subscriptions.quota_checks import check_subscriptions
 from headrace.subscriptions.tables import SUBSCRIPTIONS
 
 if TYPE_CHECKING:

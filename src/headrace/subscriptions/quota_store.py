@@ -9,7 +9,7 @@ from sqlalchemy import delete, func, insert, select
 
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import repeatable
-from headrace.subscriptions.quotas import Overrides, overrides_of
+from headrace.subscriptions.quota_checks import overrides_of
 from headrace.subscriptions.revisions import next_revision
 from headrace.subscriptions.tables import CHANNELS, FAMILY, QUOTAS, SUBSCRIPTIONS
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sqlalchemy import Connection
+
+    from headrace.subscriptions.quotas import Overrides
 
 
 class QuotaStore:

@@ -28,7 +28,8 @@ from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName
 from headrace.subscriptions.channel_document import Channel
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import once, repeatable
-from headrace.subscriptions.quotas import UNLIMITED, check_cost, check_subscriptions, in_force
+from headrace.subscriptions.quota_checks import check_cost, check_subscriptions, in_force
+from headrace.subscriptions.quotas import UNLIMITED
 from headrace.subscriptions.replacing import replaced
 from headrace.subscriptions.revisions import last_revision, next_revision
 from headrace.subscriptions.subscription import ACTIVE, ENDED, PAUSED

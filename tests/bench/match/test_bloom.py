@@ -3,9 +3,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from headrace.bench.match.bloom import BloomPlan, measure_bloom, unwanted
-from headrace.bench.match.workloads.table import WORKLOADS
 from headrace.cli.main import main
+from headrace_bench.match.bloom import BloomPlan, measure_bloom, unwanted
+from headrace_bench.match.workloads.table import WORKLOADS
 
 PLAN = BloomPlan(rules=(3_000,), events=400, seconds=0.01, batch=128)
 

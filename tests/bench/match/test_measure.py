@@ -1,10 +1,10 @@
 import pytest
 
-from headrace.bench.match import child, measure
-from headrace.bench.match.measure import Task
-from headrace.bench.match.memory import resident
 from headrace.errors import HeadraceError
 from headrace.matching import Matcher
+from headrace_bench.match import child, measure
+from headrace_bench.match.measure import Task
+from headrace_bench.match.memory import resident
 
 SPEED = [
     "rules",
@@ -102,7 +102,7 @@ def test_what_fails_in_the_process_is_raised_here(monkeypatch, capfd):
 
 def test_an_error_of_headrace_is_told_without_a_traceback(monkeypatch, capfd):
     program = (
-        "from headrace.bench.match import child\n"
+        "from headrace_bench.match import child\n"
         "from headrace.errors import HeadraceError\n"
         "def measure(task, say): raise HeadraceError('no water')\n"
         "child.measure = measure\n"

@@ -5,18 +5,18 @@ from importlib import resources
 
 import pytest
 
-from headrace.bench.match.measure import Task, measure
-from headrace.bench.match.peers import meet as meeting
-from headrace.bench.match.peers import peer as peers
-from headrace.bench.match.peers import program
-from headrace.bench.match.peers.meet import meet
-from headrace.bench.match.peers.peer import Peer, PeerMissing, data_line
-from headrace.bench.match.peers.table import PEERS
-from headrace.bench.match.rules import Written
-from headrace.bench.match.workloads.table import WORKLOADS
+from headrace_bench.match.measure import Task, measure
+from headrace_bench.match.peers import meet as meeting
+from headrace_bench.match.peers import peer as peers
+from headrace_bench.match.peers import program
+from headrace_bench.match.peers.meet import meet
+from headrace_bench.match.peers.peer import Peer, PeerMissing, data_line
+from headrace_bench.match.peers.table import PEERS
+from headrace_bench.match.rules import Written
+from headrace_bench.match.workloads.table import WORKLOADS
 
 SECONDS = 0.3
-PACKAGE = "headrace.bench.match.peers"
+PACKAGE = "headrace_bench.match.peers"
 
 
 @cache

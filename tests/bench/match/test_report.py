@@ -2,9 +2,10 @@ import json
 
 import pytest
 
-from headrace.bench.match import plot
-from headrace.bench.match.report import GROWING, Report, growth, print_report
+from headrace.cli.plots import require_plots
 from headrace.errors import HeadraceError
+from headrace_bench.match import plot
+from headrace_bench.match.report import GROWING, Report, growth, print_report
 
 
 def row(rules, rate=1000.0, workload="citylots", **more):
@@ -117,12 +118,12 @@ def test_what_is_drawn():
 
 @pytest.mark.parametrize(("name", "starts"), [("a.png", b"\x89PNG"), ("a.svg", b"<?xml")])
 def test_a_picture(tmp_path, name, starts):
-    pytest.importorskip("matplotlib", reason="the extra `bench` is not installed")
+    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
     plot.draw(report(rows=[row(10), row(100)], peers=[peer_row()]), tmp_path / name)
     assert (tmp_path / name).read_bytes().startswith(starts)
 
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    with pytest.raises(HeadraceError, match=r"headrace\[bench\]"):
-        plot.require_plots()
+    with pytest.raises(HeadraceError, match=r"headrace\[plot\]"):
+        require_plots()

@@ -2,7 +2,9 @@ import json
 
 import pytest
 
-from headrace.bench.match.rules import (
+from headrace.events.event import Event
+from headrace.filters import compile_filter
+from headrace_bench.match.rules import (
     Containing,
     Equal,
     Fitting,
@@ -16,9 +18,7 @@ from headrace.bench.match.rules import (
     quamina_pattern,
     ruler_pattern,
 )
-from headrace.bench.match.workloads.table import WORKLOADS
-from headrace.events.event import Event
-from headrace.filters import compile_filter
+from headrace_bench.match.workloads.table import WORKLOADS
 
 A, B = ("a",), ("top", "b")
 

@@ -3,10 +3,11 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from headrace.bench.match import plot, run
-from headrace.bench.match.peers import table
-from headrace.bench.match.peers.peer import Peer, PeerMissing, data_line
 from headrace.cli.main import main
+from headrace_bench import command
+from headrace_bench.match import plot, run
+from headrace_bench.match.peers import table
+from headrace_bench.match.peers.peer import Peer, PeerMissing, data_line
 
 TINY = ["--rules", "10,20", "--events", "20", "--seconds", "0.02", "--batch", "8", "--seed", "3"]
 FIGURES = {
@@ -130,13 +131,13 @@ def test_a_picture_is_refused_before_the_measurement(quick, monkeypatch, tmp_pat
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     result = invoke("--plot", str(tmp_path / "a.png"))
     assert result.exit_code == 1
-    assert "headrace[bench]" in result.stderr
+    assert "headrace[plot]" in result.stderr
     assert quick == []
 
 
 def test_a_picture_is_drawn_of_the_report(quick, monkeypatch, tmp_path):
     drawn = []
-    monkeypatch.setattr(plot, "require_plots", lambda: None)
+    monkeypatch.setattr(command, "require_plots", lambda: None)
     monkeypatch.setattr(plot, "draw", lambda report, file: drawn.append((len(report.rows), file)))
     result = invoke("--workload", "a", "--rules", "10,20", "--plot", str(tmp_path / "a.svg"))
     assert result.exit_code == 0, result.output

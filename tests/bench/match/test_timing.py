@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from headrace.bench.match.timing import Spread, passes, quantiles, spread
+from headrace_bench.match.timing import Spread, passes, quantiles, spread
 
 
 def test_every_chunk_is_counted_once_and_worked_on_again():

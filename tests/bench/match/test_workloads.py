@@ -5,13 +5,13 @@ from collections import Counter
 
 import pytest
 
-from headrace.bench.match.rules import Equal, Prefix, Within, filter_of
-from headrace.bench.match.workloads import citylots, skew
-from headrace.bench.match.workloads.github import GitHub
-from headrace.bench.match.workloads.table import WORKLOADS, chosen
-from headrace.bench.match.workloads.worst import WORST
 from headrace.filters.dialects.table import DIALECTS
 from headrace.matching import Matcher
+from headrace_bench.match.rules import Equal, Prefix, Within, filter_of
+from headrace_bench.match.workloads import citylots, skew
+from headrace_bench.match.workloads.github import GitHub
+from headrace_bench.match.workloads.table import WORKLOADS, chosen
+from headrace_bench.match.workloads.worst import WORST
 
 LOTS = citylots.CityLots()
 
@@ -35,7 +35,7 @@ def test_rules_and_events_come_from_the_seed(name):
 def test_another_process_generates_the_same():
     # Hashes of strings differ between processes: nothing may depend on them.
     program = (
-        "from headrace.bench.match.workloads.table import WORKLOADS\n"
+        "from headrace_bench.match.workloads.table import WORKLOADS\n"
         "print([(list(each.rules(5, 1)), each.events(3, 1)) for each in WORKLOADS.values()])"
     )
     here = [(list(each.rules(5, 1)), each.events(3, 1)) for each in WORKLOADS.values()]

@@ -31,7 +31,7 @@ from headrace.delivery.outcome import Sender, Verdict
 from headrace.delivery.parcel import Parcel
 from headrace.delivery.target import Target
 from headrace.events import Event
-from headrace.events.batch import Arrival, Recorded
+from headrace.events.recorded import Arrival, Recorded
 
 REQUIRED = {"specversion": "1.0", "id": "1", "source": "/s", "type": "com.example.t"}
 JSON = {"datacontenttype": "application/json"}

@@ -42,7 +42,7 @@ from headrace.delivery.parcel import Parcel
 from headrace.delivery.protocols.amqp import AmqpSender
 from headrace.delivery.target import Target
 from headrace.events import Event
-from headrace.events.batch import Arrival, Recorded
+from headrace.events.recorded import Arrival, Recorded
 from headrace.service.process import free_port
 from headrace.subscriptions.credential import Plain, Token
 

@@ -20,8 +20,8 @@ from headrace.delivery.parcel import Parcel
 from headrace.delivery.protocols.http import HttpSender
 from headrace.delivery.target import Target
 from headrace.events import DataKind, Event, json_format
-from headrace.events.batch import Arrival, Recorded
 from headrace.events.bindings.http import encode_binary, encode_structured
+from headrace.events.recorded import Arrival, Recorded
 from headrace.subscriptions.credential import Plain, Token
 from headrace.subscriptions.secrets import put_back
 from headrace.subscriptions.subscription import parse_subscription

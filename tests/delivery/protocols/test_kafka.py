@@ -26,7 +26,7 @@ from headrace.delivery.parcel import Parcel
 from headrace.delivery.protocols.kafka import KafkaSender
 from headrace.delivery.target import Target
 from headrace.events import DataKind, Event
-from headrace.events.batch import Arrival, Recorded
+from headrace.events.recorded import Arrival, Recorded
 from headrace.subscriptions.credential import Plain, Token
 
 ALICE = Plain(USER, PASSWORD)

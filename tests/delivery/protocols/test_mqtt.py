@@ -35,7 +35,7 @@ from headrace.delivery.protocols import mqtt_connection, mqtt_packets
 from headrace.delivery.protocols.mqtt import MqttSender
 from headrace.delivery.target import Target
 from headrace.events import Event
-from headrace.events.batch import Arrival, Recorded
+from headrace.events.recorded import Arrival, Recorded
 from headrace.subscriptions.credential import Plain, Token
 
 ALICE = Plain("alice", "s3cret")

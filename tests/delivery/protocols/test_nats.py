@@ -31,7 +31,7 @@ from headrace.delivery.parcel import Parcel
 from headrace.delivery.protocols.nats import NatsSender
 from headrace.delivery.target import Target
 from headrace.events import Event
-from headrace.events.batch import Arrival, Recorded
+from headrace.events.recorded import Arrival, Recorded
 from headrace.subscriptions.credential import Plain, Token
 
 USERS = """

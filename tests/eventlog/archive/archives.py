@@ -9,9 +9,10 @@ from headrace.eventlog.archive.archiver import COMMIT_EVENTS, archive_log
 from headrace.eventlog.archive.keeper import Keeper
 from headrace.eventlog.archive.settings import ArchiveSettings
 from headrace.eventlog.archive.storage import Storage
-from headrace.events.batch import SCHEMA, Arrival, from_batch, to_batch
+from headrace.events.batch import SCHEMA, from_batch, to_batch
 from headrace.events.event import Event
 from headrace.events.positions import Cut
+from headrace.events.recorded import Arrival
 
 DAY = 86_400_000_000
 HUGE = 1 << 50

@@ -12,9 +12,10 @@ from tests.eventlog.arrivals import memory_folder
 from headrace.errors import ArchiveRefused
 from headrace.eventlog.archive.partitions import Partition
 from headrace.eventlog.archive.storage import Storage
-from headrace.events.batch import Arrival, to_batch
+from headrace.events.batch import to_batch
 from headrace.events.event import Event
 from headrace.events.positions import Cut, position_at
+from headrace.events.recorded import Arrival
 
 HOSTILE = [
     "..",

@@ -14,8 +14,8 @@ from tests.filters.strategies import events, expressions, filters, odd_events
 from headrace.eventlog.archive import values
 from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.archive.values import extremes_of, rounded_up
-from headrace.events.batch import Arrival
 from headrace.events.event import AttributeValue, Event
+from headrace.events.recorded import Arrival
 from headrace.filters import Filter, compile_filter
 from headrace.filters.backends.extremes import asked_of_extremes, may_hold
 

@@ -16,9 +16,10 @@ from headrace.eventlog.kafka.clients import administrator
 from headrace.eventlog.kafka.reader import KafkaLogReader, leave_out
 from headrace.eventlog.kafka.topics import Topics
 from headrace.eventlog.kafka.writer import KafkaLogWriter
-from headrace.events.batch import Arrival, from_batch
+from headrace.events.batch import from_batch
 from headrace.events.event import Event
 from headrace.events.positions import Cut, lane_of, offset_of
+from headrace.events.recorded import Arrival
 from headrace.telemetry.metrics import ARCHIVE_LOST
 
 

@@ -13,8 +13,9 @@ from headrace.eventlog.kafka import columns
 from headrace.eventlog.kafka.columns import RecordColumns
 from headrace.eventlog.kafka.records import read_record, write_record
 from headrace.eventlog.kafka.topics import Topic
-from headrace.events.batch import SCHEMA, Arrival, Recorded, recorded_batch
+from headrace.events.batch import SCHEMA, recorded_batch
 from headrace.events.positions import offset_of, position_at
+from headrace.events.recorded import Arrival, Recorded
 
 SHARED, OWN = Topic("shared", None), Topic("own", "team-a")
 FIRST = position_at(3, 7)

@@ -15,9 +15,10 @@ from headrace.eventlog.kafka.reader import KafkaLogReader, leave_out
 from headrace.eventlog.kafka.settings import KafkaSettings
 from headrace.eventlog.kafka.topics import Topics, ensure_topics
 from headrace.eventlog.kafka.writer import KafkaLogWriter
-from headrace.events.batch import Arrival, from_batch
+from headrace.events.batch import from_batch
 from headrace.events.event import DataKind, Event
 from headrace.events.positions import Cut, lane_of, offset_of, position_at
+from headrace.events.recorded import Arrival
 
 ATTRIBUTES = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
 

@@ -15,9 +15,10 @@ from headrace.eventlog.damage import Damage
 from headrace.eventlog.kafka.reader import KafkaLogReader
 from headrace.eventlog.kafka.writer import KafkaLogWriter
 from headrace.eventlog.leftovers import read_left
-from headrace.events.batch import Arrival, from_batch
+from headrace.events.batch import from_batch
 from headrace.events.event import DataKind, Event
 from headrace.events.positions import Cut
+from headrace.events.recorded import Arrival
 
 BINARY = [("ce_" + name, value) for name, value in ATTRIBUTES.items()]
 JSON = ("content-type", "application/cloudevents+json; charset=utf-8")

@@ -16,8 +16,9 @@ from headrace.eventlog.local.frames import FRAME_HEADER
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.segments import list_segments
 from headrace.eventlog.local.writer import SegmentWriter
-from headrace.events.batch import Arrival, from_batch
+from headrace.events.batch import from_batch
 from headrace.events.positions import Cut
+from headrace.events.recorded import Arrival
 
 REOPEN = object()
 steps = st.lists(st.just(REOPEN) | st.lists(st.binary(max_size=40), min_size=1, max_size=4), max_size=12)

@@ -2,7 +2,8 @@
 
 import pyarrow as pa
 
-from headrace.events.batch import Arrival, Recorded, to_batch
+from headrace.events.batch import to_batch
+from headrace.events.recorded import Arrival, Recorded
 
 
 def table_of(events) -> pa.RecordBatch:

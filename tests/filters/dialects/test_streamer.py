@@ -3,8 +3,8 @@ import json
 import pytest
 
 from headrace.errors import FilterError
-from headrace.events.batch import Arrival, Recorded
 from headrace.events.event import Event
+from headrace.events.recorded import Arrival, Recorded
 from headrace.filters import compile_filter
 
 DOCUMENT = {

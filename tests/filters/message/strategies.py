@@ -4,8 +4,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from headrace.events.batch import Arrival, Recorded
 from headrace.events.event import Event
+from headrace.events.recorded import Arrival, Recorded
 from headrace.filters.message import And, Not, Operator, Or, Predicate, Property, Time
 from headrace.filters.message.operators import ANY_TYPE, MANY
 

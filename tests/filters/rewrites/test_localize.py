@@ -2,7 +2,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.filters.every_dialect import every_event, every_filter
 
-from headrace.events.batch import Arrival, Recorded
+from headrace.events.recorded import Arrival, Recorded
 from headrace.filters import Filter, compile_filter
 from headrace.filters.backends.cel import write_cel
 from headrace.filters.rewrites.fold import fold

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.matching.scan.documents import documents, mutated, wanted_paths
 from tests.matching.scan.reading import laid_out, reference, scanned
 
-from headrace.bench.events import bench_events
 from headrace.matching.cells import ABSENT, INT, LIST, MAP, NOWHERE, STRING, TRUE, Cells
 from headrace.matching.scan import PathTrie, scan
+from headrace_bench.events import bench_events
 
 CORPUS = [
     b'{"a":1,"b":{"c":"x","key":[1,2.5,"z",null,true,{}]},"c":-1.5e3,"":false}',

@@ -21,10 +21,11 @@ from headrace.errors import InvalidEvent, UnsupportedFormat
 from headrace.eventlog.damage import Damage
 from headrace.eventlog.kafka.records import CHANNEL, DEFAULT, NAMESPACE, TRACEPARENT, TRACESTATE, read_record
 from headrace.events.attributes import REQUIRED, problem_1_0
-from headrace.events.batch import COLUMNS, SCHEMA, Recorded, recorded_batch
+from headrace.events.batch import COLUMNS, SCHEMA, recorded_batch
 from headrace.events.bindings.kafka import CONTENT_TYPE, FORM, PREFIX, is_plain, read_form
 from headrace.events.canonical import canonical_string, type_name, typed
 from headrace.events.positions import offset_of
+from headrace.events.recorded import Recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from concurrent.futures import ThreadPoolExecutor
 
-    from headrace.events.batch import Arrival
+    from headrace.events.recorded import Arrival
 
     Requests = Sequence[Sequence[Arrival]]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.events.batch import Arrival
 from headrace.events.bindings import kafka
+from headrace.events.recorded import Arrival
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

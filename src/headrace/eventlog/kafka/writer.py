@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from headrace.eventlog.kafka.settings import KafkaSettings
-    from headrace.events.batch import Arrival
+    from headrace.events.recorded import Arrival
 
     Report = Callable[[confluent_kafka.KafkaError | None, confluent_kafka.Message], None]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headrace.eventlog.local.writer import SegmentWriter
-    from headrace.events.batch import Arrival
+    from headrace.events.recorded import Arrival
 
 _MAX_COMMIT_BYTES = 16 << 20
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from headrace.events.batch import Arrival
+    from headrace.events.recorded import Arrival
 
 END_MARK = "END"
 

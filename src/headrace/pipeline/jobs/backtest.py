@@ -19,7 +19,7 @@ from headrace.pipeline.jobs.times import written_time
 from headrace.pipeline.seek import first_match
 
 if TYPE_CHECKING:
-    from headrace.events.batch import Recorded
+    from headrace.events.recorded import Recorded
     from headrace.jobs.requests import BacktestRequest
     from headrace.pipeline.history import History
     from headrace.pipeline.jobs.work import Work
