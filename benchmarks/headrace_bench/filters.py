@@ -38,7 +38,7 @@ _ROUNDS = 3
 _SHORTEST = 1e-6
 _EVALUATED = 50
 _PUBLISHED = 1_767_225_600_000_000
-_ARROW = "headrace.filters.backends.arrow"
+_ARROW = "headrace.filters.backends.arrow.evaluator"
 _REGIONS = ("eu", "us", "asia", "africa")
 _TIERS = ("basic", "gold", "vip")
 

@@ -17,7 +17,7 @@ import msgspec
 from headrace.events.event import Event
 from headrace.filters import compile_filter
 from headrace.filters.backends.reference import evaluate
-from headrace.filters.limits import DEFAULT_LIMITS
+from headrace.filters.bounds.limits import DEFAULT_LIMITS
 from headrace.filters.truth import UNKNOWN
 from headrace.filters.values.budget import LONGEST_SCANNED, LOOPING_STEPS, STEPS
 from headrace.filters.variables import variables_of

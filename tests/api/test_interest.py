@@ -8,7 +8,7 @@ import pytest
 from headrace.api.app import build_app
 from headrace.api.interest import InterestDoor
 from headrace.client import Client
-from headrace.filters.exported_bloom import ExportedBloom
+from headrace.filters.upstream.bloom import ExportedBloom
 from headrace.interest import InterestSettings
 
 PATH = "/api/channels/default/default/interest"

@@ -19,7 +19,7 @@ from headrace.events.bindings.http import decode, encode_batch, encode_binary, e
 from headrace.events.event import DataKind, Event
 from headrace.events.recorded import Arrival, Recorded
 from headrace.filters import compile_filter
-from headrace.filters.sieve import Sieve
+from headrace.filters.upstream.sieve import Sieve
 from headrace.interest import InterestSettings
 from headrace.interest.building import Task, write_bloom, write_text
 from headrace.interest.wants import want_of

@@ -12,7 +12,7 @@ from headrace.errors import FilterError
 from headrace.events.event import Event
 from headrace.events.recorded import Arrival, Recorded
 from headrace.filters import compile_filter
-from headrace.filters.sieve import Sieve
+from headrace.filters.upstream.sieve import Sieve
 from headrace.filters.variables import variables_of
 from headrace.interest.building import Apart, Task, write_bloom, write_text
 from headrace.interest.wants import want_of

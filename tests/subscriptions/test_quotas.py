@@ -9,7 +9,7 @@ from tests.subscriptions.stores import listed, proposal
 from headrace.errors import QuotaExceeded
 from headrace.events.positions import Cut
 from headrace.filters import compile_filter
-from headrace.filters.costs import worst_cost
+from headrace.filters.bounds.costs import worst_cost
 from headrace.subscriptions.channel import ChannelName
 from headrace.subscriptions.quota_store import QuotaStore
 from headrace.subscriptions.quotas import Overrides, Quotas

@@ -18,8 +18,8 @@ from headrace.api.openapi.proposals import settings_schema
 from headrace.errors import NotFound
 from headrace.events.bindings.http import Mode
 from headrace.events.json_format import BATCH_MEDIA_TYPE, MEDIA_TYPE
+from headrace.filters.bounds.limits import DEFAULT_LIMITS
 from headrace.filters.dialects.table import DIALECTS
-from headrace.filters.limits import DEFAULT_LIMITS
 from headrace.subscriptions.config_keys import OWN_TYPES
 from headrace.subscriptions.credential_form import MEMBERS as CREDENTIALS
 from headrace.subscriptions.delivery_members import MEMBERS as DELIVERY

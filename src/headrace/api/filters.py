@@ -17,8 +17,8 @@ from headrace.errors import InvalidChannel, InvalidRequest
 from headrace.events.json_format import decode
 from headrace.events.recorded import Arrival, Recorded
 from headrace.filters import compile_filter
-from headrace.filters.limits import DEFAULT_LIMITS
-from headrace.filters.sizes import sizes_of
+from headrace.filters.bounds.limits import DEFAULT_LIMITS
+from headrace.filters.bounds.sizes import sizes_of
 from headrace.subscriptions.channel import DEFAULT_CHANNEL, parse_channel
 from headrace.subscriptions.points import parse_time
 

@@ -11,8 +11,8 @@ from headrace import filters
 from headrace.errors import FilterError, HeadraceError, ServiceUnreachable, UnreadableExport
 from headrace.events.bindings.http import decode, encode_binary, encode_structured
 from headrace.events.event import DataKind
-from headrace.filters.exported_bloom import ExportedBloom
-from headrace.filters.sieve import Sieve
+from headrace.filters.upstream.bloom import ExportedBloom
+from headrace.filters.upstream.sieve import Sieve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

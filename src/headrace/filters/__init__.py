@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from headrace.exports import exported
 
 if TYPE_CHECKING:
+    from headrace.filters.bounds.limits import Limits
     from headrace.filters.compile import compile_filter
     from headrace.filters.explanation import Explanation
     from headrace.filters.filter import Filter
-    from headrace.filters.limits import Limits
     from headrace.filters.triggers import compile_trigger
-    from headrace.filters.unions import Union, union
+    from headrace.filters.upstream.unions import Union, union
 
 __all__ = ["Explanation", "Filter", "Limits", "Union", "compile_filter", "compile_trigger", "union"]
 __getattr__ = exported(
@@ -18,10 +18,10 @@ __getattr__ = exported(
     {
         "Explanation": "headrace.filters.explanation",
         "Filter": "headrace.filters.filter",
-        "Limits": "headrace.filters.limits",
-        "Union": "headrace.filters.unions",
+        "Limits": "headrace.filters.bounds.limits",
+        "Union": "headrace.filters.upstream.unions",
         "compile_filter": "headrace.filters.compile",
         "compile_trigger": "headrace.filters.triggers",
-        "union": "headrace.filters.unions",
+        "union": "headrace.filters.upstream.unions",
     },
 )

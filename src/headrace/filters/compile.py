@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headrace.filters.bounds.limits import DEFAULT_LIMITS, Limits
+from headrace.filters.bounds.sizes import check_size
 from headrace.filters.dialects.dialect import Place, is_array
 from headrace.filters.dialects.table import parse_filter
 from headrace.filters.filter import Filter
 from headrace.filters.ir.expression import all_of
-from headrace.filters.limits import DEFAULT_LIMITS, Limits
 from headrace.filters.rewrites.flatten import flatten
 from headrace.filters.rewrites.lower import lower
-from headrace.filters.sizes import check_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

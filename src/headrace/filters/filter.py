@@ -14,7 +14,7 @@ from headrace.filters.variables import variables_of
 if TYPE_CHECKING:
     from headrace.events.event import Event
     from headrace.events.recorded import Recorded
-    from headrace.filters.backends.spark import Column
+    from headrace.filters.backends.spark.evaluator import Column
     from headrace.filters.explanation import Explanation
     from headrace.filters.ir.expression import Expression
 
@@ -52,6 +52,6 @@ class Filter(Node):
     def column(self) -> Column:
         """Return the filter as a Spark column over the event table: true where it matches, else false."""
         # The one import inside a function: Spark is heavy, and only those who ask for a column need it.
-        from headrace.filters.backends.spark import column
+        from headrace.filters.backends.spark.evaluator import column
 
         return column(self.expression)

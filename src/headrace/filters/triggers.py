@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headrace.filters.bounds.limits import DEFAULT_LIMITS, Limits
 from headrace.filters.compile import compile_filter
-from headrace.filters.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from headrace.filters import Filter, union
-from headrace.filters.exported_bloom import ExportedBloom
-from headrace.filters.limits import DEFAULT_LIMITS, Limits
+from headrace.filters.bounds.limits import DEFAULT_LIMITS, Limits
+from headrace.filters.upstream.bloom import ExportedBloom
 from headrace.interest.wants import expression_of
 from headrace.matching import Matcher
-from headrace.matching.bloom_export import export_bloom
+from headrace.matching.bloom.export import export_bloom
 from headrace.subscriptions.channel import ChannelName  # noqa: TC001  msgspec reads it
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from headrace.filters.exported_bloom import Header
+    from headrace.filters.upstream.bloom import Header
 
 _SECONDS = 900.0
 

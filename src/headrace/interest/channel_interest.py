@@ -21,10 +21,10 @@ import msgspec
 from headrace.errors import UnreadableExport
 from headrace.filters import compile_filter
 from headrace.filters.backends.cel import write_cel
-from headrace.filters.exported_bloom import ExportedBloom
 from headrace.filters.ir.expression import any_of
 from headrace.filters.rewrites.flatten import flatten
 from headrace.filters.rewrites.fold import fold
+from headrace.filters.upstream.bloom import ExportedBloom
 from headrace.interest.building import Apart, Task, Text, write_bloom, write_text
 
 if TYPE_CHECKING:

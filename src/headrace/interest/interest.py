@@ -12,7 +12,7 @@ from headrace.filters.ir.expression import paths_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headrace.filters.exported_bloom import ExportedBloom
+    from headrace.filters.upstream.bloom import ExportedBloom
     from headrace.interest.building import Text
     from headrace.subscriptions.channel import ChannelName
 

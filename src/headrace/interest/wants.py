@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from headrace.filters import compile_filter
-from headrace.filters.covers import one_of
 from headrace.filters.ir.atoms import Comparison, Operator
 from headrace.filters.ir.expression import Constant, all_of
 from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import attribute
 from headrace.filters.rewrites.flatten import flatten
 from headrace.filters.rewrites.localize import Localized, localize
+from headrace.filters.upstream.covers import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

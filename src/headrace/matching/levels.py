@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.matching.catalogue import Catalogue
-from headrace.matching.index.build import build
-from headrace.matching.index.draft import draft
+from headrace.matching.index.build.source import draft
+from headrace.matching.index.build.tables_builder import build
 from headrace.matching.index.level import Legend, Level
+from headrace.matching.rules.catalogue import Catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from headrace.matching.members import Entry
+    from headrace.matching.rules.members import Entry
     from headrace.matching.settings import BloomSettings
 
 

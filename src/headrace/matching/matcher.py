@@ -11,18 +11,18 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.errors import NotFound
-from headrace.matching.accounting import Accounts
-from headrace.matching.bloom_watch import BloomWatch
-from headrace.matching.book import Book
-from headrace.matching.explaining import explain_subscription
+from headrace.matching.bloom.watch import BloomWatch
+from headrace.matching.extraction.runs import runs_of_batch, runs_of_events
 from headrace.matching.levels import catalogue_of, level_of
-from headrace.matching.nearest import MOST_FILTERS, why_not
-from headrace.matching.overruns import Overrun, Overruns
 from headrace.matching.pairs import NOBODY, members_of, pairs_of, spread
-from headrace.matching.runs import runs_of_batch, runs_of_events
+from headrace.matching.reports.explanation import explain_subscription
+from headrace.matching.reports.nearest import MOST_FILTERS, why_not
+from headrace.matching.reports.overruns import Overrun, Overruns
+from headrace.matching.reports.statistics import Accounts
 from headrace.matching.search import Search
 from headrace.matching.settings import BloomSettings, CelSettings
 from headrace.matching.snapshot import open_snapshot, write_snapshot
+from headrace.matching.state import Book
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from headrace.events.recorded import Recorded
     from headrace.filters.explanation import Explanation
     from headrace.filters.filter import Filter
-    from headrace.matching.accounting import Statistics
-    from headrace.matching.bloom_watch import BloomState
+    from headrace.matching.bloom.watch import BloomState
     from headrace.matching.index.level import Level
-    from headrace.matching.nearest import WhyNot
+    from headrace.matching.reports.nearest import WhyNot
+    from headrace.matching.reports.statistics import Statistics
     from headrace.matching.scope import Channel, Scope
 
     Numbers = npt.NDArray[Any]

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.filters.truth import UNKNOWN
-from headrace.matching.catalogue import narrowed
 from headrace.matching.index.limits import UNLIMITED
 from headrace.matching.pairs import NOBODY, members_of, pairs_of, rows_of
 from headrace.matching.residual import judged, settle
+from headrace.matching.rules.catalogue import narrowed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from headrace.matching.accounting import Accounts
-    from headrace.matching.bloom_watch import BloomWatch
-    from headrace.matching.book import Book, View
-    from headrace.matching.extraction import Extract
+    from headrace.matching.bloom.watch import BloomWatch
+    from headrace.matching.extraction.extractor import Extract
+    from headrace.matching.extraction.runs import Run
     from headrace.matching.index.level import Level
-    from headrace.matching.overruns import Overruns
+    from headrace.matching.reports.overruns import Overruns
+    from headrace.matching.reports.statistics import Accounts
     from headrace.matching.residual import Settled
-    from headrace.matching.runs import Run
     from headrace.matching.settings import CelSettings
+    from headrace.matching.state import Book, View
 
     Numbers = npt.NDArray[Any]
 

@@ -21,15 +21,15 @@ import numpy as np
 
 from headrace.errors import SnapshotRefused
 from headrace.filters.filter import Filter
-from headrace.matching.book import Book, Layer, View
-from headrace.matching.catalogue import Catalogue
-from headrace.matching.checks import Pattern
-from headrace.matching.growing import Growing
 from headrace.matching.index.level import Legend, Level
 from headrace.matching.index.tables import Tables
 from headrace.matching.levels import catalogue_of, level_of
-from headrace.matching.members import FOREVER, Members
+from headrace.matching.rules.arrays import Growing
+from headrace.matching.rules.catalogue import Catalogue
+from headrace.matching.rules.checks import Pattern
+from headrace.matching.rules.members import FOREVER, Members
 from headrace.matching.scope import Scope
+from headrace.matching.state import Book, Layer, View
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from headrace.matching.members import Entry
+    from headrace.matching.rules.members import Entry
     from headrace.matching.settings import BloomSettings
 
     Numbers = npt.NDArray[Any]

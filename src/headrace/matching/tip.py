@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.filters.backends.reference import value_of
 from headrace.filters.values.faults import Fault
-from headrace.matching.checks import EQUAL, ONE_OF
+from headrace.matching.rules.checks import EQUAL, ONE_OF
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from headrace.filters.ir.operands import Operand
     from headrace.filters.variables import Variables
-    from headrace.matching.catalogue import Catalogue
+    from headrace.matching.rules.catalogue import Catalogue
     from headrace.matching.scope import Channel
 
 MOST_MEMBERS = 1024

@@ -22,7 +22,7 @@ from headrace.eventlog.archive.values import extremes_of
 from headrace.events.positions import Cut
 from headrace.filters.backends.extremes import asked_of_extremes, may_hold
 from headrace.filters.backends.search import extensions_of, search_condition, without_extensions
-from headrace.filters.backends.spark_search import search_column
+from headrace.filters.backends.spark.archive import search_column
 from headrace.filters.ir.expression import Constant
 from headrace.pipeline.extent import Extent, Span
 

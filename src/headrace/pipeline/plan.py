@@ -15,7 +15,7 @@ from headrace.subscriptions.set_aside import Kind, SetAside
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.matching.overruns import Overrun
+    from headrace.matching.reports.overruns import Overrun
 
 PLAN = (
     "position long, subscription string, until long, overrun struct<reason: string, times: long>, "

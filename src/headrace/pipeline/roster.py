@@ -17,7 +17,7 @@ from headrace.errors import HeadraceError, SnapshotRefused
 from headrace.eventlog.local.files import write_whole
 from headrace.events.positions import MOST_LANES, Cut, position_at
 from headrace.matching import Matcher, Scope
-from headrace.matching.programs import Programs
+from headrace.matching.rules.programs import Programs
 from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.bounds import Bound, Bounds, last_of
 from headrace.pipeline.node_cache import open_here

@@ -22,7 +22,7 @@ from headrace.eventlog.opening import open_log
 from headrace.eventlog.picking import pick
 from headrace.events.positions import Cut, lane_of
 from headrace.matching.settings import MatchingSettings
-from headrace.matching.warming import warm_up
+from headrace.matching.warm_up import warm_up
 from headrace.pipeline.caution import Caution, Suspect
 from headrace.pipeline.cluster import own_version
 from headrace.pipeline.plan import NO_DELIVERIES, asides_in, cuts_of, deliveries_in

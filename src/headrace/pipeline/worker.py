@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from headrace.eventlog.leftovers import read_left
 from headrace.events.batch import coalesce
 from headrace.heap import spare_heap
-from headrace.matching.warming import warm_up
+from headrace.matching.warm_up import warm_up
 from headrace.pipeline.opened_log import opened_log
 from headrace.pipeline.plan import aside_rows, delivery_rows, note_rows, overrun_rows
 from headrace.pipeline.roster import RosterReader

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, select
 
 from headrace.errors import QuotaExceeded
+from headrace.filters.bounds.costs import worst_cost
 from headrace.filters.compile import compile_filter
-from headrace.filters.costs import worst_cost
 from headrace.subscriptions.quotas import Overrides
 from headrace.subscriptions.tables import CHANNELS, QUOTAS, SUBSCRIPTIONS
 

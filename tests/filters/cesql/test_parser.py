@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from tests.filters.cesql.strategies import nodes, texts
 
 from headrace.errors import FilterError
+from headrace.filters.bounds.limits import Limits
 from headrace.filters.cesql import parse, write_cesql
 from headrace.filters.cesql.syntax import Attribute, Boolean, Call, In, Integer, Like, Minus, Not, String
 from headrace.filters.cesql.writer import write_string
-from headrace.filters.limits import Limits
 
 ROOMY = Limits(depth=100, atoms=1000, length=100_000)
 

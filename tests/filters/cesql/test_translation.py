@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from tests.filters.cesql.strategies import attributes, expressible_nodes
 
 from headrace.filters.backends.cel import write_cel
+from headrace.filters.bounds.limits import Limits
 from headrace.filters.cesql import Expression, parse, to_cel
 from headrace.filters.cesql.translation import translate
 from headrace.filters.dialects.cel import parse_cel
@@ -13,7 +14,6 @@ from headrace.filters.dialects.dialect import Place
 from headrace.filters.dialects.table import parse_filter
 from headrace.filters.ir.construct import condition
 from headrace.filters.ir.expression import nodes_of
-from headrace.filters.limits import Limits
 
 DEEP = Limits(depth=40)
 

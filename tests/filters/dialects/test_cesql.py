@@ -14,12 +14,12 @@ from headrace.events.event import Event
 from headrace.filters import compile_filter, union
 from headrace.filters.backends.predicates import conjunctions_of
 from headrace.filters.backends.reference import evaluate
+from headrace.filters.bounds.limits import Limits
 from headrace.filters.cesql import CesqlPredicate, parse, write_cesql
 from headrace.filters.dialects.cel import parse_cel
 from headrace.filters.dialects.cesql import parse_sql
 from headrace.filters.dialects.dialect import Place
 from headrace.filters.dialects.table import parse_filter
-from headrace.filters.limits import Limits
 from headrace.filters.rewrites.lower import lower
 
 PLACE = Place("filters[0].sql", Limits(), parse_filter)

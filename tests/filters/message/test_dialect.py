@@ -8,10 +8,10 @@ from tests.filters.message.strategies import trees
 
 from headrace.errors import FilterError
 from headrace.filters import compile_filter
+from headrace.filters.bounds.limits import DEFAULT_LIMITS, Limits
 from headrace.filters.dialects.dialect import Place
 from headrace.filters.dialects.message import parse_message
 from headrace.filters.dialects.table import parse_filter
-from headrace.filters.limits import DEFAULT_LIMITS, Limits
 from headrace.filters.message import property, to_cel, to_json  # noqa: A004
 
 PLACE = Place("filter.message", DEFAULT_LIMITS, parse_filter)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.filters.message.strategies import FIRST_DRAFT, REVISED, json_values, trees
 
 from headrace.errors import FilterError
-from headrace.filters.limits import Limits
+from headrace.filters.bounds.limits import Limits
 from headrace.filters.message import (
     And,
     Expr,

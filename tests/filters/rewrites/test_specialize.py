@@ -12,7 +12,7 @@ from headrace.filters.backends.reference import evaluate
 from headrace.filters.rewrites.specialize import specialize
 from headrace.filters.variables import variables_of
 from headrace.matching import Matcher
-from headrace.matching.forms import alternatives_of
+from headrace.matching.rules.forms import alternatives_of
 
 CLAUSES = [
     "type(data.v) == int",

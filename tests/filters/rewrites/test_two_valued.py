@@ -8,7 +8,7 @@ from tests.filters.strategies import expressions, odd_events
 from headrace.filters import compile_filter
 from headrace.filters.backends.cel import write_cel
 from headrace.filters.backends.reference import evaluate
-from headrace.filters.backends.spark_native import is_native
+from headrace.filters.backends.spark.support import is_native
 from headrace.filters.rewrites.bound import necessary, sufficient
 from headrace.filters.rewrites.decide import decide
 from headrace.filters.rewrites.flatten import flatten

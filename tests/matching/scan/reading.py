@@ -8,7 +8,7 @@ from headrace.events.event import Event
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.paths import follow, is_present
 from headrace.filters.variables import variables_of
-from headrace.matching.cells import (
+from headrace.matching.extraction.cells import (
     ABSENT,
     DOUBLE,
     FALSE,

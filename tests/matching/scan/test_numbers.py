@@ -3,7 +3,7 @@ import struct
 
 from tests.matching.scan.reading import scanned
 
-from headrace.matching.cells import DOUBLE, INT
+from headrace.matching.extraction.cells import DOUBLE, INT
 
 
 def read(texts):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.matching.scan.documents import documents, mutated, wanted_paths
 from tests.matching.scan.reading import laid_out, reference, scanned
 
-from headrace.matching.cells import ABSENT, INT, LIST, MAP, NOWHERE, STRING, TRUE, Cells
+from headrace.matching.extraction.cells import ABSENT, INT, LIST, MAP, NOWHERE, STRING, TRUE, Cells
 from headrace.matching.scan import PathTrie, scan
 from headrace_bench.events import bench_events
 

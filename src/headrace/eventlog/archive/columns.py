@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.events.batch import SCHEMA
-from headrace.filters.backends.arrow_times import event_times
+from headrace.filters.backends.arrow.times import event_times
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

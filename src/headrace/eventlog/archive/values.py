@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from headrace.eventlog.archive.columns import extension_column
-from headrace.filters.backends.arrow_table import OFFICIAL
+from headrace.filters.backends.arrow.table import OFFICIAL
 from headrace.filters.backends.extremes import PUBLISH_TIME, Extremes, Moments, Strings
 from headrace.filters.backends.search import EVENT_TIME
 

@@ -15,7 +15,7 @@ from headrace.filters.backends.search import (
     steps_of,
     strings_asked,
 )
-from headrace.filters.backends.spark_native import STRING_COLUMNS
+from headrace.filters.backends.spark.support import STRING_COLUMNS
 from headrace.filters.ir.atoms import Atom, Comparison, Operator, StartsWith
 from headrace.filters.ir.expression import And, Constant, Or
 from headrace.filters.rewrites.bound import necessary

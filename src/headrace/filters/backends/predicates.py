@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from headrace.filters.backends.reference import evaluate
+from headrace.filters.bounds.limits import DEFAULT_LIMITS
 from headrace.filters.ir.atoms import Comparison, EndsWith, Has, Includes, OneOf, Operator, StartsWith
 from headrace.filters.ir.expression import Constant
 from headrace.filters.ir.node import Node
 from headrace.filters.ir.operands import Text
-from headrace.filters.limits import DEFAULT_LIMITS
 from headrace.filters.rewrites.deduplicate import deduplicate
 from headrace.filters.rewrites.distribute import distribute
 from headrace.filters.rewrites.normalize import normal_form

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from headrace.events.canonical import canonical_string
-from headrace.filters.backends.spark_native import IN_DOUBLES, STRING_COLUMNS, is_unicode
+from headrace.filters.backends.spark.support import IN_DOUBLES, STRING_COLUMNS, is_unicode
 from headrace.filters.ir.atoms import Comparison, Has, OneOf, Operator, StartsWith
 from headrace.filters.ir.expression import clauses_of
 from headrace.filters.ir.operands import Path, Text

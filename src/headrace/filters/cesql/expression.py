@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from headrace.filters.bounds.limits import DEFAULT_LIMITS
 from headrace.filters.cesql.budget import is_affordable, readings_of
 from headrace.filters.cesql.faults import ErrorKind, EvaluationError, Fault
 from headrace.filters.cesql.parser import parse_text
 from headrace.filters.cesql.program import Program, program_of
-from headrace.filters.limits import DEFAULT_LIMITS
 from headrace.filters.values.budget import LONGEST_SCANNED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from headrace.events.event import Event
+    from headrace.filters.bounds.limits import Limits
     from headrace.filters.cesql.faults import Value
     from headrace.filters.cesql.program import Attributes
     from headrace.filters.cesql.syntax import Node
-    from headrace.filters.limits import Limits
 
 
 _TOO_LONG = f"it reads more than the budget of {LONGEST_SCANNED} characters"

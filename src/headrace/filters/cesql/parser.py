@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from headrace.errors import FilterError
+from headrace.filters.bounds.limits import DEFAULT_LIMITS
 from headrace.filters.cesql.casts import INT32
 from headrace.filters.cesql.size import check_size, too_deep
 from headrace.filters.cesql.syntax import (
@@ -28,14 +29,13 @@ from headrace.filters.cesql.syntax import (
     String,
 )
 from headrace.filters.cesql.tokens import KEYWORDS, tokens_of
-from headrace.filters.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from headrace.filters.bounds.limits import Limits
     from headrace.filters.cesql.syntax import Node
     from headrace.filters.cesql.tokens import Token
-    from headrace.filters.limits import Limits
 
 
 _LOGIC, _COMPARISON, _SUM, _PRODUCT = 1, 2, 3, 4

@@ -8,8 +8,8 @@ from headrace.errors import FilterError
 from headrace.filters.cesql.syntax import Attribute, Call, Exists, children
 
 if TYPE_CHECKING:
+    from headrace.filters.bounds.limits import Limits
     from headrace.filters.cesql.syntax import Node
-    from headrace.filters.limits import Limits
 
 
 def check_size(root: Node, text: str, limits: Limits) -> None:

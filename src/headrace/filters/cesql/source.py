@@ -6,10 +6,10 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from headrace.filters.bounds.limits import Limits
 from headrace.filters.cesql.expression import parse
 from headrace.filters.cesql.predicate import CesqlPredicate
 from headrace.filters.ir.opaque import Opaque
-from headrace.filters.limits import Limits
 
 if TYPE_CHECKING:
     from headrace.filters.cesql.program import Attributes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.errors import FilterError
+from headrace.filters.bounds.sizes import SURELY_READABLE, check_size
 from headrace.filters.cesql.expression import Expression as CesqlExpression
 from headrace.filters.cesql.functions import require_functions
 from headrace.filters.cesql.parser import parse_text
@@ -13,7 +14,6 @@ from headrace.filters.cesql.source import CesqlSource
 from headrace.filters.cesql.translation import translate
 from headrace.filters.dialects.patterns import check_patterns
 from headrace.filters.ir.construct import condition
-from headrace.filters.sizes import SURELY_READABLE, check_size
 
 if TYPE_CHECKING:
     from headrace.filters.cesql.syntax import Node

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol, TypeGuard
 from headrace.errors import FilterError
 
 if TYPE_CHECKING:
+    from headrace.filters.bounds.limits import Limits
     from headrace.filters.ir.expression import Expression
-    from headrace.filters.limits import Limits
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_]{1,100}\Z")
 

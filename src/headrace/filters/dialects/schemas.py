@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headrace.filters.bounds.limits import DEFAULT_LIMITS
 from headrace.filters.dialects.streamer import OPERATORS, STRINGS
-from headrace.filters.limits import DEFAULT_LIMITS
 from headrace.filters.message.numbers import DOUBLE, LONG
 from headrace.filters.message.operators import ANY_TYPE, MANY, Operator, ValueType
 from headrace.filters.message.tree import Time
@@ -18,7 +18,7 @@ from headrace.filters.values.kinds import INT64
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from headrace.filters.limits import Limits
+    from headrace.filters.bounds.limits import Limits
 
 Schema = dict[str, Any]
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 
 from headrace.errors import FilterError
-from headrace.filters.limits import DEFAULT_LIMITS
+from headrace.filters.bounds.limits import DEFAULT_LIMITS
 from headrace.filters.message.faults import at, shown
 from headrace.filters.message.numbers import read_operand
 from headrace.filters.message.operators import MANY, Operator, ValueType
@@ -24,7 +24,7 @@ from headrace.filters.message.tree import And, Not, Or, Predicate, Property, Tim
 from headrace.filters.values.kinds import INT64
 
 if TYPE_CHECKING:
-    from headrace.filters.limits import Limits
+    from headrace.filters.bounds.limits import Limits
     from headrace.filters.message.tree import Expr, Reference, Value
 
 Json: TypeAlias = Mapping[str, Any]

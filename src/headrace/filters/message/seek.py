@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import FilterError
-from headrace.filters.limits import DEFAULT_LIMITS
+from headrace.filters.bounds.limits import DEFAULT_LIMITS
 from headrace.filters.message.descriptors import MESSAGES, Version
 from headrace.filters.message.size import check_size
 from headrace.filters.message.wire import (
@@ -19,7 +19,7 @@ from headrace.filters.message.wire import (
 )
 
 if TYPE_CHECKING:
-    from headrace.filters.limits import Limits
+    from headrace.filters.bounds.limits import Limits
     from headrace.filters.message.tree import Expr
 
 _UINT64 = range(2**64)

@@ -10,7 +10,7 @@ from headrace.filters.message.tree import And, Not, Or, Property
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from headrace.filters.limits import Limits
+    from headrace.filters.bounds.limits import Limits
     from headrace.filters.message.tree import Expr, Predicate
 
 

@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from headrace.errors import FilterError
-from headrace.filters.limits import DEFAULT_LIMITS
+from headrace.filters.bounds.limits import DEFAULT_LIMITS
 from headrace.filters.message.descriptors import MESSAGES, Version
 from headrace.filters.message.faults import at, shown
 from headrace.filters.message.numbers import read_operand, write_operand
@@ -21,7 +21,7 @@ from headrace.filters.message.size import check_size
 from headrace.filters.message.tree import And, Not, Or, Predicate, Property, Time
 
 if TYPE_CHECKING:
-    from headrace.filters.limits import Limits
+    from headrace.filters.bounds.limits import Limits
     from headrace.filters.message.descriptors import Messages
     from headrace.filters.message.tree import Expr, Reference
 

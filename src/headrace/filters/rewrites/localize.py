@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.filters.backends.reference import evaluate
+from headrace.filters.bounds.limits import DEFAULT_LIMITS
 from headrace.filters.ir.atoms import Matches, MatchesGlob
 from headrace.filters.ir.expression import (
     And,
@@ -23,7 +24,6 @@ from headrace.filters.ir.expression import (
     paths_of,
 )
 from headrace.filters.ir.terms import Call
-from headrace.filters.limits import DEFAULT_LIMITS
 from headrace.filters.rewrites.negate import push_negations
 from headrace.filters.rewrites.unglob import unglob
 from headrace.filters.values.patterns import size_of, translate

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.matching.index.hashing import mix
+from headrace.matching.index.kernels.hashes import mix
 from headrace.matching.machine import inlined, kernel, put_word, word_at
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.matching.cells import STRING
-from headrace.matching.index.arguments import (
+from headrace.matching.extraction.cells import STRING
+from headrace.matching.index.build.ragged import places
+from headrace.matching.index.kernels.arguments import (
     CANDIDATE_ROOM,
     CANDIDATES,
     COLUMN_OF_SLOTS,
@@ -29,11 +30,10 @@ from headrace.matching.index.arguments import (
     ROWS_UNDER_WAY,
     WIDTH,
 )
-from headrace.matching.index.kernel import match_rows
+from headrace.matching.index.kernels.memo import new_memo
+from headrace.matching.index.kernels.walk import match_rows
 from headrace.matching.index.limits import Limits, lists_beyond
-from headrace.matching.index.memo import new_memo
 from headrace.matching.index.patterns import PatternSet
-from headrace.matching.index.ragged import places
 from headrace.matching.index.tables import addresses
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
     from headrace.filters.ir.expression import Expression
     from headrace.filters.ir.operands import Operand
-    from headrace.matching.checks import Pattern
-    from headrace.matching.extraction import Extract
+    from headrace.matching.extraction.extractor import Extract
     from headrace.matching.index.tables import Tables
+    from headrace.matching.rules.checks import Pattern
     from headrace.matching.scope import Channel
 
     Numbers = npt.NDArray[Any]

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.filters.values.budget import LONGEST_SCANNED, MOST_SEARCHED, SEARCHED
-from headrace.matching.cells import LIST, STRING
-from headrace.matching.checks import CONTAINS, CONTAINS_NOT
-from headrace.matching.index.ragged import is_one_of, places
+from headrace.matching.extraction.cells import LIST, STRING
+from headrace.matching.index.build.ragged import is_one_of, places
 from headrace.matching.index.tables import ELEMENT_SPACE, GRAM_SPACE, SPACES
+from headrace.matching.rules.checks import CONTAINS, CONTAINS_NOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import numpy.typing as npt
 
-    from headrace.matching.extraction import Extract
+    from headrace.matching.extraction.extractor import Extract
     from headrace.matching.index.level import Legend
     from headrace.matching.index.tables import Tables
 

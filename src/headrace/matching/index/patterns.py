@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from headrace.matching.checks import Pattern
+    from headrace.matching.rules.checks import Pattern
 
     Numbered = tuple[Pattern, int]
 

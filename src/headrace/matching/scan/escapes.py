@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from headrace.matching.cells import STRING
+from headrace.matching.extraction.cells import STRING
 from headrace.matching.machine import byte_at, compiled, kernel, put_byte
 from headrace.matching.scan.places import address_of
 from headrace.matching.scan.strings import code_at
 
 if TYPE_CHECKING:
-    from headrace.matching.cells import Cells, Elements
+    from headrace.matching.extraction.cells import Cells, Elements
 
 _Bytes: TypeAlias = npt.NDArray[np.uint8]
 _Ints: TypeAlias = npt.NDArray[np.int64]

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.matching.cells import ABSENT, FALSE, INT, STRING, TRUE
+from headrace.matching.extraction.cells import ABSENT, FALSE, INT, STRING, TRUE
 from headrace.matching.machine import compiled, kernel
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from headrace.matching.cells import Cells
+    from headrace.matching.extraction.cells import Cells
 
     Numbers = npt.NDArray[Any]
 

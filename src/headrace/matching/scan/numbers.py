@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from headrace.matching.cells import DOUBLE, INT
+from headrace.matching.extraction.cells import DOUBLE, INT
 from headrace.matching.machine import (
     byte_at,
     compiled,

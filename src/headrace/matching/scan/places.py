@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from headrace.matching.cells import NOWHERE
+from headrace.matching.extraction.cells import NOWHERE
 from headrace.matching.machine import inlined, put_byte, word_at
 from headrace.matching.scan.trie import FIELD, WORDS
 

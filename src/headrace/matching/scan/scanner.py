@@ -15,10 +15,10 @@ import numpy.typing as npt
 from headrace.matching.machine import WIDTH, kernel
 from headrace.matching.scan.escapes import unescape
 from headrace.matching.scan.places import FULL, Columns, Room, Text, Tree, address_of, cell_of, forget
-from headrace.matching.scan.walking import walk
+from headrace.matching.scan.walk import walk
 
 if TYPE_CHECKING:
-    from headrace.matching.cells import Cells
+    from headrace.matching.extraction.cells import Cells
     from headrace.matching.scan.trie import PathTrie
 
 _BROKEN = -3

@@ -1,0 +1,1 @@
+"""A filter as a Spark column over the event table."""

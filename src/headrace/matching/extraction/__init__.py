@@ -1,0 +1,1 @@
+"""What stands at the fields that filters mention, read out of events into flat arrays."""

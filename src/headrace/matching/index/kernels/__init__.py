@@ -1,0 +1,1 @@
+"""Walking the index: compiled kernels that read the flat arrays."""

@@ -1,0 +1,1 @@
+"""What matching tells about itself: counts, costs, and why a subscription sees an event or doesn't."""

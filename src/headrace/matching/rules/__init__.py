@@ -1,0 +1,1 @@
+"""What filters are to the index: checks, the alternatives made of them, and the subscriptions they belong to."""
