@@ -15,13 +15,13 @@ from tests.auth.provider import AUDIENCE, Provider
 from headrace.api import access
 from headrace.api.access import access_of
 from headrace.api.gate import Gate
-from headrace.auth.audit import by_command
+from headrace.auth.audit.entries import by_command
 from headrace.auth.authentication import Authentication
 from headrace.auth.grants import granted
-from headrace.auth.key_requests import KeyRequest
+from headrace.auth.keys.requests import KeyRequest
 from headrace.auth.principal import Principal
 from headrace.auth.settings import Issuer
-from headrace.auth.tokens import Tokens
+from headrace.auth.tokens.token import Tokens
 from headrace.errors import Unauthenticated
 
 STREAM = {"accept": "text/event-stream"}

@@ -10,9 +10,9 @@ from starlette.requests import ClientDisconnect
 from tests.api.test_management import WISH, assert_problem
 from tests.subscriptions.stores import listed
 
-from headrace.auth.audit import by_command
-from headrace.auth.key_record import KeyRecord
-from headrace.auth.keys import new_key
+from headrace.auth.audit.entries import by_command
+from headrace.auth.keys.key import new_key
+from headrace.auth.keys.record import KeyRecord
 from headrace.auth.roles import Role
 from headrace.events.positions import Cut
 from headrace.subscriptions.channel import ChannelName

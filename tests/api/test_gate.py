@@ -17,10 +17,10 @@ from headrace.api.app import build_app
 from headrace.api.documents import json_response
 from headrace.api.gate import Gate
 from headrace.api.permissions import PERMISSIONS, permission_for
-from headrace.auth.audit import UNKNOWN, AuditQuery
+from headrace.auth.audit.entries import UNKNOWN, AuditQuery
 from headrace.auth.authentication import Authentication
 from headrace.auth.settings import Issuer
-from headrace.auth.tokens import Tokens
+from headrace.auth.tokens.token import Tokens
 from headrace.errors import StoreUnavailable
 from headrace.telemetry.metrics import UNAUTHORIZED
 

@@ -9,7 +9,7 @@ import pytest
 from tests.api.role import HttpRole
 
 import headrace.cli
-from headrace.auth.keys import new_key
+from headrace.auth.keys.key import new_key
 
 ADMIN = new_key()
 

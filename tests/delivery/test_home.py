@@ -5,8 +5,8 @@ from contextlib import closing
 import pytest
 from tests.subscriptions.stores import proposal
 
-from headrace.auth.key_ring import KeyRing
-from headrace.auth.key_store import KeyStore
+from headrace.auth.keys.ring import KeyRing
+from headrace.auth.keys.store import KeyStore
 from headrace.auth.roles import Role
 from headrace.delivery.home import Home
 from headrace.errors import Unauthenticated

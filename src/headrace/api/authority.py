@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from headrace.api.access import access_of
 from headrace.api.documents import json_response, read_document
 from headrace.api.parameters import Parameters, write_cursor
-from headrace.auth import audit
-from headrace.auth.audit import AuditQuery, Entry, difference
+from headrace.auth.audit import entries as audit
+from headrace.auth.audit.entries import AuditQuery, Entry, difference
 from headrace.auth.grants import show_grants
-from headrace.auth.key_requests import parse_key_request
+from headrace.auth.keys.requests import parse_key_request
 from headrace.auth.quota_requests import parse_overrides
 from headrace.subscriptions.channel import check_channel
 from headrace.subscriptions.quotas import Overrides
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from headrace.api.documents import Handler
-    from headrace.auth.audit_log import AuditLog
-    from headrace.auth.key_store import KeyStore
+    from headrace.auth.audit.log import AuditLog
+    from headrace.auth.keys.store import KeyStore
     from headrace.subscriptions.quota_store import QuotaStore
     from headrace.subscriptions.quotas import Quotas
 

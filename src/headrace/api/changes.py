@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.auth.audit import UNKNOWN, Entry, difference
+from headrace.auth.audit.entries import UNKNOWN, Entry, difference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,7 +17,7 @@ from headrace.api.permissions import BY_ID, METRICS, OPEN, Of, Permission, permi
 from headrace.api.problems import status_of
 from headrace.api.refusals import Refusals
 from headrace.api.things import Thing, Things
-from headrace.auth.draft import Draft
+from headrace.auth.audit.pending import Draft
 from headrace.auth.principal import ANYONE
 from headrace.auth.roles import EVERYWHERE, Role
 from headrace.errors import CrossOrigin, Forbidden, HeadraceError, NotFound, Unauthenticated

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
-    from headrace.auth.audit import Entry
-    from headrace.auth.audit_log import AuditLog
-    from headrace.auth.draft import Draft
+    from headrace.auth.audit.entries import Entry
+    from headrace.auth.audit.log import AuditLog
+    from headrace.auth.audit.pending import Draft
 
 _log = logging.getLogger(__name__)
 _PRUNE_SECONDS = 3600.0

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.auth.keys import PREFIX
+from headrace.auth.keys.key import PREFIX
 from headrace.errors import Unauthenticated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from headrace.auth.key_ring import KeyRing
+    from headrace.auth.keys.ring import KeyRing
     from headrace.auth.principal import Principal
-    from headrace.auth.tokens import Tokens
+    from headrace.auth.tokens.token import Tokens
 
 _SCHEME = "bearer"
 

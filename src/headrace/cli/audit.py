@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from headrace.auth.audit import AuditQuery
-from headrace.auth.audit_log import AuditLog
+from headrace.auth.audit.entries import AuditQuery
+from headrace.auth.audit.log import AuditLog
 from headrace.cli import options
 from headrace.cli.tables import print_table
 from headrace.config import load_config

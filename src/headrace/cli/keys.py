@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from headrace.auth.audit import by_command
-from headrace.auth.key_requests import parse_key_request
-from headrace.auth.key_store import KeyStore
-from headrace.auth.keys import new_key
+from headrace.auth.audit.entries import by_command
+from headrace.auth.keys.key import new_key
+from headrace.auth.keys.requests import parse_key_request
+from headrace.auth.keys.store import KeyStore
 from headrace.auth.roles import EVERYWHERE, Role
 from headrace.cli import options
 from headrace.cli.spans import SPAN

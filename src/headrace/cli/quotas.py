@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from headrace.auth import audit
-from headrace.auth.audit import by_command, difference
+from headrace.auth.audit import entries as audit
+from headrace.auth.audit.entries import by_command, difference
 from headrace.auth.quota_requests import parse_overrides
 from headrace.auth.tables import FAMILY
 from headrace.cli import options

@@ -15,14 +15,14 @@ import socket
 import time
 from typing import TYPE_CHECKING
 
-from headrace.auth.audit import HERE, Entry
-from headrace.auth.key_requests import KeyRequest
+from headrace.auth.audit.entries import HERE, Entry
+from headrace.auth.keys.requests import KeyRequest
 from headrace.auth.roles import EVERYWHERE, Role
 from headrace.errors import HeadraceError
 from headrace.subscriptions.credential import Token
 
 if TYPE_CHECKING:
-    from headrace.auth.key_store import KeyStore
+    from headrace.auth.keys.store import KeyStore
     from headrace.subscriptions.subscription import Subscription
 
 _log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from headrace.auth.key_store import KeyStore
+from headrace.auth.keys.store import KeyStore
 from headrace.delivery.callbacks import Callbacks
 from headrace.delivery.credentials import Credentials
 from headrace.delivery.dispatcher import Dispatcher

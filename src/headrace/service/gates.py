@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.api.gate import Gate
 from headrace.api.recording import Recorder
-from headrace.auth.audit_log import AuditLog
+from headrace.auth.audit.log import AuditLog
 from headrace.auth.authentication import Authentication
-from headrace.auth.key_ring import KeyRing
-from headrace.auth.key_store import KeyStore
-from headrace.auth.tokens import Tokens
+from headrace.auth.keys.ring import KeyRing
+from headrace.auth.keys.store import KeyStore
+from headrace.auth.tokens.token import Tokens
 from headrace.subscriptions.quota_store import QuotaStore
 
 if TYPE_CHECKING:

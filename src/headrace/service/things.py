@@ -13,7 +13,7 @@ from headrace.subscriptions.channel import ChannelName
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headrace.auth.key_store import KeyStore
+    from headrace.auth.keys.store import KeyStore
     from headrace.jobs.jobs import Jobs
     from headrace.ledger.records import Records
     from headrace.subscriptions.store import Store

@@ -10,7 +10,7 @@ from tests.controlplane.operator.conftest import OperatorProcess, operators_at_r
 from tests.controlplane.operator.kube import channel, create_channel, path_of
 from tests.controlplane.operator.test_operator import SUBSCRIBER, ready
 
-from headrace.auth.keys import new_key
+from headrace.auth.keys.key import new_key
 from headrace.client import Client
 
 GUARDED = "guarded"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.auth import audit
+from headrace.auth.audit import entries as audit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sqlalchemy import Connection
 
-    from headrace.auth.audit import Entry
+    from headrace.auth.audit.entries import Entry
 
 
 class Draft:

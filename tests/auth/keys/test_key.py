@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.auth.audit import AuditQuery, by_command
-from headrace.auth.audit_log import AuditLog
-from headrace.auth.key_record import KeyRecord
-from headrace.auth.key_ring import KeyRing
-from headrace.auth.key_store import KeyStore
-from headrace.auth.keys import new_key, read_key
+from headrace.auth.audit.entries import AuditQuery, by_command
+from headrace.auth.audit.log import AuditLog
+from headrace.auth.keys.key import new_key, read_key
+from headrace.auth.keys.record import KeyRecord
+from headrace.auth.keys.ring import KeyRing
+from headrace.auth.keys.store import KeyStore
 from headrace.auth.roles import Role
 from headrace.errors import ConfigError, Conflict, NotFound, Unauthenticated
 from headrace.subscriptions.store import Store
@@ -99,7 +99,7 @@ def test_a_ring_knows_who_holds_a_key(keys):
 
 def _with_id(key, key_id):
     """Return a key of the right form with another one's id."""
-    from headrace.auth.keys import _check
+    from headrace.auth.keys.key import _check
 
     body = f"hr_{key_id}_{key.text[14:-6]}"
     return body + _check(body)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import jwt
 
-from headrace.auth.claims import grants_of
-from headrace.auth.key_set import KeySet
 from headrace.auth.principal import Principal
+from headrace.auth.tokens.claims import grants_of
+from headrace.auth.tokens.issuer_keys import KeySet
 from headrace.errors import Unauthenticated
 
 if TYPE_CHECKING:

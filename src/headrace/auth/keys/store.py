@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, insert, select, update
 
-from headrace.auth import audit
-from headrace.auth.key_record import KeyRecord, from_row, to_row
+from headrace.auth.audit import entries as audit
+from headrace.auth.keys.record import KeyRecord, from_row, to_row
 from headrace.auth.tables import API_KEYS, FAMILY
 from headrace.errors import Conflict, NotFound
 from headrace.subscriptions.database import open_database
@@ -18,7 +18,7 @@ from headrace.subscriptions.revisions import next_revision
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.auth.audit import Entry
+    from headrace.auth.audit.entries import Entry
 
 
 class KeyStore:

@@ -9,11 +9,11 @@ import time
 import pytest
 from tests.auth.provider import AUDIENCE, Provider
 
-from headrace.auth.claims import grants_of
-from headrace.auth.key_set import KeySet
 from headrace.auth.roles import Role
 from headrace.auth.settings import Issuer
-from headrace.auth.tokens import Tokens
+from headrace.auth.tokens.claims import grants_of
+from headrace.auth.tokens.issuer_keys import KeySet
+from headrace.auth.tokens.token import Tokens
 from headrace.errors import IssuerUnavailable, Unauthenticated
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from headrace.auth import audit
+from headrace.auth.audit import entries as audit
 from headrace.auth.tables import FAMILY
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import once, repeatable
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import URL
 
-    from headrace.auth.audit import AuditQuery, Entry
-    from headrace.auth.draft import Draft
+    from headrace.auth.audit.entries import AuditQuery, Entry
+    from headrace.auth.audit.pending import Draft
 
 
 class AuditLog:

@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from headrace.auth.keys import read_key
+from headrace.auth.keys.key import read_key
 from headrace.auth.principal import Principal
 from headrace.auth.roles import EVERYWHERE, Role
 from headrace.errors import ConfigError, StoreUnavailable, Unauthenticated
@@ -17,8 +17,8 @@ from headrace.errors import ConfigError, StoreUnavailable, Unauthenticated
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.auth.key_record import KeyRecord
-    from headrace.auth.key_store import KeyStore
+    from headrace.auth.keys.record import KeyRecord
+    from headrace.auth.keys.store import KeyStore
 
 _log = logging.getLogger(__name__)
 # How often it is written down when keys were used: once in a while, whatever the traffic.

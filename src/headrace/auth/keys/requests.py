@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.auth.grants import parse_grants
-from headrace.auth.key_record import KeyRecord
-from headrace.auth.keys import KeyText, new_key
+from headrace.auth.keys.key import KeyText, new_key
+from headrace.auth.keys.record import KeyRecord
 from headrace.errors import InvalidRequest
 from headrace.subscriptions.points import parse_time
 
