@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from headrace import matching
 from headrace.filters import Filter, union
 from headrace.filters.bounds.limits import DEFAULT_LIMITS, Limits
 from headrace.filters.upstream.bloom import ExportedBloom
 from headrace.interest.wants import expression_of
-from headrace.matching import Matcher
-from headrace.matching.bloom.export import export_bloom
 from headrace.subscriptions.channel import ChannelName  # noqa: TC001  msgspec reads it
 
 if TYPE_CHECKING:
@@ -70,11 +69,13 @@ def _shared(share: float) -> Limits:
 
 def write_bloom(channel: ChannelName, wants: Collection[bytes], like: Header | None = None) -> ExportedBloom:
     """Join wants into one Bloom filter, which can be joined with one that it is `like`."""
-    matcher = Matcher()
+    matcher = matching.Matcher()
     matcher.add_many(
         (str(number), Filter(expression_of(want, channel).expression)) for number, want in enumerate(wants)
     )
-    return ExportedBloom.from_bytes(export_bloom(matcher, (channel.namespace, channel.name), like=like))
+    return ExportedBloom.from_bytes(
+        matching.export_bloom(matcher, (channel.namespace, channel.name), like=like)
+    )
 
 
 class Apart:
