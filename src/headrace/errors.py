@@ -36,6 +36,7 @@
     │   ├── DiskNearlyFull        the room that is left is for what was accepted already
     │   ├── LogExpired            events that were asked for are no longer kept
     │   ├── LogDamaged            bytes that were once durable can't be read any more
+    │   ├── LogReplaced           another log, or an older copy, than outbox and ledger were made from
     │   └── LogLocked             another process writes this log
     ├── ArchiveError
     │   ├── ArchiveRefused        a manifest that is broken, or of another version or another log
@@ -530,6 +531,27 @@ class LogDamaged(LogError):
         )
         self.path = str(path)
         self.offset = offset
+
+
+class LogReplaced(LogError):
+    """The log isn't the one that others remember, or an older copy: its positions would be given away twice.
+
+    `end` is where the log ends and `known` behind every position that somebody remembers. Nothing was changed.
+    """
+
+    code = "log-replaced"
+
+    def __init__(self, path: Path | str, problems: Sequence[str], end: int, known: int) -> None:
+        lost = f" (positions {end} to {known - 1} among them)" if known > end else ""
+        super().__init__(
+            f"the log in {path} doesn't fit what was made from it: {'; '.join(problems)}. New events would take "
+            f"positions that count as routed already. Put the newer log back, or start once with "
+            f"HEADRACE_LOG_ACCEPT_DAMAGE=true to go on at position {known} without the events that are missing{lost}."
+        )
+        self.path = str(path)
+        self.problems = tuple(problems)
+        self.end = end
+        self.known = known
 
 
 class LogLocked(LogError):

@@ -1,6 +1,9 @@
+import time
+
 import pytest
 from tests.eventlog.arrivals import python
 
+from headrace.errors import LogUnavailable
 from headrace.eventlog.local.mark import Mark
 
 # Their bytes differ in every place that a torn store could mix up.
@@ -9,6 +12,7 @@ BELOW, ABOVE = (1 << 48) - 1, 1 << 48
 ALTERNATE = f"""
 import sys
 from pathlib import Path
+from headrace.errors import LogUnavailable
 from headrace.eventlog.local.mark import Mark
 mark = Mark(Path(sys.argv[1]))
 mark.set({BELOW})
@@ -59,10 +63,56 @@ def test_a_reader_never_sees_half_a_number_nor_none(path):
 
 
 def test_a_writer_killed_while_setting_it_leaves_a_number(path):
-    """Killed between the two stores: the new number is there, its complement isn't."""
+    """Killed between the two stores: the new number is there, its complement isn't, and the old one counts."""
     mark = Mark(path, create=True)
     mark.set(5)
     before = path.read_bytes()
     mark.set(6)
     path.write_bytes(path.read_bytes()[:8] + before[8:])
+    assert Mark(path).get() == 5
+
+
+@pytest.mark.parametrize("byte", range(16))
+def test_a_flipped_bit_never_claims_more(path, byte):
+    mark = Mark(path, create=True)
+    mark.set(1_000_000)
+    whole = path.read_bytes()
+    for bit in range(8):
+        path.write_bytes(whole[:byte] + bytes([whole[byte] ^ 1 << bit]) + whole[byte + 1 :])
+        assert Mark(path).get() <= 1_000_000
+
+
+def _later(monkeypatch):
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 10)
+
+
+def test_readers_follow_a_mark_that_was_removed_and_made_again(path, monkeypatch):
+    mark, reader = Mark(path, create=True), Mark(path)
+    mark.set(5)
+    path.unlink()
+    again = Mark(path, create=True)
+    again.set(7)
+    _later(monkeypatch)
+    assert reader.get() == 7
+
+
+def test_a_writer_makes_a_mark_again_that_was_removed(path, monkeypatch):
+    mark, reader = Mark(path, create=True), Mark(path)
+    mark.set(5)
+    path.unlink()
+    _later(monkeypatch)
+    assert reader.get() == 5, "the last that was known"
+    mark.set(6)
+    assert Mark(path).get() == 6
+
+
+def test_a_mark_that_is_cut_off_is_mended_by_its_writer_and_awaited_by_readers(path, monkeypatch):
+    mark = Mark(path, create=True)
+    mark.set(5)
+    path.write_bytes(b"")
+    with pytest.raises(LogUnavailable, match="cut off"):
+        Mark(path)
+    _later(monkeypatch)
+    mark.set(6)
     assert Mark(path).get() == 6

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
+import zlib
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,10 @@ from headrace.errors import LogLocked
 if TYPE_CHECKING:
     from pathlib import Path
 
+_log = logging.getLogger(__name__)
 TEMPORARY = ".tmp"
+_CHECKSUM = 9
+"""Eight hexadecimal digits and the end of their line."""
 
 
 def sync_folder(folder: Path) -> None:
@@ -37,6 +42,24 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def write_checked(path: Path, content: bytes) -> None:
+    """Like `write_whole`, with a checksum before the content that `read_checked` verifies."""
+    write_whole(path, b"%08x\n%b" % (zlib.crc32(content), content))
+
+
+def read_checked(path: Path) -> bytes | None:
+    """Return what `write_checked` wrote; None where there is no such file, or another content than was written."""
+    try:
+        stored = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    content = stored[_CHECKSUM:]
+    if stored[:_CHECKSUM] != b"%08x\n" % zlib.crc32(content):
+        _log.warning("%s is damaged (its checksum is wrong) and counts as missing", path)
+        return None
+    return content
 
 
 def remove_temporaries(folder: Path) -> None:

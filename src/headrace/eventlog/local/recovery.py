@@ -3,6 +3,7 @@
 A commit is synced before the next one is written. So a crash can tear only the last frame, which nobody was
 told is stored: that may be cut. Anything broken before the last frame was stored once: that is never cut. Where
 damage is accepted, everything stays as it is, and a new segment begins behind every position that was given away.
+The segments that it was accepted of are written down, so that the next start asks no more about them.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ from __future__ import annotations
 import logging
 import mmap
 import os
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from headrace.errors import LogDamaged
-from headrace.eventlog.local.files import sync_folder
+from headrace.eventlog.local.files import read_checked, sync_folder, write_checked
 from headrace.eventlog.local.frames import (
     FRAME_HEADER,
     SEGMENT_HEADER,
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _LEAST_BYTES = 64
 """No event takes less in a segment: its fixed columns and the offsets of its texts are more."""
+_ACCEPTED = "ACCEPTED"
+"""The first positions of segments whose damage, or whose gap to the next, an operator has accepted."""
 
 
 class Tail(NamedTuple):
@@ -60,6 +66,41 @@ def recover(folder: Path, durable_end: int | None, *, accept_damage: bool = Fals
         return found
 
 
+def accept_gaps(folder: Path) -> None:
+    """Write down which segments are damaged, or end before the next one begins: an operator has accepted it."""
+    accepted = _accepted(folder)
+    segments = list_segments(folder)
+    for segment, following in pairwise(segments):
+        try:
+            end = _check(segment, is_last=False, durable_end=None).end
+        except LogDamaged:
+            end = -1
+        if end != following.first:
+            accepted.add(segment.first)
+    kept = accepted & {segment.first for segment in segments}
+    write_checked(folder / _ACCEPTED, msgspec.json.encode(sorted(kept)))
+
+
+def _accepted(folder: Path) -> set[int]:
+    return msgspec.json.decode(read_checked(folder / _ACCEPTED) or b"[]", type=set[int])
+
+
+def end_of_log(folder: Path) -> int:
+    """Return where a log ends, as far as can be told by looking: for who doesn't write it."""
+    try:
+        segments = list_segments(folder)
+        if not segments:
+            return 0
+        with segments[-1].path.open("rb") as file:
+            head = unpack_segment_head(file.read(SEGMENT_HEADER))
+            if isinstance(head, str):
+                return segments[-1].first
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+                return _follow(mapped, head, check_bodies=False)[0]
+    except FileNotFoundError:
+        return 0
+
+
 def _behind_damage(folder: Path, durable_end: int) -> Tail | int:
     """Go on in the last segment, if that is whole, or in a new one behind every position that was given away."""
     segments = list_segments(folder)
@@ -86,13 +127,17 @@ def _furthest_end(segment: Segment) -> int:
 
 
 def _find_tail(folder: Path, durable_end: int | None) -> Tail | None:
-    segments = list_segments(folder)
+    segments, accepted = list_segments(folder), _accepted(folder)
     tail = None
     for segment in segments:
-        if tail is not None and segment.first != tail.end:
+        if tail is not None and segment.first != tail.end and tail.segment.first not in accepted:
             problem = f"it ends at position {tail.end}, and the next segment begins at {segment.first}"
             raise LogDamaged(tail.segment.path, tail.size, problem)
-        tail = _check(segment, is_last=segment is segments[-1], durable_end=durable_end)
+        is_last = segment is segments[-1]
+        if segment.first in accepted and not is_last:
+            tail = Tail(segment, 0, 0, segment.first)
+            continue
+        tail = _check(segment, is_last=is_last, durable_end=durable_end)
     if durable_end is not None and durable_end > (tail.end if tail else 0):
         where, size = (tail.segment.path, tail.size) if tail else (folder, 0)
         raise LogDamaged(
@@ -116,12 +161,21 @@ def _check(segment: Segment, *, is_last: bool, durable_end: int | None) -> Tail:
                 if problem:
                     raise LogDamaged(segment.path, offset, f"no whole frame stands there, {problem}")
         if torn:
+            _tell_cut(segment.path, offset, end, os.fstat(file.fileno()).st_size - offset)
             file.truncate(offset)
         if is_last:
             # A killed writer may have left whole frames in memory only: they count from here on.
             os.fsync(file.fileno())
             sync_folder(segment.path.parent)
     return Tail(segment, head.salt, offset, end)
+
+
+def _tell_cut(path: Path, offset: int, end: int, size: int) -> None:
+    _log.warning(
+        "%s is cut at byte %d: the last %d bytes are a commit that a crash tore, which nobody was told is stored. "
+        "The log goes on at position %d.",
+        path, offset, size, end,
+    )  # fmt: skip
 
 
 def _follow(mapped: mmap.mmap, head: SegmentHead, *, check_bodies: bool) -> tuple[int, int]:

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import time
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
-from headrace.errors import LogUnavailable
-from headrace.eventlog.local.files import WriterLock, remove_temporaries, write_whole
-from headrace.eventlog.local.frames import SEGMENT_HEADER, SegmentHead, pack_frame, pack_segment_head
+from headrace.errors import LogReplaced, LogUnavailable
+from headrace.eventlog.damage import Damage
+from headrace.eventlog.local.continuity import Continuity
+from headrace.eventlog.local.files import WriterLock, remove_temporaries, sync_folder, write_whole
+from headrace.eventlog.local.frames import (
+    FRAME_HEADER,
+    SEGMENT_HEADER,
+    SegmentHead,
+    pack_frame,
+    pack_segment_head,
+)
+from headrace.eventlog.local.identity import LogIdentity, new_identity, read_identity, write_identity
 from headrace.eventlog.local.mark import Mark
-from headrace.eventlog.local.recovery import Tail, recover
-from headrace.eventlog.local.segments import Segment, segment_path
+from headrace.eventlog.local.recovery import Tail, accept_gaps, recover
+from headrace.eventlog.local.segments import Segment, list_segments, segment_path
 from headrace.events.batch import to_batch
+from headrace.telemetry.health import HEALTH
 from headrace.telemetry.metrics import LOG_BYTES, LOG_SYNCS
 
 if TYPE_CHECKING:
@@ -23,6 +34,7 @@ if TYPE_CHECKING:
 
     from headrace.events.recorded import Arrival
 
+_log = logging.getLogger(__name__)
 END_MARK = "END"
 
 
@@ -32,19 +44,63 @@ class SegmentWriter:
     Readers are told of a frame only after it was synced: an event that a failed sync takes back was never seen.
     """
 
-    def __init__(self, folder: Path, segment_bytes: int, *, accept_damage: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        segment_bytes: int,
+        *,
+        accept_damage: bool = False,
+        continuity: Continuity | None = None,
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._segment_bytes = segment_bytes
+        self._accept_damage = accept_damage
+        self._replaced: str | None = None
         self._lock = WriterLock(folder)
         with ExitStack() as undo:
             undo.callback(self._lock.release)
             remove_temporaries(folder)
             self._mark = Mark(folder / END_MARK, create=True)
-            found = recover(folder, self._mark.get(), accept_damage=accept_damage)
-            self._open(self._new_segment(found) if isinstance(found, int) else found)
+            self._begin(continuity or Continuity())
             self._mark.set(self._end)
             undo.pop_all()
+
+    def _begin(self, continuity: Continuity) -> None:
+        """Find where to go on, which is behind everything that the witnesses know, and say that the log was started."""
+        own = read_identity(self._folder)
+        found = recover(self._folder, self._mark.get(), accept_damage=self._accept_damage)
+        try:
+            continuity.check(self._folder, own, found if isinstance(found, int) else found.end)
+        except LogReplaced as replaced:
+            if not self._accept_damage:
+                raise
+            found = self._pass_over(replaced, continuity, is_foreign=continuity.is_foreign(own))
+            own = new_identity(continuity.names | ({own.name, *own.former} if own else set()))
+        self._open(self._new_segment(found) if isinstance(found, int) else found)
+        if self._accept_damage:
+            accept_gaps(self._folder)
+        self.identity = self._count_start(own or new_identity(), continuity.starts)
+
+    def _count_start(self, own: LogIdentity, known_starts: int) -> LogIdentity | None:
+        """Say durably that the log was started once more; a full disk stops no start."""
+        started = own._replace(starts=max(own.starts, known_starts) + 1)
+        try:
+            write_identity(self._folder, started)
+        except OSError as error:
+            _log.warning("that the log was started can't be written down: %s", error)
+            return None
+        return started
+
+    def _pass_over(self, replaced: LogReplaced, continuity: Continuity, *, is_foreign: bool) -> int:
+        """Set aside what is missing; the segments of another log leave, since others would take them for their own."""
+        lost = Damage(replaced.end, replaced.known, None, 0, "; ".join(replaced.problems))
+        if lost.start < lost.end:
+            continuity.set_aside(lost)
+        _log.error("%s It was accepted: the log goes on at position %d.", replaced, replaced.known)
+        if is_foreign:
+            _put_away(self._folder)
+        return replaced.known
 
     @property
     def end(self) -> int:
@@ -53,6 +109,7 @@ class SegmentWriter:
 
     def append(self, arrivals: Sequence[Arrival]) -> int:
         """Store the events as one commit and return the position of the first."""
+        self._make_sure()
         first = self._end
         body = memoryview(to_batch(arrivals, first, time.time_ns() // 1000).serialize())
         try:
@@ -62,6 +119,8 @@ class SegmentWriter:
         except OSError as error:
             self._take_back()
             raise LogUnavailable(f"the event log can't be written: {error.strerror or error}") from error
+        self._size += FRAME_HEADER + len(body)
+        self._make_sure()
         self._end += len(arrivals)
         self._mark.set(self._end)
         return first
@@ -79,14 +138,46 @@ class SegmentWriter:
             parts: list[bytes | memoryview] = [header[written:], body[max(written - len(header), 0) :]]
             written += os.pwritev(self._file.fileno(), parts, self._size + written)
         os.fdatasync(self._file.fileno())
-        self._size += total
         LOG_SYNCS.inc()
         LOG_BYTES.inc(total)
 
+    def _make_sure(self) -> None:
+        """Raise where the open segment isn't the log any more: removed, replaced, or written by somebody else.
+
+        Asked before a commit and again after its sync, so that nothing is acknowledged that no reader will find. What
+        happened to the log is for the next start to judge: until then every event is refused.
+        """
+        if self._replaced is None:
+            self._replaced = self._what_happened()
+        if self._replaced is not None:
+            HEALTH.blocked("log", self._replaced)
+            raise LogUnavailable(self._replaced)
+
+    def _what_happened(self) -> str | None:
+        opened = os.fstat(self._file.fileno())
+        try:
+            named = self._path.stat()
+        except OSError:
+            named = None
+        if named is None or (named.st_dev, named.st_ino) != (opened.st_dev, opened.st_ino):
+            fate = f"{self._path} was removed or replaced while the log was in use"
+        elif opened.st_size < self._size or (opened.st_size > self._size and not self._is_untidy):
+            fate = (
+                f"{self._path} has {opened.st_size} bytes and was left with {self._size}: another wrote to it"
+            )
+        else:
+            return None
+        _log.error(
+            "%s. Nothing is accepted until the service is started again, which compares what is there.", fate
+        )
+        return f"{fate}; put the log back and start the service again"
+
     def _take_back(self) -> None:
         """Remove what a failed append left. Where even that fails, the next append writes over it."""
+        self._is_untidy = True
         with suppress(OSError):
             os.ftruncate(self._file.fileno(), self._size)
+            self._is_untidy = False
 
     def _roll(self) -> None:
         sealed = self._file
@@ -103,5 +194,18 @@ class SegmentWriter:
         return Tail(Segment(first, path), head.salt, SEGMENT_HEADER, first)
 
     def _open(self, tail: Tail) -> None:
-        self._file = tail.segment.path.open("rb+", buffering=0)
+        self._path = tail.segment.path
+        self._file = self._path.open("rb+", buffering=0)
         self._salt, self._size, self._end = tail.salt, tail.size, tail.end
+        self._is_untidy = False
+
+
+def _put_away(folder: Path) -> None:
+    """Move the segments of another log into a folder of their own, where nobody takes them for this one's."""
+    target = folder / f"foreign-{time.time_ns()}"
+    target.mkdir()
+    for segment in list_segments(folder):
+        segment.path.rename(target / segment.path.name)
+    sync_folder(target)
+    sync_folder(folder)
+    _log.error("the segments of the other log are kept in %s", target)
