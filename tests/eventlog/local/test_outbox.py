@@ -1,5 +1,6 @@
 import os
 from contextlib import ExitStack, closing, contextmanager
+from itertools import accumulate, pairwise
 
 import pyarrow as pa
 import pytest
@@ -7,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.eventlog.arrivals import memory_folder, python, snapshot
 
-from headrace.errors import LogLocked, OutboxGap
-from headrace.eventlog.local import outbox as module
+from headrace.errors import LogLocked, LogUnavailable, OutboxGap
 from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
+from headrace.eventlog.local.outbox_files import UnreadablePairs, encode_pairs, list_ranges, read_pairs
 from headrace.events.positions import Cut
 from headrace.matching.matcher import PAIRS
+from headrace.telemetry.health import HEALTH, Status
 
 
 def subscribers(position):
@@ -48,6 +50,13 @@ def read(folder, start=0):
 def outboxes():
     with ExitStack() as stack:
         yield lambda folder, begin=0: stack.enter_context(closing(OutboxFileWriter(folder, Cut.at(begin))))
+
+
+@pytest.fixture(autouse=True)
+def _own_health():
+    """What one test reports of the outbox is nothing to the next."""
+    yield
+    HEALTH.forget("outbox")
 
 
 @pytest.fixture
@@ -204,7 +213,7 @@ def test_dropping_keeps_what_is_needed_and_the_newest(tmp_path, open_outbox, bef
     held = sum(path.stat().st_size for path in tmp_path.glob("*.arrow"))
     freed = files.drop(Cut.at(before))
     assert freed == held - sum(path.stat().st_size for path in tmp_path.glob("*.arrow"))
-    assert [end[0] for end, _ in files.read(Cut())] == left
+    assert [span.end for span in list_ranges(tmp_path)] == left
     assert read(tmp_path, min(before, 9)) == plan(min(before, 9), 9)
     writer.close()
     again = open_outbox(tmp_path)
@@ -303,4 +312,231 @@ def test_a_subscription_id_is_stored_once_per_file(tmp_path, open_outbox):
     open_outbox(tmp_path).write(Cut.at(0), Cut.at(1000), many)
     (path,) = tmp_path.glob("*.arrow")
     assert path.stat().st_size < 50_000
-    assert module._load(path).num_rows == 1000
+    (span,) = list_ranges(tmp_path)
+    assert read_pairs(span).num_rows == 1000
+
+
+# Files that are missing or damaged
+
+
+def _remove(path):
+    path.unlink()
+
+
+def _empty(path):
+    path.write_bytes(b"")
+
+
+def _truncate(path):
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def _flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0x20
+    path.write_bytes(content)
+
+
+def _swap_for_a_neighbour(path):
+    """A whole file under another's name: its header tells."""
+    path.write_bytes(encode_pairs(0, 1, pairs(0, 1)))
+
+
+SPOILS = (_remove, _empty, _truncate, _flip, _swap_for_a_neighbour)
+
+
+def _write_files(writer, edges):
+    for start, end in pairwise(edges):
+        writer.write(Cut.at(start), Cut.at(end), pairs(start, end))
+
+
+def _route_from(writer, end):
+    """What the route does when it is started: everything from what is covered on is matched again."""
+    start = writer.covered()[0]
+    for begin in range(start, end, 4):
+        writer.write(Cut.at(begin), Cut.at(min(begin + 4, end)), pairs(begin, min(begin + 4, end)))
+
+
+@pytest.mark.parametrize("spoil", SPOILS)
+def test_reading_stops_before_a_hole_and_goes_on_when_it_is_filled(tmp_path, open_outbox, spoil, caplog):
+    writer = open_outbox(tmp_path)
+    _write_files(writer, [0, 3, 6, 9])
+    spoil(list_ranges(tmp_path)[1].path)
+    files = OutboxFiles(tmp_path)
+    assert [end for end, _ in files.read(Cut())] == [Cut.at(3)]
+    for _ in range(3):
+        assert list(files.read(Cut.at(3))) == []
+        assert files.is_held
+    assert sum("position 3" in record.message for record in caplog.records) == 1, "told once"
+    assert "position 3" in HEALTH.reports()["outbox"].note
+    assert HEALTH.reports()["outbox"].status is Status.BLOCKED
+    writer.look_again()
+    assert writer.covered() == OutboxFiles(tmp_path).covered() == Cut.at(3)
+    assert writer.write(Cut.at(3), Cut.at(9), pairs(3, 9)) == len(plan(3, 6)), "only what was missing"
+    assert writer.covered() == Cut.at(9)
+    assert [end for end, _ in files.read(Cut.at(3))] == [Cut.at(6), Cut.at(9)]
+    assert not files.is_held
+    assert "outbox" not in HEALTH.reports()
+    assert read(tmp_path) == plan(0, 9)
+
+
+def test_a_damaged_file_is_kept_under_another_name(tmp_path, open_outbox, caplog):
+    _write_files(open_outbox(tmp_path), [0, 3, 6])
+    path = list_ranges(tmp_path)[0].path
+    _flip(path)
+    damaged = path.read_bytes()
+    assert read(tmp_path) == []
+    assert path.with_name(f"{path.name}.damaged").read_bytes() == damaged
+    assert "its checksum is wrong" in caplog.text
+    assert "positions 0 to 2 are routed again" in caplog.text
+
+
+@pytest.mark.parametrize("bit", [0, 7])
+def test_every_flipped_bit_of_a_file_is_noticed(tmp_path, open_outbox, bit):
+    _write_files(open_outbox(tmp_path), [0, 3])
+    (span,) = list_ranges(tmp_path)
+    whole = span.path.read_bytes()
+    for at in range(len(whole)):
+        span.path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
+        with pytest.raises(UnreadablePairs):
+            read_pairs(span)
+
+
+def test_a_file_cut_at_any_byte_is_noticed(tmp_path, open_outbox):
+    _write_files(open_outbox(tmp_path), [0, 3])
+    (span,) = list_ranges(tmp_path)
+    whole = span.path.read_bytes()
+    for size in range(len(whole)):
+        span.path.write_bytes(whole[:size])
+        with pytest.raises(UnreadablePairs):
+            read_pairs(span)
+
+
+def _without_header(path):
+    """A file as it was before files had headers."""
+    path.write_bytes(path.read_bytes()[64:])
+
+
+def test_files_without_a_header_are_read_and_their_damage_noticed(tmp_path, open_outbox):
+    writer = open_outbox(tmp_path)
+    _write_files(writer, [0, 3, 6])
+    for span in list_ranges(tmp_path):
+        _without_header(span.path)
+    assert read(tmp_path) == plan(0, 6)
+    _truncate(list_ranges(tmp_path)[1].path)
+    assert read(tmp_path) == plan(0, 3)
+    writer.look_again()
+    _route_from(writer, 6)
+    assert read(tmp_path) == plan(0, 6)
+
+
+def test_what_was_dropped_in_good_order_is_no_hole(tmp_path, open_outbox):
+    writer = open_outbox(tmp_path)
+    _write_files(writer, [0, 3, 6, 9])
+    OutboxFiles(tmp_path).drop(Cut.at(7))
+    writer.look_again()
+    assert writer.covered() == Cut.at(9)
+    writer.close()
+    assert open_outbox(tmp_path).covered() == Cut.at(9)
+
+
+def test_an_older_cursor_has_what_was_dropped_routed_again(tmp_path, open_outbox):
+    writer = open_outbox(tmp_path)
+    _write_files(writer, [0, 3, 6, 9])
+    OutboxFiles(tmp_path).drop(Cut.at(7))
+    assert read(tmp_path, 2) == []
+    writer.look_again()
+    assert writer.covered() == Cut.at(2)
+    _route_from(writer, 9)
+    assert read(tmp_path, 2) == plan(2, 9)
+
+
+@pytest.mark.parametrize("spoil", [_remove, _empty, _flip])
+def test_without_the_mark_of_what_is_settled_nothing_is_lost(tmp_path, open_outbox, spoil):
+    writer = open_outbox(tmp_path)
+    _write_files(writer, [0, 3, 6, 9])
+    OutboxFiles(tmp_path).drop(Cut.at(4))
+    spoil(tmp_path / "SETTLED")
+    list_ranges(tmp_path)[0].path.unlink()
+    writer.look_again()
+    assert writer.covered() == Cut.at(9), "as far as can be told"
+    assert read(tmp_path, 4) == []
+    writer.look_again()
+    assert writer.covered() == Cut.at(4)
+    _route_from(writer, 9)
+    assert read(tmp_path, 4) == plan(4, 9)
+
+
+def test_files_that_overlap_give_each_pair_once(tmp_path, open_outbox):
+    """An older copy was laid over the folder."""
+    _write_files(open_outbox(tmp_path), [0, 3, 6, 9])
+    (tmp_path / f"{1:020d}-{8:020d}.arrow").write_bytes(encode_pairs(1, 8, pairs(1, 8).sort_by("position")))
+    assert read(tmp_path) == plan(0, 9)
+
+
+def test_files_with_other_names_are_left_alone(tmp_path, open_outbox):
+    writer = open_outbox(tmp_path)
+    _write_files(writer, [0, 3])
+    for name in ("notes.arrow", "1-2.arrow", f"{5:020d}-{2:020d}.arrow"):
+        (tmp_path / name).write_bytes(b"")
+    writer.look_again()
+    assert writer.covered() == Cut.at(3)
+    assert read(tmp_path) == plan(0, 3)
+
+
+def test_deliveries_of_events_that_the_log_lacks_wait(tmp_path, open_outbox):
+    _write_files(open_outbox(tmp_path), [0, 3, 6])
+    ends = [Cut.at(4)]
+    files = OutboxFiles(tmp_path, lambda: ends[-1])
+    assert [end for end, _ in files.read(Cut())] == [Cut.at(3)]
+    assert files.is_held
+    assert "the log ends at 4" in HEALTH.reports()["outbox"].note
+    ends.append(Cut.at(6))
+    assert [end for end, _ in files.read(Cut.at(3))] == [Cut.at(6)]
+    assert not files.is_held
+
+
+def test_a_folder_that_was_replaced_is_not_written_into(tmp_path, open_outbox):
+    writer = open_outbox(tmp_path / "outbox")
+    (tmp_path / "outbox").rename(tmp_path / "elsewhere")
+    for _ in range(2):
+        with pytest.raises(LogUnavailable, match="removed or replaced"):
+            writer.write(Cut.at(0), Cut.at(3), pairs(0, 3))
+        (tmp_path / "outbox").mkdir(exist_ok=True)
+    assert not list_ranges(tmp_path / "outbox")
+    assert not list_ranges(tmp_path / "elsewhere")
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.integers(1, 6), min_size=1, max_size=8),
+    st.dictionaries(st.integers(0, 7), st.sampled_from(SPOILS), max_size=8),
+    st.booleans(),
+    st.integers(0, 20),
+)
+def test_whatever_happens_to_files_the_pairs_are_those_of_a_run_without_faults(
+    lengths, faults, reopens, cursor
+):
+    """Any files are removed or damaged; the reader finds out one by one, and the route fills holes from the log."""
+    edges = [0, *accumulate(lengths)]
+    cursor = min(cursor, edges[-1])
+    with memory_folder() as folder, outboxes() as open_outbox:
+        writer = open_outbox(folder)
+        _write_files(writer, edges)
+        OutboxFiles(folder).drop(Cut.at(cursor))
+        for span in list_ranges(folder):
+            if (spoil := faults.get(edges.index(span.start))) is not None:
+                spoil(span.path)
+        files, position, found = OutboxFiles(folder), cursor, []
+        for _ in range(2 * len(edges) + 2):
+            for end, table in files.read(Cut.at(position)):
+                found += rows(table)
+                position = end[0]
+            if reopens:
+                writer.close()
+                writer = open_outbox(folder)
+            writer.look_again()
+            _route_from(writer, edges[-1])
+        assert position == edges[-1]
+        assert sorted(found) == plan(cursor, edges[-1]), "nothing lost, nothing doubled"
+        assert read(folder, cursor) == plan(cursor, edges[-1])

@@ -1,0 +1,114 @@
+"""How planned deliveries lie in a file: a header with a checksum, then pairs as an Arrow file.
+
+    header    magic, format version, checksum, first position, position behind the last, length of the body
+
+The name says the positions too, and both have to agree. Files of the first format are Arrow files without a header.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import zlib
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.eventlog.local.files import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+SUFFIX = ".arrow"
+DAMAGED = ".damaged"
+FORMAT_VERSION = 2
+_NAME = re.compile(rf"([0-9]{{20}})-([0-9]{{20}}){re.escape(SUFFIX)}")
+_MAGIC = b"HROUTBOX"
+_HEADER = struct.Struct("<8sIIqqQ24x")  # as long as what Arrow aligns its buffers to
+_CHECKSUM_AT = 12
+_CHECKED_FROM = 16  # the checksum covers what stands behind it
+_BARE_ARROW = b"ARROW1"
+
+
+class UnreadablePairs(Exception):
+    """A file doesn't hold what was written."""
+
+
+class PlannedRange(NamedTuple):
+    """A file of planned deliveries: it covers positions [start, end)."""
+
+    start: int
+    end: int
+    path: Path
+
+
+def list_ranges(folder: Path) -> list[PlannedRange]:
+    """List the files in order of position; what has another name isn't one."""
+    names = sorted(entry.name for entry in os.scandir(folder))
+    found = (match for name in names if (match := _NAME.fullmatch(name)))
+    ranges = (PlannedRange(int(match[1]), int(match[2]), folder / match[0]) for match in found)
+    return [each for each in ranges if each.start < each.end]
+
+
+def uncovered(ranges: Iterable[PlannedRange], begin: int) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of positions, from `begin` on, that no file covers though a later one follows."""
+    for span in ranges:
+        if begin < span.start:
+            yield begin, span.start
+        begin = max(begin, span.end)
+
+
+def write_pairs(folder: Path, start: int, end: int, pairs: pa.Table) -> None:
+    """Write the deliveries of positions [start, end), durably, all or none."""
+    path = folder / f"{start:020d}-{end:020d}{SUFFIX}"
+    write_whole(path, encode_pairs(start, end, pairs))
+
+
+def encode_pairs(start: int, end: int, pairs: pa.Table) -> bytes:
+    """Encode a file. A subscription id stands in it once, however many events it gets."""
+    compact = pa.table(
+        {"position": pairs["position"], "subscription": pairs["subscription"].dictionary_encode()}
+    ).combine_chunks()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, compact.schema) as writer:
+        writer.write_table(compact)
+    body = memoryview(sink.getvalue())
+    header = bytearray(_HEADER.pack(_MAGIC, FORMAT_VERSION, 0, start, end, len(body)))
+    struct.pack_into("<I", header, _CHECKSUM_AT, zlib.crc32(body, zlib.crc32(header[_CHECKED_FROM:])))
+    return b"".join([header, body])
+
+
+def read_pairs(span: PlannedRange) -> pa.Table:
+    """Read a file into memory, or raise UnreadablePairs with the reason; FileNotFoundError where it is gone."""
+    content = span.path.read_bytes()
+    body = content if content.startswith(_BARE_ARROW) else _body(content, span)
+    try:
+        pairs = pa.ipc.open_file(pa.py_buffer(body)).read_all()
+        pairs.validate(full=body is content)  # where there is a checksum, that has said it
+    except (pa.ArrowException, OSError) as error:
+        raise UnreadablePairs(f"its Arrow data can't be read: {error}") from error
+    if pairs.num_rows and not _lies_within(pairs["position"], span):
+        raise UnreadablePairs(f"it has deliveries of positions outside {span.start} to {span.end - 1}")
+    return pairs
+
+
+def _body(content: bytes, span: PlannedRange) -> memoryview:
+    if len(content) < _HEADER.size or not content.startswith(_MAGIC):
+        raise UnreadablePairs(f"its {len(content)} bytes don't begin like a file of planned deliveries")
+    _, version, checksum, start, end, length = _HEADER.unpack_from(content)
+    if checksum != zlib.crc32(memoryview(content)[_CHECKED_FROM:]):
+        raise UnreadablePairs("its checksum is wrong")
+    if version != FORMAT_VERSION:
+        raise UnreadablePairs(f"it has format version {version}, this program reads version {FORMAT_VERSION}")
+    if (start, end, length) != (span.start, span.end, len(content) - _HEADER.size):
+        raise UnreadablePairs(f"its header says that it covers positions {start} to {end - 1}")
+    return memoryview(content)[_HEADER.size :]
+
+
+def _lies_within(positions: pa.ChunkedArray, span: PlannedRange) -> bool:
+    extremes = pc.min_max(positions)
+    first, last = extremes["min"].as_py(), extremes["max"].as_py()
+    return first is not None and span.start <= first and last < span.end
