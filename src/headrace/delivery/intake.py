@@ -96,7 +96,8 @@ class Intake:
             if position != began:
                 last_read = time.monotonic()
                 continue
-            self._lanes.is_recovering = False  # nothing comes before what the ledger has
+            if not self._outbox.is_held:
+                self._lanes.is_recovering = False  # nothing comes before what the ledger has
             is_idle = time.monotonic() - last_read > _IDLE_AFTER
             await asyncio.sleep(self._settings.poll_seconds * (2 if is_idle else 1))
 

@@ -30,6 +30,10 @@ class OutboxWriter(Protocol):
         """
         ...
 
+    def look_again(self) -> str | None:
+        """Find out anew what is covered; say what keeps it from being written for now, if anything does."""
+        ...
+
     def close(self) -> None:
         """Let go of it."""
         ...
@@ -37,6 +41,11 @@ class OutboxWriter(Protocol):
 
 class OutboxReader(Protocol):
     """Drained by the dispatcher, which keeps its own cursor."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether what `read` should yield next is missing at the moment, and will come."""
+        ...
 
     def covered(self) -> Cut:
         """Return the cut before which all deliveries are planned."""

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import delete, func, insert, select, tuple_
 
+from headrace.eventlog.local.identity import LogIdentity
 from headrace.eventlog.shares import UNSHARED, Shares
 from headrace.events.positions import Cut, lane_of, position_at
 from headrace.ledger import attempts, mailboxes, schedule
 from headrace.ledger.conflicts import insert_into
 from headrace.ledger.rows import delete_rows, insert_rows
 from headrace.ledger.stages import SINK
-from headrace.ledger.tables import CURSOR, DEAD, FAMILY, MAILBOXES, REPLAY_CURSORS, WAITING
+from headrace.ledger.tables import CURSOR, DEAD, FAMILY, LOG_IDENTITY, MAILBOXES, REPLAY_CURSORS, WAITING
 from headrace.ledger.texts import storable
 from headrace.subscriptions.database import open_database
 from headrace.subscriptions.patience import once, repeatable
@@ -124,6 +125,20 @@ class Ledger:
         """Return how far each share is settled, those of other dispatchers as well."""
         with self._engine.connect() as connection:
             return {row.share: Cut.from_json(row.cut) for row in connection.execute(select(CURSOR))}
+
+    @repeatable
+    def log_identity(self) -> LogIdentity | None:
+        """Return which log the positions here are of, where that was said."""
+        with self._engine.connect() as connection:
+            row = connection.execute(select(LOG_IDENTITY)).first()
+        return None if row is None else LogIdentity(row.name, row.starts)
+
+    @repeatable
+    def set_log_identity(self, identity: LogIdentity) -> None:
+        """Say which log they are of from now on."""
+        with self._engine.begin() as connection:
+            connection.execute(delete(LOG_IDENTITY))
+            connection.execute(insert(LOG_IDENTITY).values(name=identity.name, starts=identity.starts))
 
     @repeatable
     def commit(self, changes: Changes) -> None:

@@ -33,6 +33,14 @@ CURSOR = Table(
 )
 """How far each share of the outbox is settled, as the JSON of a cut. The embedded outbox has one share, 0."""
 
+LOG_IDENTITY = Table(
+    "log_identity",
+    METADATA,
+    Column("name", String(64), primary_key=True),
+    Column("starts", BigInteger, nullable=False),
+)
+"""Which embedded log the positions here are of, and how often that was started: one row. Kafka's has none."""
+
 REPLAY_CURSORS = Table(
     "replay_cursors",
     METADATA,

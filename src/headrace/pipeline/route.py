@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from headrace.errors import LogLocked
+from headrace.errors import LogLocked, LogUnavailable
 from headrace.eventlog.opening import open_log
 from headrace.eventlog.picking import pick
 from headrace.events.positions import Cut, lane_of
@@ -31,6 +31,7 @@ from headrace.pipeline.session import ROUTE_POOL, Session, use_pool
 from headrace.pipeline.source import WARM_UP_TICKS, LogSource
 from headrace.subscriptions.set_aside import Kind, SetAside, join
 from headrace.subscriptions.store import Store
+from headrace.telemetry.health import HEALTH
 from headrace.telemetry.metrics import BATCH_SECONDS, MATCHED, OVERRUNS, ROUTE_SECONDS, ROUTED, SET_ASIDE
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from headrace.pipeline.settings import PipelineSettings
 
 _log = logging.getLogger(__name__)
+_LOOK_SECONDS = 1.0
+_PART = "outbox"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,8 @@ class Route:
             lambda: Store(paths.store), lambda positions: pick(open_log(paths.log), positions)
         )
         self._batches = 0
+        self._reached = Cut()
+        self._outbox_lock = threading.Lock()
         self._refused: LogLocked | None = None
         self._caution = Caution(settings.max_events_per_batch)
         self._suspect = Suspect(paths.work / "suspect.json")
@@ -102,15 +107,38 @@ class Route:
             session.spark.dataSource.register(LogSource)
             use_pool(session.spark, ROUTE_POOL)
             with self._reporter, beside(session.spark):
-                while not stop.is_set():
+                while self._await_outbox(stop):
                     try:
                         self._run_query(session.spark, stop, on_ready)
+                    except LogUnavailable:
+                        raise  # the outbox was taken away; a new start opens what is there
                     except Exception as error:
                         if not session.is_running:
                             raise  # without its JVM this process is of no use
                         self._pause(error, stop)
         finally:
             session.stop()
+
+    def _await_outbox(self, stop: threading.Event) -> bool:
+        """Wait for as long as nothing may be planned: log and outbox don't fit. False where it is time to stop."""
+        told = None
+        while not stop.is_set():
+            with self._outbox_lock:
+                obstacle = self._outbox.look_again()
+            if obstacle is None:
+                HEALTH.forget(_PART)
+                return True
+            if obstacle != told:
+                _log.error("nothing is routed: %s", obstacle)
+            told = obstacle
+            HEALTH.blocked(_PART, obstacle)
+            stop.wait(_LOOK_SECONDS)
+        return False
+
+    def _has_moved(self) -> bool:
+        """Tell whether routing has to go on elsewhere: a file of the outbox is missing, or has been filled in."""
+        with self._outbox_lock:
+            return self._outbox.look_again() is not None or self._outbox.covered() != self._reached
 
     def _look_at_all_filters_again(self) -> None:
         store = Store(self._paths.store)
@@ -119,7 +147,7 @@ class Route:
 
     def _run_query(self, spark: SparkSession, stop: threading.Event, on_ready: Callable[[], None]) -> None:
         query = self._start(spark)
-        ready = False
+        ready, look_at = False, time.monotonic() + _LOOK_SECONDS
         while query.isActive and not stop.wait(0.5 if ready else 0.05):
             if not ready and self._batches >= WARM_UP_TICKS:
                 ready = True
@@ -127,6 +155,15 @@ class Route:
             if self._caution.relax():
                 query.stop()
                 return
+            if time.monotonic() >= look_at:
+                look_at = time.monotonic() + _LOOK_SECONDS
+                if self._has_moved():
+                    query.stop()
+                    _log.warning(
+                        "routing goes on at position %s: files of the outbox have changed",
+                        self._outbox.covered(),
+                    )
+                    return
         if stop.is_set():
             query.stop()
             return
@@ -143,7 +180,7 @@ class Route:
         if position is None or position != covered[lane_of(position)]:
             return
         self._set_aside([SetAside(Kind.EVENT, position, position + 1, "the worker that matches it dies")])
-        self._outbox.write(covered, covered.join(Cut.at(position + 1)), NO_DELIVERIES)
+        self._plan(covered, covered.join(Cut.at(position + 1)), NO_DELIVERIES)
         ROUTED.inc()
 
     def _pause(self, error: Exception | None, stop: threading.Event) -> None:
@@ -154,7 +191,7 @@ class Route:
         checkpoints = self._paths.work / "checkpoint"
         shutil.rmtree(checkpoints, ignore_errors=True)
         checkpoint = checkpoints / uuid.uuid4().hex  # even if the old one can't be removed
-        self._batches = 0
+        self._batches, self._reached = 0, self._outbox.covered()
         self._suspect.forget()
         plan = spark.readStream.format(LogSource.name()).options(**self._options(spark)).load()
         stream = plan.writeStream.foreachBatch(self._write).option("checkpointLocation", str(checkpoint))
@@ -195,11 +232,15 @@ class Route:
         self._batches += 1
 
     def _plan(self, start: Cut, end: Cut, pairs: pa.Table) -> int:
-        try:
-            return self._outbox.write(start, end, pairs)
-        except LogLocked as refused:
-            self._refused = refused
-            raise
+        with self._outbox_lock:
+            reached = self._outbox.covered().join(end)
+            try:
+                planned = self._outbox.write(start, end, pairs)
+            except LogLocked as refused:
+                self._refused = refused
+                raise
+            self._reached = reached
+            return planned
 
     def _set_aside(self, records: list[SetAside]) -> None:
         """Write down what is left out, before the outbox covers it."""

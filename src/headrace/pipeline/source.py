@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
+from headrace.errors import LogExpired
 from headrace.eventlog.opening import open_log
-from headrace.events.positions import MOST_LANES, Cut
+from headrace.events.positions import MOST_LANES, Cut, lane_of
 from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.caution import Suspect
 from headrace.pipeline.cluster import check_version
@@ -144,7 +145,17 @@ class _Planner:
         self._turn += 1
         ranges = list(start.ranges_to(_limited(start, end, self._max_events, self._turn)))
         most_bytes = self._max_bytes // len(ranges)
-        return start.join(Cut.at(*(self._log.reach(*each, most_bytes) for each in ranges)))
+        return start.join(Cut.at(*(self._reach(*each, most_bytes) for each in ranges)))
+
+    def _reach(self, start: int, end: int, most_bytes: int) -> int:
+        """Return where a range ends; what the log has removed is a range of its own, which workers set aside."""
+        try:
+            return self._log.reach(start, end, most_bytes)
+        except LogExpired:
+            first = min(self._log.start()[lane_of(start)], end)
+            if first <= start:
+                raise
+            return first
 
     def tasks(self, start: Cut, end: Cut) -> list[Task]:
         self._last_batch = time.monotonic()

@@ -25,6 +25,7 @@ from headrace.errors import ArchiveError, BrokerUnavailable, StoreUnavailable
 from headrace.eventlog.archive.lag import ArchivedForLong
 from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.local.outbox import OutboxFiles
+from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.opening import open_log
 from headrace.eventlog.picking import Picker
 from headrace.eventlog.retention import expire_segments
@@ -35,6 +36,7 @@ from headrace.jobs.replays import Replays
 from headrace.ledger.ledger import Ledger
 from headrace.ledger.letters import Sources
 from headrace.ledger.records import Records
+from headrace.service.continuity import is_of_log
 from headrace.service.layout import Layout
 from headrace.service.logs import log_place
 from headrace.service.secrets import open_safe
@@ -54,7 +56,7 @@ _log = logging.getLogger(__name__)
 async def drain_all(config: Config, stop: asyncio.Event) -> None:
     """Drain the embedded outbox until told to stop."""
     layout = Layout(config.data)
-    outbox = OutboxFiles(layout.outbox)
+    outbox = OutboxFiles(layout.outbox, SegmentReader(layout.log).end)
     archived = (
         ArchivedForLong(Storage(config.archive.path), config.archive.grace_seconds)
         if config.archive.enabled
@@ -63,6 +65,8 @@ async def drain_all(config: Config, stop: asyncio.Event) -> None:
     with closing(Ledger(config.delivery.url, config.delivery.patience_seconds)) as ledger:
 
         def clear(dispatcher: Dispatcher) -> None:
+            if not is_of_log(layout):
+                return  # what is settled of one log says nothing about another
             freed = outbox.drop(ledger.cursor())
             settled = dispatcher.settled()
             removable = settled if archived is None else settled.meet(archived.cut())

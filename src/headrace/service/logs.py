@@ -13,6 +13,7 @@ from headrace.eventlog.local.writer import SegmentWriter
 from headrace.eventlog.opening import kafka_place, open_log
 from headrace.events.positions import Cut
 from headrace.ledger.ledger import Ledger
+from headrace.service.continuity import begin_of_outbox, continuity_of, remember_log
 from headrace.service.layout import Layout
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def open_log_writer(config: Config) -> IngressLog:
 def open_outbox_writer(config: Config, begin: Cut) -> OutboxWriter:
     """Open the outbox for planning; `begin` is where the log begins."""
     if config.log.kind == "local":
-        return OutboxFileWriter(Layout(config.data).outbox, begin)
+        layout = Layout(config.data)
+        return OutboxFileWriter(layout.outbox, begin_of_outbox(config, begin), layout.log)
     from headrace.eventlog.kafka.outbox import KafkaOutboxWriter  # optional dependency
 
     return KafkaOutboxWriter(config.kafka, begin)
@@ -57,12 +59,16 @@ def open_outbox_writer(config: Config, begin: Cut) -> OutboxWriter:
 
 def _local_log(config: Config) -> IngressLog:
     layout = Layout(config.data)
-    writer = SegmentWriter(layout.log, config.log.segment_bytes, accept_damage=config.log.accept_damage)
-    outbox, reader, ledger = (
-        OutboxFiles(layout.outbox),
-        SegmentReader(layout.log),
-        Ledger(config.delivery.url, config.store.patience_seconds),
+    outbox = OutboxFiles(layout.outbox)
+    ledger = Ledger(config.delivery.url, config.store.patience_seconds)
+    writer = SegmentWriter(
+        layout.log,
+        config.log.segment_bytes,
+        accept_damage=config.log.accept_damage,
+        continuity=continuity_of(config, outbox, ledger),
     )
+    remember_log(config, writer.identity, ledger)
+    reader = SegmentReader(layout.log)
     gauges = Gauges(
         backlog_events=lambda: outbox.covered().count_to(Cut.at(writer.end)),
         backlog_bytes=lambda: _bytes_behind(reader, outbox.covered()),

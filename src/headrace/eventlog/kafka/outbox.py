@@ -79,6 +79,10 @@ class KafkaOutboxWriter:
         self._covered, self._planned, self._is_sure = reached, self._planned + fresh.num_rows, True
         return int(fresh.num_rows)
 
+    def look_again(self) -> str | None:
+        """Nothing: brokers keep what was committed."""
+        return None
+
     def close(self) -> None:
         """Let go of it."""
 

@@ -166,6 +166,8 @@ class KafkaOutboxReader:
     `cursors` says how far each share is drained: what one of them has drained beyond the others isn't read again.
     """
 
+    is_held = False
+
     def __init__(self, group: OutboxGroup, holding: Holding, cursors: Mapping[int, Cut]) -> None:
         self._group = group
         self._records = holding.records

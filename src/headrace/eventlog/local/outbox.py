@@ -23,6 +23,7 @@ from headrace.eventlog.local.files import (
     sync_folder,
     write_checked,
 )
+from headrace.eventlog.local.identity import read_identity
 from headrace.eventlog.local.mark import Mark
 from headrace.eventlog.local.outbox_files import (
     DAMAGED,
@@ -33,6 +34,7 @@ from headrace.eventlog.local.outbox_files import (
     uncovered,
     write_pairs,
 )
+from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.segments import ONLY_LANE
 from headrace.events.positions import Cut
 from headrace.telemetry.health import HEALTH
@@ -168,12 +170,14 @@ class OutboxFiles:
 class OutboxFileWriter:
     """The one writer of an outbox folder; a lock keeps a second pipeline out. For one thread at a time.
 
-    `begin` is where an outbox without any file begins: what comes before is covered without deliveries.
+    `begin` is where an outbox without any file begins: what comes before is covered without deliveries. `log` is the
+    folder of the log that it is routed from.
     """
 
-    def __init__(self, folder: Path, begin: Cut | None = None) -> None:
+    def __init__(self, folder: Path, begin: Cut | None = None, log: Path | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
+        self._log = log
         self._inode = folder.stat().st_ino
         self._lock = WriterLock(folder)
         with ExitStack() as undo:
@@ -190,13 +194,30 @@ class OutboxFileWriter:
         """Return the cut before which all deliveries are planned."""
         return Cut.at(self._holes[0][0])
 
-    def look_again(self) -> None:
-        """Find out anew what the files cover: they may have been damaged or removed since."""
+    def look_again(self) -> str | None:
+        """Find out anew what the files cover, which may have been damaged or removed since.
+
+        Return why nothing may be planned now: the log has been replaced by another one, or an older copy.
+        """
         self._make_sure()
         self._list()
         if self._holes[0][0] > (self._mark.get() or 0):
             sync_folder(self._folder)  # a file may be there whose name isn't durable yet
         self._mark.set(self._holes[0][0])
+        return None if self._log is None else self._mismatch(self._log)
+
+    def _mismatch(self, log: Path) -> str | None:
+        own, of = read_identity(log), read_identity(self._folder)
+        if own is not None and of is not None and not own.goes_on_from(of):
+            return f"{self._folder} was routed from the log {of.name}, and {log} is the log {own.name}: {_PUT_BACK}"
+        try:
+            end = SegmentReader(log).end()[ONLY_LANE]
+        except FileNotFoundError:
+            return f"there is no log in {log}: {_PUT_BACK}"
+        planned = self._holes[-1][0]
+        if end < planned:
+            return f"deliveries are planned up to position {planned}, and {log} ends at {end}: {_PUT_BACK}"
+        return None
 
     def write(self, start: Cut, end: Cut, pairs: pa.Table) -> int:
         """Plan the deliveries of what lies between the cuts and is not covered; return how many were new."""
