@@ -40,6 +40,7 @@
     │   └── LogLocked             another process writes this log
     ├── ArchiveError
     │   ├── ArchiveRefused        a manifest that is broken, or of another version or another log
+    │   ├── ArchiveDamaged        a file of archived events that is missing or can't be read
     │   └── ArchiveBusy           another process writes this archive
     ├── SnapshotRefused           a file of the index that is broken, or of another version
     ├── UnreadableExport          bytes that were exported once, damaged or of another version
@@ -580,6 +581,23 @@ class ArchiveRefused(ArchiveError):
             "or set archive.path to another folder to begin a new archive."
         )
         self.path = path
+
+
+class ArchiveDamaged(ArchiveError):
+    """A file of past events can't be read. Queries that need it fail rather than answer without its events.
+
+    `held` says what was in it.
+    """
+
+    code = "archive-damaged"
+
+    def __init__(self, path: str, problem: str, held: str) -> None:
+        super().__init__(
+            f"the archive's file {path} can't be used: {problem}. It held {held}. Restore it from a copy, "
+            "or give its events up: headrace archive forget"
+        )
+        self.path = path
+        self.held = held
 
 
 class ArchiveBusy(ArchiveError):

@@ -19,6 +19,7 @@ from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.local.writer import END_MARK
 from headrace.eventlog.opening import kafka_place, open_log
 from headrace.events.positions import Cut
+from headrace.service.damage import setting_aside
 from headrace.service.layout import Layout
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def archive_run(data: str | None, config_file: Path | None, as_json: bool) -> No
     begun = Cut(storage.manifest().archived)
     with Progress(console=Console(stderr=True), disable=as_json, transient=True) as bar:
         task = bar.add_task("archiving", total=begun.join(log.start()).count_to(log.end()) or 1)
-        done = Keeper(storage, log, config.archive).run(
+        done = Keeper(storage, log, config.archive, setting_aside(config)).run(
             on_progress=lambda manifest: bar.update(task, completed=begun.count_to(Cut(manifest.archived)))
         )
     figures = {
@@ -96,10 +97,39 @@ def archive_run(data: str | None, config_file: Path | None, as_json: bool) -> No
     )
     if done.lost:
         click.echo(
-            f"the log had removed {done.lost} positions before they were archived: history lacks them; "
-            "keep events in the log for longer, or archive more often (archive.interval_seconds)",
+            f"{done.lost} positions can't be archived any more: history lacks them. What is damaged is listed by "
+            "`headrace get set-aside`; where the log had removed them, keep events in it for longer, or archive "
+            "more often (archive.interval_seconds)",
             err=True,
         )
+
+
+@archive.command("forget")
+@options.data
+@options.config_file
+@options.as_json
+def archive_forget(data: str | None, config_file: Path | None, as_json: bool) -> None:
+    """Read every file of the archive, and give those up that are missing or damaged: queries go on without them.
+
+    Their events are counted as lost. Restore the files from a copy first, if there is one.
+
+    \b
+    Example:
+      headrace archive forget
+    """
+    config = load_config(config_file, {"data": data})
+    log = _log(config)
+    if log is None:
+        raise ArchiveError(f"there is no log in {config.data} yet; start the service with `headrace up`")
+    damaged = Keeper(Storage(config.archive.path), log, config.archive).forget_damaged()
+    if as_json:
+        click.echo(
+            msgspec.json.encode({"files": [{"path": each.path, "held": each.held} for each in damaged]})
+        )
+        return
+    for each in damaged:
+        click.echo(f"gave up {each.path}, which held {each.held}")
+    click.echo(f"{len(damaged)} files were damaged")
 
 
 def _log(config: Config) -> LogReader | None:

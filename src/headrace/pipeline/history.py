@@ -17,6 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headrace.eventlog.archive.columns import ARCHIVE_SCHEMA, EVENT_TIME, extension_column, schema_with
+from headrace.eventlog.archive.examination import check_sizes
 from headrace.eventlog.archive.manifest import ArchivedFile
 from headrace.eventlog.archive.values import extremes_of
 from headrace.events.positions import Cut
@@ -132,6 +133,7 @@ class History:
 
     def _archived(self, search: _Search) -> DataFrame:
         assert self._storage is not None  # noqa: S101  files come from its manifest
+        check_sizes(self._storage, search.files)
         # The paths are names of files, and Spark takes them for patterns.
         paths = [_PATTERNS.sub(r"\\\g<0>", self._storage.uri(file.path)) for file in search.files]
         reader = self.spark.read.schema(from_arrow_schema(schema_with(search.names)))

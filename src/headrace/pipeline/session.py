@@ -43,6 +43,8 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # A page of the archive that isn't what was written is an error, not an answer.
+    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
     # Whenever a core is free and a batch waits, the batch gets it before any job of a user does.
     "spark.scheduler.mode": "FAIR",
 }

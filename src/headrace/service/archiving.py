@@ -9,6 +9,7 @@ from headrace.eventlog.archive.keeper import Keeper
 from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.opening import open_log
 from headrace.service.chores import Chore
+from headrace.service.damage import setting_aside
 from headrace.service.logs import log_place
 from headrace.telemetry.metrics import ARCHIVE_FAILURES
 
@@ -22,7 +23,8 @@ _log = logging.getLogger(__name__)
 
 def archiving(config: Config) -> Chore:
     """Archive every so often. When told to stop, it does so between two batches of events."""
-    keeper = Keeper(Storage(config.archive.path), open_log(log_place(config)), config.archive)
+    storage, log = Storage(config.archive.path), open_log(log_place(config))
+    keeper = Keeper(storage, log, config.archive, setting_aside(config))
 
     def keep(is_stopped: Callable[[], bool]) -> None:
         done = keeper.run(is_stopped)

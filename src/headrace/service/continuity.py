@@ -17,15 +17,12 @@ from headrace.eventlog.local.outbox_files import list_ranges
 from headrace.eventlog.local.segments import ONLY_LANE
 from headrace.events.positions import Cut
 from headrace.ledger.ledger import Ledger
+from headrace.service.damage import setting_aside
 from headrace.service.layout import Layout
 from headrace.subscriptions.database import address_of
-from headrace.subscriptions.set_aside import Kind, SetAside
-from headrace.subscriptions.store import Store
-from headrace.telemetry.metrics import SET_ASIDE
 
 if TYPE_CHECKING:
     from headrace.config import Config
-    from headrace.eventlog.damage import Damage
     from headrace.eventlog.local.outbox import OutboxFiles
 
 _log = logging.getLogger(__name__)
@@ -40,13 +37,7 @@ def continuity_of(config: Config, outbox: OutboxFiles, ledger: Ledger) -> Contin
         Witness(f"the ledger {address_of(config.delivery.url)}", settled[ONLY_LANE], ledger.log_identity()),
         *_archive(config),
     ]
-
-    def set_aside(damage: Damage) -> None:
-        with closing(Store(config.store.url, config.store.patience_seconds)) as store:
-            store.set_aside([SetAside(Kind.DAMAGE, damage.start, damage.end, damage.reason())])
-        SET_ASIDE.labels(Kind.DAMAGE).inc(damage.end - damage.start)
-
-    return Continuity(witnesses, set_aside)
+    return Continuity(witnesses, setting_aside(config))
 
 
 def _archive(config: Config) -> list[Witness]:

@@ -33,7 +33,7 @@ class RecordedLog:
     def end(self):
         return Cut.at(self.last)
 
-    def read(self, start, end):
+    def read(self, start, end, on_damage=None):
         for batch in self.batches:
             positions = batch["position"].to_numpy()
             wanted = batch.filter(pa.array((positions >= start) & (positions < end)))

@@ -18,6 +18,12 @@ from headrace.events.batch import from_batch
 from headrace.telemetry.health import HEALTH
 
 
+def identity(folder):
+    found = read_identity(folder)
+    assert found is not None
+    return found
+
+
 def start(folder, *witnesses, accept=False, told=None):
     """Open the log as a service does; `told` gets what is set aside."""
     told = [] if told is None else told
@@ -33,18 +39,18 @@ def folder(tmp_path):
 
 
 def test_a_log_keeps_its_name_and_counts_its_starts(folder):
-    first = read_identity(folder)
+    first = identity(folder)
     with start(folder) as writer:
-        assert writer.identity == LogIdentity(first.name, first.starts + 1) == read_identity(folder)
+        assert writer.identity == LogIdentity(first.name, first.starts + 1) == identity(folder)
 
 
 def test_two_logs_have_different_names(tmp_path, folder):
     other = build(tmp_path / "other", ["ab"])
-    assert read_identity(folder).name != read_identity(other).name
+    assert identity(folder).name != identity(other).name
 
 
 def test_witnesses_that_know_less_or_as_much_are_fine(folder):
-    own = read_identity(folder)
+    own = identity(folder)
     with start(
         folder, Witness("the outbox", 6, own), Witness("the ledger", 2, own), Witness("new", 0)
     ) as writer:
@@ -67,7 +73,7 @@ REFUSED = {
 def test_a_log_that_does_not_fit_is_refused_and_left_alone(folder, witness, message):
     before = snapshot(folder)
     with pytest.raises(LogReplaced, match=message) as caught:
-        start(folder, witness(read_identity(folder)))
+        start(folder, witness(identity(folder)))
     assert "HEADRACE_LOG_ACCEPT_DAMAGE=true" in str(caught.value)
     assert snapshot(folder) == before
 
@@ -76,7 +82,7 @@ def test_a_log_that_does_not_fit_is_refused_and_left_alone(folder, witness, mess
 def test_where_it_is_accepted_the_log_goes_on_behind_everything_and_the_next_start_is_quiet(
     folder, witness, message
 ):
-    witness = witness(read_identity(folder))
+    witness = witness(identity(folder))
     told: list[Damage] = []
     with start(folder, witness, accept=True, told=told) as writer:
         first = writer.append([arrival("next")])
@@ -127,7 +133,7 @@ def test_the_newer_log_is_not_taken_back_after_the_older_one_went_on(tmp_path, f
 def test_events_of_another_log_leave_so_that_nobody_takes_them_for_his_own(tmp_path, folder):
     """A retry or a planned delivery of position 3 would send an event that its filter never saw."""
     other = build(tmp_path / "other", ["uvw", "xyz"])
-    known = Witness("the outbox", 5, read_identity(folder))
+    known = Witness("the outbox", 5, identity(folder))
     with pytest.raises(LogReplaced):
         start(other, known)
     with start(other, known, accept=True) as writer:
@@ -147,7 +153,7 @@ def ids_from(folder, position):
 
 
 def test_a_log_that_vanished_is_not_begun_anew(tmp_path, folder):
-    known = Witness("the outbox", 6, read_identity(folder))
+    known = Witness("the outbox", 6, identity(folder))
     shutil.rmtree(folder)
     for _ in range(2):
         with pytest.raises(LogReplaced, match="positions up to 6, and the log ends at 0"):
@@ -158,7 +164,7 @@ def test_a_log_that_vanished_is_not_begun_anew(tmp_path, folder):
 
 @pytest.mark.parametrize("content", [None, b"", b"00000000\n{}", b"nonsense"])
 def test_a_log_that_does_not_say_which_it_is(folder, content):
-    path, own = folder / IDENTITY_FILE, read_identity(folder)
+    path, own = folder / IDENTITY_FILE, identity(folder)
     path.unlink() if content is None else path.write_bytes(content)
     with start(folder, Witness("of a time without names", 6)) as writer:
         assert writer.identity.name != own.name

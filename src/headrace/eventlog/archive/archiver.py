@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import ArchiveRefused, LogExpired
 from headrace.eventlog.archive.event_files import EventFile
 from headrace.eventlog.archive.partitions import Partition, divide
+from headrace.eventlog.damage import refuse
 from headrace.events.batch import coalesce
 from headrace.events.positions import Cut, lane_of
 from headrace.telemetry.metrics import ARCHIVE_LOST
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from headrace.eventlog.archive.manifest import ArchivedFile, Manifest
     from headrace.eventlog.archive.storage import Storage
+    from headrace.eventlog.damage import Damage
     from headrace.eventlog.log import LogReader
 
 _log = logging.getLogger(__name__)
@@ -37,11 +39,12 @@ def archive_log(
     end: Cut,
     stopped: Callable[[], bool] = lambda: False,
     commit_events: int = COMMIT_EVENTS,
+    on_damage: Callable[[Damage], None] = refuse,
 ) -> Iterator[Manifest]:
     """Archive what the log has before `end` and the archive hasn't; yield the manifest after each commit.
 
-    What the log has removed meanwhile is counted as lost, and the rest goes on. When `stopped` says so, what isn't
-    committed is left lying for the next run to sweep up.
+    What the log has removed meanwhile, or can't be read there, is counted as lost, and the rest goes on. When `stopped`
+    says so, what isn't committed is left lying for the next run to sweep up.
     """
     manifest = storage.manifest()
     archived = Cut(manifest.archived)
@@ -53,8 +56,9 @@ def archive_log(
     for lane, stop in end.items():
         while (first := begin.join(Cut(manifest.archived))[lane]) < stop:
             last = min(first + commit_events, stop)
+            damaged: list[Damage] = []
             try:
-                files = write_files(storage, _unless(stopped, log.read(first, last)))
+                files = write_files(storage, _unless(stopped, log.read(first, last, damaged.append)))
             except LogExpired:
                 begin = log.start()
                 if begin[lane] <= first:
@@ -64,8 +68,12 @@ def archive_log(
                 continue
             if stopped():
                 return
-            manifest = manifest.followed(now=time.time(), add=files, archived=Cut.at(last))
+            for each in damaged:
+                on_damage(each)  # told before it is passed over: a crash between tells it again
+            lost = {lane: count} if (count := sum(each.end - each.start for each in damaged)) else {}
+            manifest = manifest.followed(now=time.time(), add=files, archived=Cut.at(last), lost=lost)
             storage.commit(manifest)
+            ARCHIVE_LOST.inc(sum(lost.values()))
             yield manifest
 
 

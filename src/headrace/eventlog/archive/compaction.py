@@ -8,10 +8,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from headrace.errors import ArchiveRefused
 from headrace.eventlog.archive.event_files import EventFile
+from headrace.eventlog.archive.examination import read_events
 from headrace.eventlog.archive.partitions import Partition
 from headrace.events.batch import SCHEMA
 from headrace.events.positions import position_at
@@ -80,14 +80,13 @@ def _packed(files: Sequence[ArchivedFile], most: int) -> Iterator[list[ArchivedF
 
 
 def _of_lane(storage: Storage, file: ArchivedFile, lane: int) -> Iterator[pa.RecordBatch]:
-    with storage.open(file.path) as opened:
-        for batch in pq.ParquetFile(opened).iter_batches(_READ_ROWS, columns=SCHEMA.names):
-            events = pa.RecordBatch.from_arrays(
-                [batch[field.name].cast(field.type) for field in SCHEMA], schema=SCHEMA
-            )
-            if len(file.spans) > 1:
-                positions = events["position"].to_numpy()
-                first, behind = position_at(lane, 0), position_at(lane + 1, 0)
-                events = events.filter(pa.array((positions >= first) & (positions < behind)))
-            if events.num_rows:
-                yield events
+    for batch in read_events(storage, file, _READ_ROWS, SCHEMA.names):
+        events = pa.RecordBatch.from_arrays(
+            [batch[field.name].cast(field.type) for field in SCHEMA], schema=SCHEMA
+        )
+        if len(file.spans) > 1:
+            positions = events["position"].to_numpy()
+            first, behind = position_at(lane, 0), position_at(lane + 1, 0)
+            events = events.filter(pa.array((positions >= first) & (positions < behind)))
+        if events.num_rows:
+            yield events

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import ArchiveBusy, LogLocked
+from headrace.errors import ArchiveBusy, ArchiveDamaged, LogLocked
 from headrace.eventlog.archive.archiver import archive_log
 from headrace.eventlog.archive.compaction import files_to_join, join_files
+from headrace.eventlog.archive.examination import examine
 from headrace.eventlog.archive.retention import cut_behind, files_to_expire
+from headrace.eventlog.damage import refuse
 from headrace.eventlog.local.files import WriterLock
-from headrace.telemetry.metrics import ARCHIVE_BYTES, ARCHIVE_EXPIRED, ARCHIVE_JOINED, ARCHIVED
+from headrace.events.positions import lane_of
+from headrace.telemetry.metrics import ARCHIVE_BYTES, ARCHIVE_EXPIRED, ARCHIVE_JOINED, ARCHIVE_LOST, ARCHIVED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from headrace.eventlog.archive.manifest import Manifest
+    from headrace.eventlog.archive.manifest import ArchivedFile, Manifest
     from headrace.eventlog.archive.settings import ArchiveSettings
     from headrace.eventlog.archive.storage import Storage
+    from headrace.eventlog.damage import Damage
     from headrace.eventlog.log import LogReader
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +53,20 @@ class Keeper:
     Elsewhere the second of two commits is refused, and its files are swept up by the next run.
     """
 
-    def __init__(self, storage: Storage, log: LogReader, settings: ArchiveSettings) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        log: LogReader,
+        settings: ArchiveSettings,
+        on_damage: Callable[[Damage], None] = refuse,
+    ) -> None:
+        """`on_damage` is told, before archiving goes on without them, of positions of the log that can't be read."""
         self._storage = storage
         self._log = log
         self._settings = settings
+        self._on_damage = on_damage
         self._swept = False
+        self._unreadable: set[str] = set()
 
     def run(
         self, stopped: Callable[[], bool] = never, on_progress: Callable[[Manifest], None] | None = None
@@ -60,9 +77,11 @@ class Keeper:
                 self._storage.sweep()
             self._swept = False  # unless this run ends well, the next one has to clean up after it
             before = self._storage.manifest()
-            for manifest in archive_log(self._storage, self._log, self._log.end(), stopped):
+            steps = archive_log(self._storage, self._log, self._log.end(), stopped, on_damage=self._on_damage)
+            for manifest in steps:
                 if on_progress:
                     on_progress(manifest)
+            self._storage.note_begun()
             archived = self._storage.manifest()
             ARCHIVED.inc(archived.rows - before.rows)
             ARCHIVE_BYTES.inc(archived.bytes - before.bytes)
@@ -97,12 +116,36 @@ class Keeper:
         for files in files_to_join(self._storage.manifest(), self._settings.file_bytes, time.time()):
             if stopped():
                 break
-            written = join_files(self._storage, files)
+            if any(file.path in self._unreadable for file in files):
+                continue
+            try:
+                written = join_files(self._storage, files)
+            except ArchiveDamaged as error:
+                self._leave(files, error)
+                continue
             self._commit(add=[written], drop=files)
             ARCHIVE_BYTES.inc(written.bytes)
             joined += len(files)
         ARCHIVE_JOINED.inc(joined)
         return joined
+
+    def _leave(self, files: Sequence[ArchivedFile], error: ArchiveDamaged) -> None:
+        """Leave files alone that can't be joined because one is damaged, and tell it once."""
+        self._unreadable |= {file.path for file in files if self._storage.uri(file.path) == error.path}
+        _log.error("%s", error)
+
+    def forget_damaged(self) -> list[ArchiveDamaged]:
+        """Take every file out of the archive that can't be read, count its events as lost, and say which these are."""
+        with self._alone():
+            found = [(file, examine(self._storage, file)) for file in self._storage.manifest().files]
+            damaged = [(file, error) for file, error in found if error is not None]
+            lost: Counter[int] = Counter()
+            for file, _ in damaged:
+                lost[lane_of(file.first)] += file.rows
+            if damaged:
+                self._commit(drop=[file for file, _ in damaged], lost=lost)
+                ARCHIVE_LOST.inc(lost.total())
+            return [error for _, error in damaged]
 
     def _expire(self) -> int:
         files = files_to_expire(self._storage.manifest(), self._settings, time.time())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import fs
 
-from headrace.errors import ArchiveBusy
+from headrace.errors import ArchiveBusy, ArchiveRefused
 from headrace.eventlog.archive.manifest import Manifest, decode_manifest, encode_manifest
 from headrace.eventlog.local.files import TEMPORARY, sync_folder
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 EVENTS = "events"
 _MANIFEST = re.compile(r"manifest-([0-9]{12})\.json")
+_BEGUN = "BEGUN"
 _KEPT = 3
 """Manifests that stay: who has just listed them still finds the one it chose."""
 
@@ -52,6 +53,8 @@ class Storage:
         for _ in range(_KEPT):
             versions = self._versions()
             if not versions:
+                if _BEGUN in self._names():
+                    raise ArchiveRefused(self.uri("manifest-…"), "none is left, though events were archived")
                 return Manifest()
             path = _manifest_path(versions[-1])
             try:
@@ -109,6 +112,13 @@ class Storage:
             sync_folder(self.folder)
         for version in versions[: 1 - _KEPT]:
             self.delete(_manifest_path(version))
+
+    def note_begun(self) -> None:
+        """Leave word that there is a manifest: where none is found later, its files must not count as leftovers."""
+        if self._versions() and _BEGUN not in self._names():
+            with self.create(_BEGUN) as file:
+                file.write(b"Events are archived here; a manifest says in which files.\n")
+            self.keep([_BEGUN])
 
     def delete(self, path: str) -> None:
         """Remove a file, if it is there."""

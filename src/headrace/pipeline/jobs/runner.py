@@ -119,8 +119,16 @@ class Runner:
             _log.info("%s %s was cancelled or taken over", job.kind, job.id)
         except _DATABASE_LOST:
             _log.exception("%s %s lost the database and is tried again", job.kind, job.id)
-        except Exception as error:  # noqa: BLE001 -- told to who asked, and logged
+        except HeadraceError as error:
             self._fail(claim, error)
+        except Exception as error:  # noqa: BLE001 -- told to who asked, and logged
+            self._fail(claim, self._blamed(error))
+
+    def _blamed(self, error: Exception) -> Exception:
+        try:
+            return self._tools.blame(error)
+        except (HeadraceError, OSError) as further:  # the archive can't even be looked at
+            return further
 
     def _fail(self, claim: Claim, error: Exception) -> None:
         job = claim.job

@@ -30,6 +30,8 @@ class Tools:
     store: Store
     jobs: Jobs
     replays: Replays
+    blame: Callable[[Exception], Exception] = lambda error: error
+    """Says what is wrong with the archive where that made Spark fail."""
 
 
 class Work:

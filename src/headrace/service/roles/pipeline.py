@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
+from headrace.eventlog.archive.examination import blamed
 from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.opening import open_log
 from headrace.jobs.jobs import Jobs
@@ -66,11 +67,12 @@ def _jobs_beside(config: Config, store: Store, jobs: Jobs, spark: SparkSession) 
     place = log_place(config)
     archive = Storage(config.archive.path) if config.archive.enabled else None
     tools = Tools(
-        history=lambda: History(spark, archive, LogTable(place)),
+        history=lambda: History(spark, archive, LogTable(place, config.store.url)),
         end_of_log=open_log(place).end,
         store=store,
         jobs=jobs,
         replays=Replays(jobs),
+        blame=(lambda error: error) if archive is None else partial(blamed, archive),
     )
     return Runner(spark, tools, config.pipeline)
 
