@@ -21,6 +21,7 @@ from headrace.config import Config, load_config
 from headrace.errors import HeadraceError, SchemaRefused
 from headrace.pipeline.cluster import check_master
 from headrace.pipeline.java import find_java
+from headrace.service.continuity import look_at_log
 from headrace.service.databases import standings
 from headrace.service.layout import Layout
 from headrace.subscriptions.examination import examine
@@ -179,7 +180,7 @@ def _versions(config: Config, what: str) -> _Finding:
 
 def _log(config: Config) -> _Finding:
     if config.log.kind == "local":
-        return _Finding(True, "in the data folder")
+        return _embedded_log(config)
     remedy = "Start a broker there, or correct kafka.bootstrap, kafka.topics or kafka.client_options."
     try:
         from headrace.eventlog.kafka.examination import examine_brokers  # optional dependency
@@ -191,6 +192,15 @@ def _log(config: Config) -> _Finding:
         )
     except HeadraceError as error:
         return _Finding(False, str(error), remedy)
+
+
+def _embedded_log(config: Config) -> _Finding:
+    """A log that others are ahead of would be refused at the start; holes of the outbox heal while it runs."""
+    try:
+        standing = look_at_log(config)
+    except HeadraceError as error:
+        return _Finding(False, "log, outbox and ledger don't fit together", str(error))
+    return _Finding(True, standing)
 
 
 def _secrets(config: Config) -> _Finding:

@@ -13,30 +13,29 @@ from headrace.errors import ArchiveError
 from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.local.continuity import Continuity, Witness
 from headrace.eventlog.local.identity import LogIdentity, read_identity, write_identity
-from headrace.eventlog.local.outbox_files import list_ranges
+from headrace.eventlog.local.outbox import end_of_outbox
+from headrace.eventlog.local.outbox_files import DAMAGED, list_ranges
+from headrace.eventlog.local.recovery import end_of_log
 from headrace.eventlog.local.segments import ONLY_LANE
 from headrace.events.positions import Cut
 from headrace.ledger.ledger import Ledger
+from headrace.ledger.tables import FAMILY
 from headrace.service.damage import setting_aside
+from headrace.service.databases import standings
 from headrace.service.layout import Layout
 from headrace.subscriptions.database import address_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from headrace.config import Config
-    from headrace.eventlog.local.outbox import OutboxFiles
 
 _log = logging.getLogger(__name__)
 
 
-def continuity_of(config: Config, outbox: OutboxFiles, ledger: Ledger) -> Continuity:
+def continuity_of(config: Config, ledger: Ledger) -> Continuity:
     """Ask everybody how far they know the log, and which one that was."""
-    folder = Layout(config.data).outbox
-    settled = ledger.cursor().join(ledger.last_kept())
-    witnesses = [
-        Witness(f"the outbox {folder}", outbox.end(), read_identity(folder)),
-        Witness(f"the ledger {address_of(config.delivery.url)}", settled[ONLY_LANE], ledger.log_identity()),
-        *_archive(config),
-    ]
+    witnesses = [_outbox(Layout(config.data).outbox), _remembered(config, ledger), *_archive(config)]
     return Continuity(witnesses, setting_aside(config))
 
 
@@ -60,6 +59,41 @@ def remember_log(config: Config, identity: LogIdentity | None, ledger: Ledger) -
         except OSError as error:
             _log.warning("the outbox isn't told which log it is routed from: %s", error)
         ledger.set_log_identity(identity)
+
+
+def look_at_log(config: Config) -> str:
+    """Say how log, outbox and ledger stand, and change nothing; LogReplaced where they don't fit together."""
+    layout = Layout(config.data)
+    if not layout.log.is_dir() and not layout.outbox.is_dir():
+        return "none yet: it is made at the start"
+    witnesses = [_outbox(layout.outbox), *_ledger(config), *_archive(config)]
+    end = end_of_log(layout.log)
+    Continuity(witnesses).check(layout.log, read_identity(layout.log), end)
+    known = ", ".join(f"{each.what} knows it up to {each.end}" for each in witnesses)
+    damaged = len(list(layout.outbox.glob(f"*{DAMAGED}")))
+    kept = f"; {damaged} damaged outbox files were routed again and may be removed" if damaged else ""
+    return f"ends at position {end}; {known}{kept}"
+
+
+def _outbox(folder: Path) -> Witness:
+    return Witness(f"the outbox {folder}", end_of_outbox(folder), read_identity(folder))
+
+
+def _ledger(config: Config) -> list[Witness]:
+    """Ask the ledger, if there is one whose tables are as this version has them: a look migrates nothing."""
+    if _version(config) != FAMILY.newest:
+        return []
+    with closing(Ledger(config.delivery.url, config.store.patience_seconds)) as ledger:
+        return [_remembered(config, ledger)]
+
+
+def _remembered(config: Config, ledger: Ledger) -> Witness:
+    settled = ledger.cursor().join(ledger.last_kept())
+    return Witness(f"the ledger {address_of(config.delivery.url)}", settled[ONLY_LANE], ledger.log_identity())
+
+
+def _version(config: Config) -> str | None:
+    return next(each.version for each in standings(config) if each.family == FAMILY.name)
 
 
 def is_of_log(layout: Layout) -> bool:

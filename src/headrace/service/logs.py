@@ -65,7 +65,7 @@ def _local_log(config: Config) -> IngressLog:
         layout.log,
         config.log.segment_bytes,
         accept_damage=config.log.accept_damage,
-        continuity=continuity_of(config, outbox, ledger),
+        continuity=continuity_of(config, ledger),
     )
     remember_log(config, writer.identity, ledger)
     reader = SegmentReader(layout.log)

@@ -43,7 +43,8 @@ def test_damaged_frames_are_set_aside_and_the_others_archived(spoilt):
         for n in spoilt:
             path = segment_path(folder, 2 * n)
             _flip(path, path.stat().st_size - 20)
-        storage, told = Storage(str(memory / "archive")), []
+        storage = Storage(str(memory / "archive"))
+        told: list[Damage] = []
         done = _keep(storage, folder, told)
         lost = {position for each in told for position in range(each.start, each.end)}
         assert lost == {position for n in spoilt for position in (2 * n, 2 * n + 1)}

@@ -8,7 +8,7 @@ where on files are needed, so that those that were removed in good order are no 
 from __future__ import annotations
 
 import logging
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -69,10 +69,6 @@ class OutboxFiles:
     def covered(self) -> Cut:
         """Return the cut before which all deliveries are planned."""
         return Cut.at(self._covered())
-
-    def end(self) -> int:
-        """Return the position behind every one that was ever planned, as far as files and mark tell."""
-        return max(self._mark.get() or 0, _end_of(list_ranges(self._folder)))
 
     def read(self, start: Cut) -> Iterator[tuple[Cut, pa.Table]]:
         """Yield (end, pairs) for what is planned behind `start`, up to the first hole."""
@@ -262,6 +258,18 @@ class OutboxFileWriter:
         except FileNotFoundError:
             pass
         raise LogUnavailable(f"the outbox {self._folder} was removed or replaced while it was in use")
+
+
+def end_of_outbox(folder: Path) -> int:
+    """Return the position behind every one that was ever planned, as far as files and mark tell."""
+    if not folder.is_dir():
+        return 0
+    try:
+        with closing(Mark(folder / _MARK)) as mark:
+            marked = mark.get() or 0
+    except (FileNotFoundError, LogUnavailable):
+        marked = 0
+    return max(marked, _settled(folder) or 0, _end_of(list_ranges(folder)))
 
 
 def _remove(folder: Path, ranges: list[PlannedRange]) -> int:
