@@ -88,7 +88,13 @@ def test_the_file_may_be_named_by_the_environment(file):
 
 
 def test_variables_that_are_no_settings_are_left_alone():
-    environment = {"HEADRACE_URL": "http://x", "PATH": "/bin", "HEADRACEX": "1"}
+    environment = {
+        "HEADRACE_URL": "http://x",
+        "HEADRACE_TOKEN": "hr_x",
+        "HEADRACE_TOKEN_FILE": "/run/token",
+        "PATH": "/bin",
+        "HEADRACEX": "1",
+    }
     assert effective_values(None, {}, environment) == effective_values(None, {}, {})
 
 

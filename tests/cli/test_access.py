@@ -107,6 +107,46 @@ def test_a_token_may_stand_in_a_file(run, closed, tmp_path):
     assert (both.exit_code, "give either" in both.output) == (2, True)
 
 
+def test_the_command_line_wins_over_the_environment(run, closed, tmp_path):
+    good, wrong, url = tmp_path / "good", tmp_path / "wrong", ("--url", closed.url)
+    good.write_text(ADMIN.text)
+    wrong.write_text(new_key().text)
+    in_file, in_variable = {"HEADRACE_TOKEN_FILE": str(wrong)}, {"HEADRACE_TOKEN": wrong.read_text()}
+    assert run("get", "channels", "--token", ADMIN.text, *url, env=in_file).exit_code == 0
+    assert run("get", "channels", "--token-file", good, *url, env=in_variable).exit_code == 0
+    both = run("get", "channels", *url, env=in_file | in_variable)
+    assert (both.exit_code, "not both" in both.output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "No such file"),
+        (b"", "is empty"),
+        (b" \n", "is empty"),
+        (b"\xff\xfe", "no text"),
+        (b"a\nb", "one line"),
+    ],
+)
+def test_a_token_file_that_holds_none_is_told_in_a_sentence(run, closed, tmp_path, content, words):
+    path = tmp_path / "token"
+    if content is not None:
+        path.write_bytes(content)
+    told = run("get", "channels", "--url", closed.url, env={"HEADRACE_TOKEN_FILE": str(path)})
+    assert (told.exit_code, words in told.output, str(path) in told.output) == (1, True, True), told.output
+    assert "Traceback" not in told.output
+    folder = run("get", "channels", "--url", closed.url, env={"HEADRACE_TOKEN_FILE": str(tmp_path)})
+    assert (folder.exit_code, "is a directory" in folder.output) == (2, True)
+
+
+def test_commands_that_read_the_configuration_leave_the_token_file_alone(run, tmp_path):
+    path = tmp_path / "token"
+    path.write_text(ADMIN.text)
+    for command in (("config",), ("keys", "list"), ("migrate", "--check")):
+        told = run(*command, env={"HEADRACE_TOKEN_FILE": str(path)})
+        assert "is no setting" not in told.output
+
+
 def test_a_token_is_never_printed(ask, run, closed):
     for arguments in (("get", "channels"), ("keys", "list"), ("audit",), ("get", "nonsense")):
         assert ADMIN.text not in ask(*arguments).output

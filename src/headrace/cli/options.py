@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from headrace import client
 from headrace.client.defaults import DEFAULT_CHANNEL, DEFAULT_URL
@@ -23,12 +24,18 @@ def _remember(context: click.Context, _: click.Parameter, token: str | None) -> 
         context.meta[_PLACE] = token
 
 
-def _remember_file(context: click.Context, _: click.Parameter, path: str | None) -> None:
+def _remember_file(context: click.Context, option: click.Parameter, path: str | None) -> None:
+    """Keep the file's name, unless a token was given as well: then the command line wins over the environment."""
     if path is None:
         return
-    if _PLACE in context.meta:
-        raise click.UsageError("give either --token (or HEADRACE_TOKEN) or --token-file")
-    context.meta[_PLACE] = TokenFile(path)
+    given = {name: context.get_parameter_source(name) for name in ("token", str(option.name))}
+    of_environment = [name for name, source in given.items() if source is ParameterSource.ENVIRONMENT]
+    if _PLACE in context.meta and len(of_environment) != 1:
+        raise click.UsageError(
+            "give either --token (HEADRACE_TOKEN) or --token-file (HEADRACE_TOKEN_FILE), not both"
+        )
+    if _PLACE not in context.meta or of_environment == ["token"]:
+        context.meta[_PLACE] = TokenFile(path)
 
 
 _url = click.option(
