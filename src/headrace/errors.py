@@ -23,6 +23,7 @@
     ├── IssuerUnavailable         the keys of an OpenID provider can't be had now
     ├── InterestRefused           what a channel's subscriptions want is not told
     ├── StoreUnavailable          the database can't be reached or used now
+    │   └── DatabaseDamaged       its file is damaged, missing, or another one than it was
     ├── SchemaRefused             the tables are of a version that this Headrace doesn't know
     ├── SecretsLocked             secrets can't be sealed or opened: their key is missing or another one
     ├── CredentialUnusable        a token that has expired, and no new one can be got
@@ -382,6 +383,26 @@ class StoreUnavailable(HeadraceError):
         super().__init__(f"the database can't be used ({reason}); {outcome}, try again in {retry_after} s")
         self.unknown = unknown
         self.retry_after = retry_after
+
+
+class DatabaseDamaged(StoreUnavailable):
+    """A database's file is damaged, missing or another one than it was. It stays so until an operator decides.
+
+    `name` is what commands call the database, `held` says what is in it, `finding` what is wrong with it.
+    """
+
+    code = "database-damaged"
+
+    def __init__(self, path: Path, name: str, held: str, finding: str, *, may_accept: bool = False) -> None:
+        accept = f", or go on with it as it is: `headrace restore --accept {name}`" if may_accept else ""
+        HeadraceError.__init__(
+            self,
+            f"the database {path} can't be used: {finding}. It holds {held}, and nothing more is written to it. "
+            f"Stop the service, then put a backup back: `headrace restore --from FOLDER --only {name}`, or keep what "
+            f"can be read of it: `headrace restore --rebuild {name}`{accept}",
+        )
+        self.path, self.name, self.held, self.finding = path, name, held, finding
+        self.unknown, self.retry_after = False, 60
 
 
 class SchemaRefused(HeadraceError):

@@ -20,10 +20,11 @@ from sqlalchemy import (
     literal_column,
 )
 
+from headrace.database.contents import LEDGER
 from headrace.subscriptions.families import Family
 
 METADATA = MetaData()
-FAMILY = Family("ledger", METADATA, Path(__file__).with_name("migrations"))
+FAMILY = Family("ledger", METADATA, Path(__file__).with_name("migrations"), LEDGER)
 
 CURSOR = Table(
     "cursor",

@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
+from headrace.database.admission import admit, give_identity
+from headrace.database.integrity import primary_code
+from headrace.database.locations import sqlite_path
+from headrace.database.watch import watch
 from headrace.errors import ConfigError
 from headrace.subscriptions.alongside import carry_companions
 from headrace.subscriptions.patience import patiently, watch_commits
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from headrace.subscriptions.families import Family
 
 _TIMEOUT = 30.0  # seconds to wait for another process's transaction
+_TAKEN = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _DRIVER = "postgresql+psycopg"
 # A server that is gone without a word, with its machine or its network, is given up after about half a minute.
 _LOST_AFTER = {
@@ -34,11 +39,18 @@ _LOST_AFTER = {
 
 def open_database(url: str, family: Family, patience: float = 0.0) -> Engine:
     """Return an engine with the family's tables in their newest version, trying for so many seconds to get there."""
+    path = sqlite_path(url)
+    if path is not None:
+        admit(path, family.contents)
     engine = connect_to(url)
     carry_companions(engine)  # before a commit is said to have begun: what goes with it can fail
+    if path is not None:
+        watch(engine, path, family.contents)
     watch_commits(engine)
     try:
         patiently(lambda: bring_up(engine, family), patience)
+        if path is not None:
+            patiently(lambda: give_identity(engine, path), patience)
     except BaseException:
         engine.dispose()
         raise
@@ -78,7 +90,7 @@ def _postgres(url: URL) -> Engine:
 
 def _sqlite(url: URL) -> Engine:
     if url.database:
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+        Path(url.database).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     engine = create_engine(url, connect_args={"timeout": _TIMEOUT})
     event.listen(engine, "connect", _tune_sqlite)
     return engine
@@ -98,8 +110,8 @@ def _use_write_ahead_log(cursor: sqlite3.Cursor) -> None:
     while True:
         try:
             cursor.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() > deadline:
+        except sqlite3.OperationalError as error:
+            if primary_code(error) not in _TAKEN or time.monotonic() > deadline:
                 raise
             time.sleep(0.005)
         else:

@@ -10,10 +10,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from headrace.database.contents import STORE
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from sqlalchemy import MetaData
+
+    from headrace.database.contents import Contents
 
 FIRST = "0001"
 
@@ -22,12 +26,14 @@ FIRST = "0001"
 class Family:
     """Tables that are migrated together, and the folder of the scripts that do it.
 
-    `metadata` is what the newest version has to be; who only opens a database doesn't look at it.
+    `metadata` is what the newest version has to be; who only opens a database doesn't look at it. `contents` says
+    in which of the databases the family is.
     """
 
     name: str
     metadata: MetaData
     scripts: Path
+    contents: Contents = STORE
 
     @property
     def version_table(self) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
+from headrace.database.integrity import is_corruption
 from headrace.errors import StoreUnavailable
 
 if TYPE_CHECKING:
@@ -91,7 +92,9 @@ def patiently(action: Callable[[], _T], seconds: float, may_repeat: Callable[[],
 
 
 def is_passing(error: DBAPIError) -> bool:
-    """Tell what another attempt may get past, from what will be wrong each time."""
+    """Tell what another attempt may get past, from what will be wrong each time: a damaged file never heals."""
+    if is_corruption(error.orig):
+        return False
     return error.connection_invalidated or isinstance(error, OperationalError | InterfaceError)
 
 

@@ -1,0 +1,181 @@
+"""A database that is damaged, removed or replaced is never taken for an empty or a whole one."""
+
+import os
+import shutil
+import sqlite3
+import threading
+
+import pytest
+from tests.database.conftest import Library
+
+from headrace.database.locations import companion
+from headrace.database.record import read_record, record_path
+from headrace.database.watch import examine_all, look_at_all
+from headrace.errors import DatabaseDamaged
+from headrace.telemetry.health import HEALTH, Status
+
+
+def copy_of(path, name):
+    target = path.with_name(name)
+    with sqlite3.connect(path) as source, sqlite3.connect(target) as copy:
+        source.backup(copy)
+    source.close()
+    copy.close()
+    return target
+
+
+def refused(call, words):
+    with pytest.raises(DatabaseDamaged, match=words) as caught:
+        call()
+    told = str(caught.value)
+    assert caught.value.code == "database-damaged"
+    assert "subscriptions" in told
+    assert "headrace restore --from FOLDER --only store" in told
+    assert "headrace restore --rebuild store" in told
+    return told
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_is_removed_or_replaced_in_use_is_never_written_into(library, suffix, replaced):
+    opened = library()
+    opened.put(1)
+    file, kept = companion(opened.path, suffix), opened.path.with_name("kept")
+    shutil.copy(file, kept)
+    file.unlink()
+    if replaced:
+        kept.rename(file)
+    refused(lambda: opened.put(2), "replaced" if replaced else "removed")
+    refused(opened.read, "while it was in use")
+    report = HEALTH.reports()["database store"]
+    assert (report.status, str(opened.path) in report.note) == (Status.BLOCKED, True)
+    assert str(look_at_all()) == report.note
+
+
+def test_it_stays_refused_when_the_file_is_put_back(library):
+    opened = library()
+    aside = opened.path.rename(opened.path.with_name("aside"))
+    refused(opened.read, "removed")
+    aside.rename(opened.path)
+    refused(opened.read, "removed")
+
+
+def test_an_older_copy_that_is_written_over_it_is_noticed_and_remembered(library):
+    opened = library()
+    opened.put(1)
+    older = copy_of(opened.path, "older").read_bytes()
+    assert look_at_all() is None
+    opened.put(*range(2, 50))
+    with opened.engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint")
+    assert look_at_all() is None
+    with opened.path.open("rb+") as file:
+        file.write(older)
+    assert "overwritten" in str(look_at_all())
+    refused(lambda: opened.put(50), "overwritten")
+    opened.close()
+    assert read_record(opened.path).suspect
+    refused(library, "overwritten")
+
+
+def test_an_error_that_speaks_of_damage_is_looked_into(library):
+    opened = library()
+    opened.put(*range(200))
+    with opened.engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    opened.close()
+    opened = Library(opened.path)
+    size = opened.path.stat().st_size
+    with opened.path.open("rb+") as file:
+        file.write(os.urandom(size))
+    other = Library.__new__(Library)
+    with pytest.raises(DatabaseDamaged):
+        other.__init__(opened.path)
+    refused(opened.read, "not a database|malformed|overwritten")
+    opened.close()
+
+
+def test_an_emptied_database_has_no_missing_tables_but_is_damaged(library):
+    opened = library()
+    opened.put(1)
+    opened.close()
+    os.truncate(opened.path, 0)
+    refused(library, "is empty, and a database was there before")
+    opened.path.unlink()
+    refused(library, "is missing, and a database was there before")
+
+
+def test_a_table_that_is_gone_from_a_whole_file_is_no_damage(library):
+    opened = library()
+    with opened.engine.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE books")
+    with pytest.raises(Exception, match="no such table") as caught, opened.engine.connect() as connection:
+        connection.exec_driver_sql("SELECT * FROM books")
+    assert not isinstance(caught.value, DatabaseDamaged)
+    assert examine_all() is None
+
+
+def test_an_older_copy_is_refused_with_the_number_of_commits_it_lacks(library):
+    opened = library()
+    opened.put(1)
+    older = copy_of(opened.path, "older")
+    opened.put(2, 3)
+    opened.close()
+    older.replace(opened.path)
+    told = refused(library, "the last 2 commits are missing")
+    assert "headrace restore --accept store" in told
+
+
+def test_a_lost_write_ahead_log_is_an_older_copy(library):
+    """As after a power cut, or a kill, by which nothing was taken over from it."""
+    opened = library()
+    opened.put(1, 2, 3)
+    left = opened.path.with_name("left.db")
+    for suffix in ("", ".record"):
+        shutil.copy(companion(opened.path, suffix), companion(left, suffix))
+    refused(lambda: library(left), "older|another")
+
+
+def test_another_database_is_refused(library, tmp_path):
+    opened, other = library(), library(tmp_path / "other.db")
+    opened.put(1)
+    other.put(*range(20))
+    opened.close()
+    other.close()
+    other.path.replace(opened.path)
+    refused(library, "another database")
+
+
+def test_connections_of_many_threads_and_the_last_close_are_no_damage(library, tmp_path):
+    """The write-ahead log is removed by whoever closes last, and made anew: that must not look like a fault."""
+    path = tmp_path / "busy.db"
+    library(path).close()
+    faults = []
+
+    def work(offset):
+        try:
+            for round_ in range(10):
+                own = Library(path)
+                own.put(offset + round_)
+                own.read()
+                own.close()
+        except Exception as error:  # noqa: BLE001  it is told below
+            faults.append(error)
+
+    threads = [threading.Thread(target=work, args=(100 * number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert faults == []
+    assert len(library(path).read()) == 40
+
+
+def test_what_is_damaged_beside_the_database_is_forgiven(library):
+    opened = library()
+    opened.put(1)
+    opened.close()
+    record_path(opened.path).write_bytes(b"\0" * 1000)
+    again = library()
+    assert again.read() == [1]
+    assert read_record(opened.path) is not None
