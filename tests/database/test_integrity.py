@@ -35,7 +35,7 @@ def test_damage_is_found_and_named(path):
         path.unlink(missing_ok=True)
         if content is not None:
             path.write_bytes(content)
-        assert words in damage_of(path)
+        assert words in str(damage_of(path))
     torn = bytearray(whole)
     torn[8192:12288] = bytes(4096)
     path.write_bytes(torn)

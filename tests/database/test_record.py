@@ -55,7 +55,7 @@ def test_each_commit_is_counted_and_remembered(library):
         read_record(opened.path) == read_database(opened.path) == before._replace(commits=before.commits + 3)
     )
     opened.read()
-    assert read_record(opened.path).commits == before.commits + 3, "reading is no commit"
+    assert read_record(opened.path) == before._replace(commits=before.commits + 3), "reading is no commit"
 
 
 def test_what_is_rolled_back_is_not_counted(library):

@@ -22,7 +22,7 @@ from headrace.errors import HeadraceError, SchemaRefused
 from headrace.pipeline.cluster import check_master
 from headrace.pipeline.java import find_java
 from headrace.service.continuity import look_at_log
-from headrace.service.databases import standings
+from headrace.service.databases import damages, standings
 from headrace.service.layout import Layout
 from headrace.subscriptions.examination import examine
 from headrace.subscriptions.keys import KeyFile, keys_from
@@ -156,7 +156,11 @@ def _sync(config: Config) -> _Finding:
 
 
 def _store(config: Config) -> _Finding:
-    """Every role but the pipeline's executors talks to it; SQLite's file was looked at with the disk."""
+    """Every role but the pipeline's executors talks to it."""
+    damaged = damages(config)
+    if damaged:
+        what = "; ".join(f"{each.path}: {each.finding}" for each in damaged)
+        return _Finding(False, what, "\n             ".join(map(str, damaged)))
     addresses = dict.fromkeys((config.store.url, config.delivery.url))
     servers = [url for url in addresses if not url.startswith("sqlite")]
     findings = [_server(url) for url in servers] or [_Finding(True, "SQLite in the data folder")]

@@ -7,7 +7,6 @@ speak of damage are looked into once. From then on every use of the database is 
 
 from __future__ import annotations
 
-import logging
 import os
 import sqlite3
 import threading
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from headrace.database.contents import Contents
     from headrace.database.record import Record
 
-_log = logging.getLogger(__name__)
 _LOOK_SECONDS = 10.0  # at a damaged file, while requests wait for it
 _FILES, _WROTE = "headrace.files", "headrace.wrote"
 _KINDS = {"": "the file", WRITE_AHEAD_LOG: "its write-ahead log", WRITE_AHEAD_INDEX: "its write-ahead index"}
@@ -78,7 +76,6 @@ class Watch:
         assert refusal is not None  # noqa: S101  it was just given a reason
         if is_first:
             HEALTH.blocked(f"database {refusal.name}", str(refusal))
-            _log.error("%s", refusal)
         return refusal
 
     def look(self) -> DatabaseDamaged | None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from headrace.database.watch import examine_all
 from headrace.errors import LogLocked, LogUnavailable
 from headrace.eventlog.opening import open_log
 from headrace.eventlog.picking import pick
@@ -184,6 +185,9 @@ class Route:
         ROUTED.inc()
 
     def _pause(self, error: Exception | None, stop: threading.Event) -> None:
+        refusal = examine_all()  # the source has the store open in a process of its own
+        if refusal is not None:
+            raise refusal
         _log.error("routing stopped and starts again from position %s: %s", self._outbox.covered(), error)
         stop.wait(self._settings.restart_seconds)
 

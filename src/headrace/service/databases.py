@@ -1,16 +1,22 @@
-"""Every family of tables, the database it is in, and how they stand to what this Headrace knows."""
+"""Every family of tables, the database it is in, whether that is whole, and which versions the tables have."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-
-from sqlalchemy import make_url
 
 from headrace.auth import tables as auth
 from headrace.controlplane import tables as controlplane
+from headrace.database.admission import admit
+from headrace.database.comparison import compare
+from headrace.database.contents import LEDGER, STORE, Contents
+from headrace.database.integrity import damage_of
+from headrace.database.locations import is_absent, sqlite_path
+from headrace.database.watch import watch
+from headrace.errors import DatabaseDamaged
+from headrace.eventlog.local.segments import has_events
 from headrace.jobs import tables as jobs
 from headrace.ledger import tables as ledger
+from headrace.service.layout import Layout
 from headrace.subscriptions import tables as subscriptions
 from headrace.subscriptions.database import connect_to, open_database
 from headrace.subscriptions.masks import without_password
@@ -19,6 +25,7 @@ from headrace.subscriptions.versions import version_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from headrace.config import Config
     from headrace.subscriptions.families import Family
@@ -54,6 +61,55 @@ def migrate(config: Config) -> list[Standing]:
     return standings(config)
 
 
+def check_databases(config: Config) -> None:
+    """Refuse a start on SQLite files that are damaged, missing or not those that they were: DatabaseDamaged."""
+    for file in sqlite_files(config):
+        admit(file.path, file.contents)
+        finding = _damage(file, config)
+        if finding is not None:
+            raise DatabaseDamaged(file.path, *file.contents, finding)
+
+
+def damages(config: Config) -> list[DatabaseDamaged]:
+    """Look, as a start would, and change nothing."""
+    found = []
+    for file in sqlite_files(config):
+        difference = compare(file.path)
+        finding = difference.text if difference else _damage(file, config)
+        if finding is not None:
+            found.append(DatabaseDamaged(file.path, *file.contents, finding, may_accept=bool(difference)))
+    return found
+
+
+class DatabaseFile(NamedTuple):
+    """A SQLite database of the configuration."""
+
+    path: Path
+    contents: Contents
+
+
+def sqlite_files(config: Config) -> list[DatabaseFile]:
+    """List the SQLite databases, none where a server has them; one that is both is listed as both at once."""
+    paths: dict[Path, Contents] = {}
+    for contents, url in ((STORE, config.store.url), (LEDGER, config.delivery.url)):
+        path = sqlite_path(url)
+        if path is not None:
+            known = paths.get(path)
+            paths[path] = (
+                contents if known is None else Contents(known.name, f"{known.held}; {contents.held}")
+            )
+    return [DatabaseFile(path, contents) for path, contents in paths.items()]
+
+
+def _damage(file: DatabaseFile, config: Config) -> str | None:
+    if not is_absent(file.path):
+        return damage_of(file.path)
+    if config.log.kind == "local" and has_events(Layout(config.data).log):
+        state = "empty" if file.path.exists() else "missing"
+        return f"the file is {state}, and the log has events, so there was a database before"
+    return None
+
+
 def _places(config: Config) -> Iterator[tuple[Family, str]]:
     for family in IN_STORE:
         yield family, config.store.url
@@ -66,10 +122,12 @@ def _standing(family: Family, url: str) -> Standing:
 
 
 def _version(family: Family, url: str) -> str | None:
-    file = make_url(url).database if url.startswith("sqlite") else None
-    if file is not None and not Path(file).exists():
+    path = sqlite_path(url)
+    if path is not None and not path.exists():
         return None
     engine = connect_to(url)
+    if path is not None:
+        watch(engine, path, family.contents)
     try:
         return patiently(lambda: version_of(engine, family), 0.0)
     finally:

@@ -13,12 +13,14 @@ from pathlib import Path
 from headrace.config import Config, read_snapshot
 from headrace.errors import (
     BrokerUnavailable,
+    DatabaseDamaged,
     HeadraceError,
     LogUnavailable,
     MasterUnreachable,
     StoreUnavailable,
 )
 from headrace.heap import spare_heap
+from headrace.service.database_guard import DatabaseGuard
 from headrace.service.layout import Layout
 from headrace.service.lifeline import hold_on_to_starter
 from headrace.service.states import STARTING, announce
@@ -45,7 +47,11 @@ def main(arguments: list[str]) -> int:
     try:
         role = importlib.import_module(f"headrace.service.roles.{name}")
         spare_heap()
-        role.run(config)
+        with DatabaseGuard():
+            role.run(config)
+    except DatabaseDamaged as error:
+        logging.getLogger(__name__).error("%s", error)  # noqa: TRY400  the message says what to do
+        return EXIT_REFUSED
     except (BrokerUnavailable, LogUnavailable, MasterUnreachable, StoreUnavailable) as error:
         logging.getLogger(__name__).error("%s", error)  # noqa: TRY400  the message says all
         return EXIT_FAILED

@@ -16,6 +16,7 @@ from headrace.config import write_snapshot
 from headrace.errors import ConfigError
 from headrace.eventlog.local.files import WriterLock
 from headrace.eventlog.local.writer import END_MARK
+from headrace.service.databases import check_databases
 from headrace.service.layout import Layout
 from headrace.service.role import EXIT_REFUSED, ROLES
 from headrace.service.states import READY, STARTING, announce, read_states
@@ -89,6 +90,7 @@ class Supervisor:
             raise ConfigError(
                 f"the data folder {self._layout.data} can't be used: {error.strerror}"
             ) from error
+        check_databases(self._config)
         for role in self._config.roles:
             write_snapshot(self._config, self._snapshot(role))
 

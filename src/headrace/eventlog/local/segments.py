@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.errors import LogDamaged
+from headrace.eventlog.local.frames import SEGMENT_HEADER
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,6 +35,13 @@ def list_segments(folder: Path) -> list[Segment]:
     """List the segments in order of position; LogDamaged where a file only looks like one."""
     names = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(_SUFFIX))
     return [Segment(_first_of(folder / name), folder / name) for name in names]
+
+
+def has_events(folder: Path) -> bool:
+    """Tell whether events were ever accepted into the log of this folder, by its files' names and sizes alone."""
+    return any(
+        path.stem.strip("0") or path.stat().st_size > SEGMENT_HEADER for path in folder.glob(f"*{_SUFFIX}")
+    )
 
 
 def _first_of(path: Path) -> int:

@@ -80,7 +80,9 @@ class Runner:
                     continue
                 try:
                     turn()
-                except _DATABASE_LOST:
+                except StoreUnavailable as error:
+                    _log.warning("the list of jobs can't be reached; it is tried again: %s", error)
+                except SQLAlchemyError:
                     _log.exception("the list of jobs can't be reached; it is tried again")
                 due[number] = time.monotonic() + seconds
 
@@ -117,7 +119,9 @@ class Runner:
             HANDLERS[job.kind](Work(claim, self._tools))
         except JobLost:
             _log.info("%s %s was cancelled or taken over", job.kind, job.id)
-        except _DATABASE_LOST:
+        except StoreUnavailable as error:
+            _log.warning("%s %s lost the database and is tried again: %s", job.kind, job.id, error)
+        except SQLAlchemyError:
             _log.exception("%s %s lost the database and is tried again", job.kind, job.id)
         except HeadraceError as error:
             self._fail(claim, error)
