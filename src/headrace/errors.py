@@ -25,6 +25,7 @@
     ├── StoreUnavailable          the database can't be reached or used now
     │   └── DatabaseDamaged       its file is damaged, missing, or another one than it was
     ├── SchemaRefused             the tables are of a version that this Headrace doesn't know
+    ├── BackupRefused             a backup can't be made or put back so; nothing was changed
     ├── SecretsLocked             secrets can't be sealed or opened: their key is missing or another one
     ├── CredentialUnusable        a token that has expired, and no new one can be got
     ├── RefreshFailed             a token endpoint gave no new token
@@ -414,6 +415,12 @@ class SchemaRefused(HeadraceError):
         super().__init__(f"the tables of {family!r} in {database} {problem}. {remedy}.")
         self.family = family
         self.database = database
+
+
+class BackupRefused(HeadraceError):
+    """A backup can't be made there, or can't be put back. The message says what to do; nothing was changed."""
+
+    code = "backup-refused"
 
 
 class SecretsLocked(HeadraceError):

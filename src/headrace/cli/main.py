@@ -74,6 +74,8 @@ SECTIONS: dict[str, dict[str, Listed]] = {
     "Looking after it": {
         "doctor": Listed("doctor", "doctor", "Check this machine and this service, and say what to do."),
         "config": Listed("config", "config", "Print every setting and where it comes from."),
+        "backup": Listed("backup", "backup", "Copy everything that a service needs, while it runs."),
+        "restore": Listed("restore", "restore", "Put a backup back, or mend a damaged database."),
         "migrate": Listed("migrate", "migrate", "Bring the databases to the newest version."),
     },
 }

@@ -30,5 +30,5 @@ def is_absent(path: Path) -> bool:
     """Tell whether there is no database: no file, or an empty one, which is what opening it would make."""
     try:
         return path.stat().st_size == 0
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return True

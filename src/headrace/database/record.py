@@ -58,7 +58,7 @@ def read_record(path: Path) -> Record | None:
     """Return what is remembered of the database at `path`; None where nothing is, or nothing that can be read."""
     try:
         line = record_path(path).read_bytes().decode("ascii", "replace")
-    except FileNotFoundError:
+    except OSError:
         return None
     found = _LINE.fullmatch(line)
     if found is None or found[4] != _check(line):

@@ -101,6 +101,11 @@ def sqlite_files(config: Config) -> list[DatabaseFile]:
     return [DatabaseFile(path, contents) for path, contents in paths.items()]
 
 
+def families_in(config: Config, file: DatabaseFile) -> list[Family]:
+    """List the families whose tables are in a SQLite database."""
+    return [family for family, url in _places(config) if sqlite_path(url) == file.path]
+
+
 def _damage(file: DatabaseFile, config: Config) -> str | None:
     if not is_absent(file.path):
         return damage_of(file.path)
