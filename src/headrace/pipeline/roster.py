@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from headrace.errors import HeadraceError, SnapshotRefused
-from headrace.eventlog.local.files import write_whole
+from headrace.eventlog.local.files import take_rights_of, write_whole
 from headrace.events.positions import MOST_LANES, Cut, position_at
 from headrace.matching import Matcher, Scope
 from headrace.matching.rules.programs import Programs
@@ -201,6 +201,7 @@ class RosterWriter:
         if path == self._path and path.read_bytes() == content:
             return
         write_whole(path, content)
+        take_rights_of(self._folder, path)
         self._path = path
         self._sweep()
 
@@ -248,6 +249,7 @@ class _Rebase:
             matcher = Matcher(bloom) if self._old is None else Matcher.open(self._old, bloom)
             self.refused = apply_changes(matcher, self.changes, Programs(self._matching.cel.cache_size))
             matcher.save(self._path)
+            take_rights_of(self._path.parent, self._path)
             self.base = _Base(self._path, len(matcher))
         except Exception:  # noqa: BLE001 -- logged with its trace
             # Nothing is lost without it: rosters go on listing the changes, and it is tried again.

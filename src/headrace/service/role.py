@@ -23,6 +23,7 @@ from headrace.heap import spare_heap
 from headrace.service.database_guard import DatabaseGuard
 from headrace.service.layout import Layout
 from headrace.service.lifeline import hold_on_to_starter
+from headrace.service.privacy import keep_private
 from headrace.service.states import STARTING, announce
 
 ROLES = ("http", "ingress", "api", "pipeline", "dispatcher")
@@ -42,6 +43,7 @@ def main(arguments: list[str]) -> int:
     for library in ("alembic", "py4j"):  # they tell of every step they take
         logging.getLogger(library).setLevel(logging.WARNING)
     config: Config = read_snapshot(Path(config_file))
+    keep_private(config.data)
     announce(Layout(config.data).run, name, STARTING)
     hold_on_to_starter()
     try:

@@ -18,6 +18,7 @@ from headrace.eventlog.local.files import WriterLock
 from headrace.eventlog.local.writer import END_MARK
 from headrace.service.databases import check_databases
 from headrace.service.layout import Layout
+from headrace.service.privacy import keep_private
 from headrace.service.role import EXIT_REFUSED, ROLES
 from headrace.service.states import READY, STARTING, announce, read_states
 from headrace.telemetry.metrics import FOLDER_VARIABLE
@@ -80,6 +81,7 @@ class Supervisor:
             if role not in ROLES:
                 raise ConfigError(f"there is no role {role!r}; there are: {', '.join(ROLES)}")
         try:
+            keep_private(self._config.data)
             # Before anything of a running service is touched: others may run other roles on this data folder.
             self._locks = [self._lock(role) for role in self._config.roles]
             for role in self._config.roles:

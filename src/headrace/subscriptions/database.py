@@ -89,8 +89,11 @@ def _postgres(url: URL) -> Engine:
 
 
 def _sqlite(url: URL) -> Engine:
-    if url.database:
-        Path(url.database).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if url.database and url.database != ":memory:":
+        path = Path(url.database)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            path.touch(0o600)  # its write-ahead log gets the same rights
     engine = create_engine(url, connect_args={"timeout": _TIMEOUT})
     event.listen(engine, "connect", _tune_sqlite)
     return engine

@@ -15,7 +15,7 @@ from pyarrow import fs
 
 from headrace.errors import ArchiveBusy, ArchiveRefused
 from headrace.eventlog.archive.manifest import Manifest, decode_manifest, encode_manifest
-from headrace.eventlog.local.files import TEMPORARY, sync_folder
+from headrace.eventlog.local.files import TEMPORARY, sync_folder, take_rights_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -84,7 +84,11 @@ class Storage:
     def create(self, path: str) -> Any:
         """Open a new file for writing."""
         self._files.create_dir(f"{self.root}/{PurePosixPath(path).parent}", recursive=True)
-        return self._files.open_output_stream(f"{self.root}/{path}")
+        opened = self._files.open_output_stream(f"{self.root}/{path}")
+        if self.folder is not None:
+            for part in (path, *map(str, PurePosixPath(path).parents)):
+                take_rights_of(self.folder, self.folder / part)
+        return opened
 
     def keep(self, paths: Iterable[str]) -> None:
         """Make closed files durable, and the folders they lie in, up to the one that holds the archive."""

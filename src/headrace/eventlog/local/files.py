@@ -62,6 +62,12 @@ def read_checked(path: Path) -> bytes | None:
     return content
 
 
+def take_rights_of(folder: Path, path: Path) -> None:
+    """Let whoever may read a folder read what is put into it: one that machines share is shared with its files."""
+    with suppress(OSError):  # its file system may know no rights
+        path.chmod(folder.stat().st_mode & (0o777 if path.is_dir() else 0o666))
+
+
 def remove_temporaries(folder: Path) -> None:
     """Remove what a crash left half-written. Only the folder's one writer may call this."""
     for leftover in folder.glob(f"*{TEMPORARY}"):
