@@ -46,6 +46,7 @@ def test_all_is_well(doctor, java, tmp_path):
         "java",
         "spark",
         "port",
+        "files",
         "disk",
         "sync",
         "store",
@@ -65,7 +66,19 @@ def test_for_people_each_check_is_a_line(run, java):
     assert result.exit_code == 0
     assert [line.split()[:2] for line in result.stdout.splitlines()] == [
         ["ok", name]
-        for name in ("python", "java", "spark", "port", "disk", "sync", "store", "log", "secrets", "access")
+        for name in (
+            "python",
+            "java",
+            "spark",
+            "port",
+            "files",
+            "disk",
+            "sync",
+            "store",
+            "log",
+            "secrets",
+            "access",
+        )
     ]
 
 

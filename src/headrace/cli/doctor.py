@@ -23,6 +23,7 @@ from headrace.pipeline.cluster import check_master
 from headrace.pipeline.java import find_java
 from headrace.service.continuity import look_at_log
 from headrace.service.databases import damages, standings
+from headrace.service.descriptors import LEAST, allowed, needed
 from headrace.service.layout import Layout
 from headrace.subscriptions.examination import examine
 from headrace.subscriptions.keys import KeyFile, keys_from
@@ -45,7 +46,7 @@ class _Finding(NamedTuple):
 @options.config_file
 @options.as_json
 def doctor(spark: bool, data: str | None, config_file: Path | None, as_json: bool) -> None:
-    """Check Python, Java, Spark, port, disk, database, brokers, keys and access, and say what to do about each fault.
+    """Check Python, Java, Spark, port, limits, disk, database, brokers, keys and access; say how to mend what is wrong.
 
     \b
     Example:
@@ -57,6 +58,7 @@ def doctor(spark: bool, data: str | None, config_file: Path | None, as_json: boo
         "java": _java,
         "spark": _spark_runs if spark else _spark,
         "port": _port,
+        "files": _files,
         "disk": _disk,
         "sync": _sync,
         "store": _store,
@@ -127,6 +129,13 @@ def _port(config: Config) -> _Finding:
             remedy = "Stop what listens there, or choose another: headrace up --port …"
             return _Finding(False, f"{where}: {error.strerror}", remedy)
     return _Finding(True, f"{where} is free")
+
+
+def _files(config: Config) -> _Finding:
+    """How many files and connections a process may have open."""
+    may, wanted = allowed(), needed(config)
+    remedy = f"Raise the limit before the start: ulimit -n {wanted} (systemd: LimitNOFILE={wanted})."
+    return _Finding(may >= LEAST, f"a process may open {may} files, and may need {wanted}", remedy)
 
 
 def _disk(config: Config) -> _Finding:

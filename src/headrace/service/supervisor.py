@@ -17,6 +17,7 @@ from headrace.errors import ConfigError
 from headrace.eventlog.local.files import WriterLock
 from headrace.eventlog.local.writer import END_MARK
 from headrace.service.databases import check_databases
+from headrace.service.descriptors import check_descriptors
 from headrace.service.layout import Layout
 from headrace.service.privacy import keep_private
 from headrace.service.role import EXIT_REFUSED, ROLES
@@ -80,6 +81,7 @@ class Supervisor:
         for role in self._config.roles:
             if role not in ROLES:
                 raise ConfigError(f"there is no role {role!r}; there are: {', '.join(ROLES)}")
+        check_descriptors(self._config)
         try:
             keep_private(self._config.data)
             # Before anything of a running service is touched: others may run other roles on this data folder.
