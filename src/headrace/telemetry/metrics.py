@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING
 from prometheus_client import REGISTRY as OWN_PROCESS
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
 
+from headrace.telemetry.metric_files import reserve_metric_files
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+reserve_metric_files()
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 _CHANNEL = ("namespace", "channel")
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)

@@ -1,0 +1,3 @@
+from tests.disks import disk
+
+__all__ = ["disk"]
