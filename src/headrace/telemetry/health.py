@@ -16,17 +16,22 @@ class Status(StrEnum):
 
     WORKING = "working"
     IDLE = "idle"
+    DEGRADED = "degraded"
     BLOCKED = "blocked"
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a part said last, at which time of the monotonic clock, and within how many seconds it speaks again."""
+    """What a part said last, at which time of the monotonic clock, and within how many seconds it speaks again.
+
+    `since` is when its status became what it is.
+    """
 
     status: Status
     note: str
     at: float
     within: float
+    since: float = 0.0
 
     def problem(self, now: float) -> str | None:
         """Say why the part isn't well; None if it is."""
@@ -47,6 +52,12 @@ class Health:
     def __init__(self) -> None:
         self._reports: dict[str, Report] = {}
         self._lock = threading.Lock()
+        self.is_started = False
+        """Whether the process has done what it does once, at its start."""
+
+    def started(self) -> None:
+        """Say that the start is over: from here on the process works as its parts say."""
+        self.is_started = True
 
     def working(self, part: str, did: str, within: float = 15.0) -> None:
         """Say what was just done: a sentence such as "routed 512 events up to position 9000"."""
@@ -55,6 +66,13 @@ class Health:
     def idle(self, part: str, reason: str, within: float = 15.0) -> None:
         """Say why there is nothing to do: "no events are waiting"."""
         self._put(part, Status.IDLE, reason, within)
+
+    def degraded(self, part: str, reason: str) -> None:
+        """Say what fails, and what to do about it, where events are routed and delivered all the same.
+
+        The role stays ready, and the sentence is shown until the part says otherwise.
+        """
+        self._put(part, Status.DEGRADED, reason, float("inf"))
 
     def blocked(self, part: str, reason: str) -> None:
         """Say what keeps the part from working, and what to do about it. It stays blocked until it says otherwise."""
@@ -72,7 +90,9 @@ class Health:
 
     def _put(self, part: str, status: Status, note: str, within: float) -> None:
         with self._lock:
-            self._reports[part] = Report(status, note, time.monotonic(), within)
+            now, before = time.monotonic(), self._reports.get(part)
+            since = before.since if before is not None and before.status is status else now
+            self._reports[part] = Report(status, note, now, within, since)
 
 
 HEALTH = Health()

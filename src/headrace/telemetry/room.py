@@ -1,0 +1,73 @@
+"""Room on a disk: which errors say that there is none, and waiting until there is some again."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import shutil
+import tempfile
+from typing import TYPE_CHECKING
+
+from headrace.telemetry.health import HEALTH
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+_log = logging.getLogger(__name__)
+_NUMBERS = frozenset({errno.ENOSPC, errno.EDQUOT})
+# As the kernel says it, which Java repeats, and as SQLite and PostgreSQL do.
+_WORDS = ("no space left on device", "disk quota exceeded", "database or disk is full")
+_LOOK_SECONDS = 1.0
+
+
+def lacks_room(error: BaseException | None) -> bool:
+    """Tell whether an error, or one that it came from, means that a disk or a quota is full."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, OSError) and error.errno in _NUMBERS:
+            return True
+        if any(words in str(error).lower() for words in _WORDS):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def has_room(folder: Path, needed: int) -> bool:
+    """Tell whether so many bytes can be written there, by taking the room for a moment: quotas count, too."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            os.posix_fallocate(probe.fileno(), 0, needed)
+    except OSError as error:
+        return error.errno not in _NUMBERS
+    return True
+
+
+def await_room(part: str, folder: Path, needed: int, is_over: Callable[[float], bool]) -> None:
+    """Wait for as long as it takes, and report the part as blocked meanwhile.
+
+    `is_over` waits so many seconds, and tells whether to give up waiting: `threading.Event.wait` is one.
+    """
+    if has_room(folder, needed):
+        return
+    _log.error("%s waits: %s", part, describe(folder, needed))
+    while not has_room(folder, needed):
+        HEALTH.blocked(part, describe(folder, needed))
+        if is_over(_LOOK_SECONDS):
+            return
+    HEALTH.working(part, f"found room again on the disk of {folder}")
+    _log.info("%s goes on: there is room again on the disk of %s", part, folder)
+
+
+def describe(folder: Path, needed: int) -> str:
+    """Say how full the disk is, and what to do."""
+    try:
+        free = f"{shutil.disk_usage(folder).free:,}"
+    except OSError:
+        free = "an unknown number of"
+    return (
+        f"the disk of {folder} is full: {free} bytes are free, {needed:,} are needed; "
+        "free some space, and it goes on by itself"
+    )
