@@ -2,12 +2,16 @@
 
 A server that restarts, a connection that breaks, two transactions that lock each other: all of these pass. What
 decides is whether a call may run a second time when nobody knows whether the first one's commit got through.
+
+A full disk passes too, and there it is known that nothing was committed. A role that nobody waits for outlasts it,
+however long that takes; a request is answered when its patience ends.
 """
 
 from __future__ import annotations
 
 import logging
 import random
+import sqlite3
 import threading
 import time
 from functools import wraps
@@ -18,6 +22,8 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from headrace.database.integrity import is_corruption
 from headrace.errors import StoreUnavailable
+from headrace.telemetry.health import HEALTH
+from headrace.telemetry.room import lacks_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +34,13 @@ _log = logging.getLogger(__name__)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 
 FOREVER = float("inf")
+
+_PART = "database"
+# A call that waits for longer than this is worth a word in the register of health.
+_TELL_AFTER = 5.0
+# PostgreSQL's code for a full disk, and what SQLite says of writes that a quota or a failing disk refused.
+_DISK_FULL = "53100"
+_REFUSED_WRITES = frozenset({sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE})
 
 
 class _Call(threading.local):
@@ -73,22 +86,69 @@ def once(method: Callable[Concatenate[_S, _P], _T]) -> Callable[Concatenate[_S, 
     return _patiently(method, may_repeat=lambda: not _call.committed)
 
 
+class _FullDisks:
+    """Whether calls of this process outlast full disks: until somebody says that it is to stop."""
+
+    def __init__(self) -> None:
+        self.are_outlasted: Callable[[], bool] = lambda: False
+
+
+_full_disks = _FullDisks()
+
+
+def outlast_full_disks(is_stopping: Callable[[], bool]) -> None:
+    """Have calls of this process wait for room on a full disk for as long as it takes, or until it is to stop."""
+    _full_disks.are_outlasted = lambda: not is_stopping()
+
+
 def patiently(action: Callable[[], _T], seconds: float, may_repeat: Callable[[], bool] = lambda: True) -> _T:
-    """Act, again and again while the database is lost, for so many seconds at most."""
-    deadline, pause = time.monotonic() + seconds, _FIRST_PAUSE
-    while True:
-        try:
-            return action()
-        except DBAPIError as error:
-            if not is_passing(error):
-                raise
-            reason = str(error.orig).strip()
-            if not may_repeat() or time.monotonic() + pause > deadline:
-                raise StoreUnavailable(reason, unknown=_call.committed) from error
-            if pause == _LONGEST_PAUSE:
-                _log.warning("the database can't be used and is tried again: %s", reason)
-        time.sleep(pause * random.uniform(0.5, 1.0))
-        pause = min(pause * 2, _LONGEST_PAUSE)
+    """Act, again and again while the database is lost, for so many seconds at most; longer while the disk is full."""
+    began, pause, is_told = time.monotonic(), _FIRST_PAUSE, False
+    try:
+        while True:
+            try:
+                return action()
+            except DBAPIError as error:
+                if not is_passing(error):
+                    raise
+                _judge(error, began + seconds - pause, may_repeat)
+                is_told |= _tell(error, time.monotonic() - began, is_slow=pause == _LONGEST_PAUSE)
+            time.sleep(pause * random.uniform(0.5, 1.0))
+            pause = min(pause * 2, _LONGEST_PAUSE)
+    finally:
+        if is_told:
+            HEALTH.forget(_PART)
+
+
+def _judge(error: DBAPIError, last_start: float, may_repeat: Callable[[], bool]) -> None:
+    """Raise what ends the waiting, if it is to end."""
+    is_full = is_out_of_room(error)
+    if is_full and _full_disks.are_outlasted():
+        return
+    if time.monotonic() > last_start or not (is_full or may_repeat()):
+        is_unknown = _call.committed and not is_full
+        raise StoreUnavailable(str(error.orig).strip(), unknown=is_unknown) from error
+
+
+def _tell(error: DBAPIError, waited: float, *, is_slow: bool) -> bool:
+    """Say that a call waits, and tell whether the register of health has it."""
+    reason = str(error.orig).strip()
+    if is_slow:
+        _log.warning("the database can't be used and is tried again: %s", reason)
+    if waited < _TELL_AFTER:
+        return False
+    remedy = "free some space" if is_out_of_room(error) else "see that it runs and can be reached"
+    HEALTH.blocked(
+        _PART, f"it can't be used for {waited:.0f} s ({reason}); {remedy}, and it goes on by itself"
+    )
+    return True
+
+
+def is_out_of_room(error: DBAPIError) -> bool:
+    """Tell whether a disk is full, of SQLite or of a server. Then the transaction was rolled back: it is certain."""
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    is_server_full = getattr(error.orig, "sqlstate", None) == _DISK_FULL
+    return code in _REFUSED_WRITES or is_server_full or lacks_room(error)
 
 
 def is_passing(error: DBAPIError) -> bool:
