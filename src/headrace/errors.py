@@ -80,6 +80,14 @@ class HeadraceError(Exception):
     code: ClassVar[str] = "internal"
 
 
+def first_line(error: BaseException) -> str:
+    """Return what an error says, in a line: one that comes from Java carries a page."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    text = str(error).strip().partition("\n")[0] or type(error).__name__
+    return text if isinstance(error, HeadraceError | OSError) else f"{type(error).__name__}: {text}"
+
+
 class ConfigError(HeadraceError):
     """A setting that is unknown or unusable. The message names the key, the value and where it came from."""
 

@@ -7,12 +7,17 @@ import logging
 from typing import TYPE_CHECKING
 
 from headrace.errors import StoreUnavailable
+from headrace.telemetry.health import HEALTH
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headrace.subscriptions.channel import ChannelName
     from headrace.subscriptions.store import Store
 
 _log = logging.getLogger(__name__)
+_PART = "store"
+_SILENT_AFTER = 60.0
 
 
 class KnownChannels:
@@ -29,8 +34,8 @@ class KnownChannels:
         """Read the channels anew."""
         self._known = frozenset(await asyncio.to_thread(self._store.channels))
 
-    async def follow(self, seconds: float) -> None:
-        """Keep up with the store, for ever."""
+    async def follow(self, seconds: float, report_loss: Callable[[str, str], None] = HEALTH.blocked) -> None:
+        """Keep up with the store, for ever; `report_loss` is told the part of health and why it can't be read."""
         revision = -1
         while True:
             await asyncio.sleep(seconds)
@@ -39,5 +44,7 @@ class KnownChannels:
                 if seen != revision:
                     await self.refresh()
                     revision = seen
+                HEALTH.idle(_PART, f"it answers, and is at revision {seen}", _SILENT_AFTER)
             except StoreUnavailable as error:
                 _log.warning("channels stay as they were known: %s", error)
+                report_loss(_PART, f"{error}; see that it runs and can be reached")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.errors import DeliveryBehind, DiskNearlyFull, HeadraceError, LogBehind
+from headrace.telemetry.health import HEALTH
 from headrace.telemetry.metrics import BACKLOG_BYTES, BACKLOG_EVENTS, DISK_FREE_BYTES, OUTBOX_BYTES
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from headrace.api.settings import ApiSettings
 
 _log = logging.getLogger(__name__)
+_PART = "disk"
+_SILENT_AFTER = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +63,19 @@ class Pressure:
         while True:
             try:
                 self._refusal = await asyncio.to_thread(self.look)
+                self._report()
             except Exception as error:  # noqa: BLE001  a look that fails must not be the last
                 self._go_blind(error)
             else:
                 self._see_again()
             await asyncio.sleep(seconds)
+
+    def _report(self) -> None:
+        """Routing and delivery that lag are no fault of the ingress; a disk that fills needs somebody."""
+        if isinstance(self._refusal, DiskNearlyFull):
+            HEALTH.blocked(_PART, f"events are refused: {self._refusal}")
+        else:
+            HEALTH.idle(_PART, "there is room", _SILENT_AFTER)
 
     def _go_blind(self, error: Exception) -> None:
         """Say it when looks begin to fail, and not again with each of them."""

@@ -33,7 +33,7 @@ def archiving(config: Config) -> Chore:
                 "archived %d events, joined %d files, removed %d", done.archived, done.joined, done.expired
             )
 
-    return Chore("headrace-archive", keep, config.archive.interval_seconds, _failed)
+    return Chore("archive", keep, config.archive.interval_seconds, _failed)
 
 
 def _failed(error: Exception) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, first_line
+from headrace.telemetry.health import FOREVER, HEALTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_log = logging.getLogger(__name__)
 _LOWEST_PRIORITY = 19
 _LAST_WAIT = 10.0
 
@@ -50,4 +53,18 @@ class Chore:
             try:
                 self._turn(self._stop.is_set)
             except (HeadraceError, OSError) as error:
-                self._failed(error)
+                self._fail(error)
+            except Exception as error:  # noqa: BLE001  the thread must not end by it
+                _log.exception("%s failed in a way that nobody foresaw; it is tried again", self._thread.name)
+                self._fail(error)
+            else:
+                HEALTH.idle(self._thread.name, f"it is done every {self._interval:g} s", FOREVER)
+        HEALTH.forget(self._thread.name)
+
+    def _fail(self, error: Exception) -> None:
+        """Routing goes on without it: the role stays ready, and shows the fault."""
+        self._failed(error)
+        HEALTH.degraded(
+            self._thread.name,
+            f"{first_line(error)}; it is tried again in {self._interval:g} s, and what it left waits",
+        )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.api.pressure import Gauges
-from headrace.eventlog.local.committer import GroupCommitter
+from headrace.eventlog.local.committer import PART, GroupCommitter
 from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
@@ -15,13 +16,20 @@ from headrace.events.positions import Cut
 from headrace.ledger.ledger import Ledger
 from headrace.service.continuity import begin_of_outbox, continuity_of, remember_log
 from headrace.service.layout import Layout
+from headrace.telemetry.health import FOREVER, HEALTH, Status
+from headrace.telemetry.room import has_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from headrace.config import Config
     from headrace.eventlog.log import LogReader, LogWriter
     from headrace.eventlog.outbox import OutboxWriter
+
+
+_LOOK_SECONDS = 1.0
+_NEEDED_BYTES = 1 << 16
 
 
 class IngressLog(NamedTuple):
@@ -30,6 +38,16 @@ class IngressLog(NamedTuple):
     writer: LogWriter
     end: Callable[[], Cut]
     gauges: Gauges
+
+
+async def report_room_again(folder: Path) -> None:
+    """Look for ever whether a log that could not be written can be: nobody sends events to who isn't ready."""
+    while True:
+        await asyncio.sleep(_LOOK_SECONDS)
+        report = HEALTH.reports().get(PART)
+        is_blocked = report is not None and report.status is Status.BLOCKED
+        if is_blocked and await asyncio.to_thread(has_room, folder, _NEEDED_BYTES):
+            HEALTH.idle(PART, "it can be written again, and no events have come since", FOREVER)
 
 
 def log_place(config: Config) -> str:

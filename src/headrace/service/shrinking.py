@@ -31,7 +31,7 @@ def shrinks(config: Config) -> bool:
 
 def shrinking(config: Config) -> Chore:
     """Remove every so often what is settled, archived for a while, and older than the log keeps it."""
-    return Chore("headrace-shrink", shrink(config), _INTERVAL, _failed)
+    return Chore("log removal", shrink(config), _INTERVAL, _failed)
 
 
 def shrink(config: Config) -> Callable[[object], None]:

@@ -10,6 +10,8 @@ import time
 from dataclasses import dataclass
 from enum import StrEnum
 
+FOREVER = float("inf")
+
 
 class Status(StrEnum):
     """How a part is."""
@@ -54,10 +56,13 @@ class Health:
         self._lock = threading.Lock()
         self.is_started = False
         """Whether the process has done what it does once, at its start."""
+        self.has_turned = threading.Event()
+        """Set when the judgement of the process changes: whoever tells others of it needn't wait for the next time."""
 
     def started(self) -> None:
         """Say that the start is over: from here on the process works as its parts say."""
         self.is_started = True
+        self.has_turned.set()
 
     def working(self, part: str, did: str, within: float = 15.0) -> None:
         """Say what was just done: a sentence such as "routed 512 events up to position 9000"."""
@@ -72,11 +77,11 @@ class Health:
 
         The role stays ready, and the sentence is shown until the part says otherwise.
         """
-        self._put(part, Status.DEGRADED, reason, float("inf"))
+        self._put(part, Status.DEGRADED, reason, FOREVER)
 
     def blocked(self, part: str, reason: str) -> None:
         """Say what keeps the part from working, and what to do about it. It stays blocked until it says otherwise."""
-        self._put(part, Status.BLOCKED, reason, float("inf"))
+        self._put(part, Status.BLOCKED, reason, FOREVER)
 
     def forget(self, part: str) -> None:
         """Expect nothing more of a part that has ended."""
@@ -91,8 +96,11 @@ class Health:
     def _put(self, part: str, status: Status, note: str, within: float) -> None:
         with self._lock:
             now, before = time.monotonic(), self._reports.get(part)
-            since = before.since if before is not None and before.status is status else now
+            was = None if before is None else before.status
+            since = before.since if before is not None and was is status else now
             self._reports[part] = Report(status, note, now, within, since)
+        if was is not status and Status.BLOCKED in (was, status):
+            self.has_turned.set()
 
 
 HEALTH = Health()

@@ -88,6 +88,7 @@ class Heartbeat:
     def end(self, reason: str) -> None:
         """Stop, with a last word on why the process ends."""
         self._stop.set()
+        self._health.has_turned.set()
         if self._thread.is_alive():
             self._thread.join()
         self._write(State.ENDED, reason)
@@ -97,7 +98,9 @@ class Heartbeat:
         write_beat(self._path, Beat(os.getpid(), state, now, self._began, self._failures, reason, reports))
 
     def _run(self) -> None:
-        while not self._stop.wait(_SECONDS):
+        while not self._stop.is_set():
+            self._health.has_turned.wait(_SECONDS)
+            self._health.has_turned.clear()
             self.beat()
 
 

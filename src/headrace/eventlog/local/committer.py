@@ -7,13 +7,17 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from headrace.errors import LogUnavailable
+from headrace.errors import LogUnavailable, first_line
+from headrace.telemetry.health import FOREVER, HEALTH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headrace.eventlog.local.writer import SegmentWriter
     from headrace.events.recorded import Arrival
+
+PART = "log"
+"""Its name in the register of health. Nothing is promised between two commits: events come when they come."""
 
 _MAX_COMMIT_BYTES = 16 << 20
 
@@ -65,6 +69,7 @@ class GroupCommitter:
         while self._waiting:
             group = self._next_group()
             arrivals = [arrival for request in group for arrival in request.arrivals]
+            HEALTH.working(PART, f"stores {len(arrivals):,} events")
             try:
                 position = await self._loop.run_in_executor(self._thread, self._writer.append, arrivals)
             except Exception as error:  # noqa: BLE001  each waiting request must hear of it
@@ -80,6 +85,7 @@ class GroupCommitter:
         return group
 
     def _settle(self, group: list[_Request], position: int) -> None:
+        HEALTH.working(PART, f"stored events from position {position} on", FOREVER)
         for request in group:
             self._pending_bytes -= request.size
             if not request.done.done():
@@ -87,6 +93,7 @@ class GroupCommitter:
             position += len(request.arrivals)
 
     def _fail(self, group: list[_Request], error: Exception) -> None:
+        HEALTH.blocked(PART, f"it can't be written: {first_line(error)}")
         for request in group:
             self._pending_bytes -= request.size
             if not request.done.done():

@@ -1,0 +1,23 @@
+"""Whether an event loop turns: it says so itself, so that one that is held falls silent."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from headrace.telemetry.health import HEALTH
+
+_PART = "event loop"
+_SECONDS = 1.0
+_SILENT_AFTER = 10.0
+_WORTH_TELLING = 1.0
+
+
+async def report_turns() -> None:
+    """Report once a second, for ever; one who has been held says for how long."""
+    while True:
+        expected = time.monotonic() + _SECONDS
+        await asyncio.sleep(_SECONDS)
+        held = time.monotonic() - expected
+        note = f"it turns again; something held it for {held:.1f} s" if held > _WORTH_TELLING else "it turns"
+        HEALTH.idle(_PART, note, _SILENT_AFTER)
