@@ -13,9 +13,9 @@ from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events.positions import Cut
 from headrace.events.recorded import Arrival
 from headrace.ledger.ledger import Changes, Ledger
+from headrace.service.heartbeats import has_started
 from headrace.service.layout import Layout
 from headrace.service.process import ServiceProcess, free_port
-from headrace.service.states import READY, read_states
 from headrace.subscriptions.store import Store
 from headrace.subscriptions.subscription import parse_subscription
 
@@ -80,7 +80,7 @@ class DispatcherAlone:
         """Start the dispatcher."""
         self.service.start()
         deadline = time.monotonic() + _START_SECONDS
-        while read_states(self._run_folder, [_ROLE])[_ROLE] != READY:
+        while not has_started(self._run_folder, _ROLE):
             if time.monotonic() > deadline or not self.service.is_running:
                 raise RuntimeError(f"the dispatcher doesn't start:\n{self.service.tail()}")
             await asyncio.sleep(0.02)

@@ -68,6 +68,7 @@ from headrace.subscriptions.quota_store import QuotaStore
 from headrace.subscriptions.quotas import UNLIMITED, Quotas
 from headrace.subscriptions.safe import Safe
 from headrace.subscriptions.store import Store
+from headrace.telemetry.readiness import Standing, Word
 
 V1 = {"ce-specversion": "1.0", "ce-id": "1", "ce-source": "/s", "ce-type": "t"}
 STRUCTURED = {"content-type": "application/cloudevents+json"}
@@ -107,7 +108,7 @@ class Door:
     ) -> None:
         self.folder = folder
         self.backlog = self.backlog_bytes = self.outbox_bytes = 0
-        self.roles = {"http": "ready", "pipeline": "ready", "dispatcher": "ready"}
+        self.roles = dict.fromkeys(("http", "pipeline", "dispatcher"), Standing(Word.READY, did="it works"))
         self.writer = SegmentWriter(folder / "log", 1 << 20)
         self.log = GroupCommitter(self.writer, 64 << 20)
         url = store_url or f"sqlite:///{folder}/store.db"

@@ -9,6 +9,7 @@ from headrace.api.channels import KnownChannels
 from headrace.events.positions import Cut
 from headrace.subscriptions.channel import ChannelName
 from headrace.subscriptions.set_aside import Kind, SetAside
+from headrace.telemetry.readiness import Standing, Word
 
 WISH = {"sink": "http://127.0.0.1:9/", "protocol": "HTTP"}
 
@@ -202,16 +203,18 @@ async def test_health(door):
     assert (await door.call("GET", "/healthz")).json == {"status": "ok"}
 
 
-async def test_readiness_says_who_is_not_ready(door):
-    assert (await door.call("GET", "/readyz")).status == 200
-    assert (await door.call("GET", "/readyz")).json == {"ready": True, "roles": door.roles}
-    door.roles["pipeline"] = "starting"
+async def test_readiness_says_who_is_not_ready_and_why(door):
+    answer = await door.call("GET", "/readyz")
+    assert answer.status == 200
+    assert (answer.json["ready"], answer.json["roles"]) == (True, dict.fromkeys(door.roles, "ready"))
+    assert answer.json["details"]["pipeline"]["did"] == "it works"
+    assert "problem" not in answer.json["details"]["pipeline"]
+    door.roles["pipeline"] = Standing(Word.BLOCKED, 5.0, problem="route: the disk is full; free some space")
     answer = await door.call("GET", "/readyz")
     assert answer.status == 503
-    assert answer.json == {
-        "ready": False,
-        "roles": {"http": "ready", "pipeline": "starting", "dispatcher": "ready"},
-    }
+    assert answer.json["ready"] is False
+    assert answer.json["roles"] == {"http": "ready", "pipeline": "blocked", "dispatcher": "ready"}
+    assert answer.json["details"]["pipeline"]["problem"] == "route: the disk is full; free some space"
 
 
 async def test_metrics_can_be_switched_off(open_door):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING
 
 from starlette.responses import Response
@@ -16,12 +17,13 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from headrace.api.documents import Handler
+    from headrace.telemetry.readiness import Standing
 
 
 class Health:
-    """`roles` tells the states of the roles that run here; those of other machines are theirs to tell."""
+    """`roles` tells how the roles are that run here; those of other machines are theirs to tell."""
 
-    def __init__(self, roles: Callable[[], Mapping[str, str]], *, metrics: bool) -> None:
+    def __init__(self, roles: Callable[[], Mapping[str, Standing]], *, metrics: bool) -> None:
         self._roles = roles
         self._metrics = metrics
 
@@ -39,9 +41,14 @@ class Health:
 
     async def readiness(self, _: Request) -> Response:
         """Say whether the roles of this machine are ready; with all of them, events are delivered at once."""
-        roles = dict(self._roles())
-        ready = all(state == "ready" for state in roles.values())
-        return json_response({"ready": ready, "roles": roles}, 200 if ready else 503)
+        roles, now = self._roles(), time.monotonic()
+        ready = all(each.is_ready for each in roles.values())
+        document = {
+            "ready": ready,
+            "roles": {role: each.word for role, each in roles.items()},
+            "details": {role: each.document(now) for role, each in roles.items()},
+        }
+        return json_response(document, 200 if ready else 503)
 
     async def metrics(self, _: Request) -> Response:
         """Show all metrics."""

@@ -47,13 +47,15 @@ from headrace.ledger.letters import Sources
 from headrace.ledger.mailroom import Mailroom
 from headrace.ledger.records import Records
 from headrace.service.gates import beside, make_gate, open_keeping
+from headrace.service.heartbeats import standings
 from headrace.service.layout import Layout
-from headrace.service.logs import log_place, open_log_writer
+from headrace.service.logs import log_place, open_log_writer, report_room_again
 from headrace.service.secrets import open_safe
 from headrace.service.serving import listen, serve
-from headrace.service.states import READY, announce, read_states
 from headrace.service.things import things_of
 from headrace.subscriptions.store import Store
+from headrace.telemetry.event_loop import report_turns
+from headrace.telemetry.health import HEALTH
 
 if TYPE_CHECKING:
     import socket
@@ -71,20 +73,22 @@ _FOLLOW_SECONDS = 1.0
 _LOOK_SECONDS = 0.5
 
 
-def run_doors(role: str, config: Config, *, ingress: bool, control: bool) -> None:
+def run_doors(config: Config, *, ingress: bool, control: bool) -> None:
     """Serve these doors until told to stop; finish what was accepted."""
     check_exposure(config.api.host, config.auth)
     listener = listen(config.api)
-    uvloop.run(_serve(role, config, listener, ingress=ingress, control=control))
+    uvloop.run(_serve(config, listener, ingress=ingress, control=control))
 
 
-async def _serve(role: str, config: Config, listener: socket.socket, *, ingress: bool, control: bool) -> None:
+async def _serve(config: Config, listener: socket.socket, *, ingress: bool, control: bool) -> None:
     layout = Layout(config.data)
     async with AsyncExitStack() as opened:
         store = Store(config.store.url, config.store.patience_seconds, config.quotas)
         opened.callback(store.close)
+        beside(opened, report_turns())
         channels = KnownChannels(store)
-        beside(opened, channels.follow(_FOLLOW_SECONDS))
+        # Without the store events are taken in all the same; the control API can't answer.
+        beside(opened, channels.follow(_FOLLOW_SECONDS, HEALTH.blocked if control else HEALTH.degraded))
         keeping = open_keeping(config, opened)
         databases = _open_databases(config, opened) if control else None
         things = (
@@ -92,9 +96,7 @@ async def _serve(role: str, config: Config, listener: socket.socket, *, ingress:
         )
         gate = make_gate(config, keeping, things, opened)
         taking, end_of_log = _open_log(config, channels, gate, keeping, opened) if ingress else (None, None)
-        doors: list[Door] = [
-            Health(lambda: read_states(layout.run, config.roles), metrics=config.api.metrics)
-        ]
+        doors: list[Door] = [Health(lambda: standings(layout.run, config.roles), metrics=config.api.metrics)]
         pulling = None
         if databases is not None:
             end_of_log = end_of_log or open_log(log_place(config)).end
@@ -116,7 +118,7 @@ async def _serve(role: str, config: Config, listener: socket.socket, *, ingress:
             )
         app = build_app(taking, *doors, gate=gate)
         on_stop = pulling.close if pulling else lambda: None
-        await serve(app, listener, config.api, lambda: announce(layout.run, role, READY), on_stop)
+        await serve(app, listener, config.api, HEALTH.started, on_stop)
 
 
 def _open_log(
@@ -126,6 +128,8 @@ def _open_log(
     opened.push_async_callback(log.writer.close)
     pressure = Pressure(log.gauges, config.api)
     beside(opened, pressure.follow(_LOOK_SECONDS))
+    if config.log.kind == "local":
+        beside(opened, report_room_again(Layout(config.data).log))
     rates = Rates(config.quotas, keeping.quotas.all())
     beside(opened, rates.follow(keeping.quotas, _FOLLOW_SECONDS))
     return Ingress(log.writer, channels, pressure, config.api, gate, rates), log.end

@@ -53,7 +53,7 @@ _CLEAR_SECONDS = 10.0
 _log = logging.getLogger(__name__)
 
 
-async def drain_all(config: Config, stop: asyncio.Event) -> None:
+async def drain_all(config: Config, stop: asyncio.Event, on_ready: Callable[[], None]) -> None:
     """Drain the embedded outbox until told to stop."""
     layout = Layout(config.data)
     outbox = OutboxFiles(layout.outbox, SegmentReader(layout.log).end)
@@ -62,7 +62,8 @@ async def drain_all(config: Config, stop: asyncio.Event) -> None:
         if config.archive.enabled
         else None
     )
-    with closing(Ledger(config.delivery.url, config.delivery.patience_seconds)) as ledger:
+    # In a thread: on a full disk this waits, and a stop has to get through meanwhile.
+    with closing(await asyncio.to_thread(_ledger, config)) as ledger:
 
         def clear(dispatcher: Dispatcher) -> None:
             if not is_of_log(layout):
@@ -74,7 +75,12 @@ async def drain_all(config: Config, stop: asyncio.Event) -> None:
             if freed:
                 _log.debug("cleared %d bytes", freed)
 
+        on_ready()
         await _drain(config, str(layout.log), outbox, ledger, UNSHARED, stop, clear)
+
+
+def _ledger(config: Config) -> Ledger:
+    return Ledger(config.delivery.url, config.delivery.patience_seconds)
 
 
 async def drain_shares(config: Config, stop: asyncio.Event, on_ready: Callable[[], None]) -> None:
@@ -170,8 +176,8 @@ async def _drain(
         expiry = Expiry(ledger, store, sources, shares, config.delivery)
 
         def clear_once() -> None:
+            clear(dispatcher)  # before what needs room: on a full disk this makes some
             expiry.clear()
-            clear(dispatcher)
             cursors = ledger.cursors()
             gone = store.purge(reduce(Cut.meet, (cursors.get(share, Cut()) for share in range(shares.count))))
             records.clear(config.delivery.attempts_retention_seconds, config.delivery.attempts_max, gone)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import importlib
 import logging
+import signal
 import sys
+import threading
 from pathlib import Path
 
 from headrace.config import Config, read_snapshot
@@ -18,14 +20,21 @@ from headrace.errors import (
     LogUnavailable,
     MasterUnreachable,
     StoreUnavailable,
+    first_line,
 )
 from headrace.heap import spare_heap
 from headrace.service.database_guard import DatabaseGuard
+from headrace.service.heartbeats import beat_path
 from headrace.service.layout import Layout
 from headrace.service.lifeline import hold_on_to_starter
 from headrace.service.privacy import keep_private
-from headrace.service.states import STARTING, announce
+from headrace.telemetry.heartbeat import Heartbeat
+from headrace.telemetry.room import await_room, lacks_room
 
+_log = logging.getLogger(__name__)
+_PASSING = (BrokerUnavailable, LogUnavailable, MasterUnreachable, StoreUnavailable)
+# What a start needs at least, with some room to spare.
+_NEEDED_BYTES = 1 << 20
 ROLES = ("http", "ingress", "api", "pipeline", "dispatcher")
 EXIT_FAILED = 1
 """Something is not there at the moment; starting again may help."""
@@ -44,23 +53,66 @@ def main(arguments: list[str]) -> int:
         logging.getLogger(library).setLevel(logging.WARNING)
     config: Config = read_snapshot(Path(config_file))
     keep_private(config.data)
-    announce(Layout(config.data).run, name, STARTING)
+    heart = Heartbeat(beat_path(Layout(config.data).run, name)).start()
     hold_on_to_starter()
+    try:
+        status, reason = _run(name, config)
+    except BaseException as error:
+        heart.end(first_line(error))
+        raise
+    heart.end(reason)
+    return status
+
+
+def _run(name: str, config: Config) -> tuple[int, str]:
+    """Run the role; return the exit status, and why it ended."""
     try:
         role = importlib.import_module(f"headrace.service.roles.{name}")
         spare_heap()
         with DatabaseGuard():
             role.run(config)
-    except DatabaseDamaged as error:
-        logging.getLogger(__name__).error("%s", error)  # noqa: TRY400  the message says what to do
-        return EXIT_REFUSED
-    except (BrokerUnavailable, LogUnavailable, MasterUnreachable, StoreUnavailable) as error:
-        logging.getLogger(__name__).error("%s", error)  # noqa: TRY400  the message says all
-        return EXIT_FAILED
-    except HeadraceError as error:
-        logging.getLogger(__name__).error("%s", error)  # noqa: TRY400  the message says what to do
-        return EXIT_REFUSED
-    return 0
+    except Exception as error:  # noqa: BLE001  it is logged, with its trace where nobody foresaw it
+        return _end(name, config, _only(error))
+    return 0, "it was told to stop"
+
+
+def _only(error: Exception) -> Exception:
+    """Return what a group of errors comes down to, where that is one error or one that says what to do."""
+    while isinstance(error, ExceptionGroup):
+        foreseen = [each for each in error.exceptions if isinstance(each, HeadraceError | ExceptionGroup)]
+        if not foreseen and len(error.exceptions) > 1:
+            return error
+        error = (foreseen or error.exceptions)[0]
+    return error
+
+
+def _end(name: str, config: Config, error: Exception) -> tuple[int, str]:
+    """Log why the role ends: in a line what was foreseen, with its trace what wasn't."""
+    is_full = lacks_room(error)
+    if isinstance(error, HeadraceError):
+        _log.error("%s", error)
+    elif is_full:
+        _log.error("%s", first_line(error))
+    else:
+        _log.critical("the role ends by an error that nobody foresaw", exc_info=error)
+    if is_full:
+        _await_room(name, config)
+    return EXIT_REFUSED if _is_final(error) and not is_full else EXIT_FAILED, first_line(error)
+
+
+def _is_final(error: Exception) -> bool:
+    """Tell whether starting again would end the same way, until an operator has done something."""
+    if isinstance(error, DatabaseDamaged):
+        return True
+    return isinstance(error, HeadraceError) and not isinstance(error, _PASSING)
+
+
+def _await_room(name: str, config: Config) -> None:
+    """Don't start again and again on a full disk: wait here until there is room, or the process is told to stop."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    await_room(name, config.data, _NEEDED_BYTES, stop.wait)
 
 
 if __name__ == "__main__":

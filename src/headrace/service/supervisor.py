@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from headrace.config import write_snapshot
@@ -18,17 +19,19 @@ from headrace.eventlog.local.files import WriterLock
 from headrace.eventlog.local.writer import END_MARK
 from headrace.service.databases import check_databases
 from headrace.service.descriptors import check_descriptors
+from headrace.service.heartbeats import has_started, last_words, note_end, note_start, standings
 from headrace.service.layout import Layout
 from headrace.service.privacy import keep_private
 from headrace.service.role import EXIT_REFUSED, ROLES
-from headrace.service.states import READY, STARTING, announce, read_states
 from headrace.telemetry.metrics import FOLDER_VARIABLE
+from headrace.telemetry.readiness import Word
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
     from headrace.config import Config
+    from headrace.telemetry.readiness import Standing
 
 _log = logging.getLogger(__name__)
 _LONGEST_PAUSE = 30.0
@@ -60,17 +63,15 @@ class Supervisor:
             signal.signal(number, lambda *_: self._stop.set())
         self._prepare()
         refused = False
-        told = False
+        watch = _Watch(on_ready)
         try:
             self._await_log_of_others()
             for role in sorted(self._config.roles, key=ROLES.index):
                 self._start(role)
                 refused = refused or not self._await_log()
-            while not refused and not self._stop.wait(0.1 if not told else 0.5):
+            while not refused and not self._stop.wait(0.5 if watch.was_ready else 0.1):
                 refused = self._tend()
-                if not told and _all_ready(read_states(self._layout.run, self._config.roles)):
-                    told = True
-                    on_ready()
+                watch.look(standings(self._layout.run, self._config.roles))
         finally:
             self._stop_all()
         return EXIT_REFUSED if refused else 0
@@ -87,16 +88,16 @@ class Supervisor:
             # Before anything of a running service is touched: others may run other roles on this data folder.
             self._locks = [self._lock(role) for role in self._config.roles]
             for role in self._config.roles:
-                announce(self._layout.run, role, STARTING)
+                note_start(self._layout.run, role, os.getpid())
             shutil.rmtree(self._metrics, ignore_errors=True)
             self._metrics.mkdir(parents=True)
+            for role in self._config.roles:
+                write_snapshot(self._config, self._snapshot(role))
         except OSError as error:
             raise ConfigError(
                 f"the data folder {self._layout.data} can't be used: {error.strerror}"
             ) from error
         check_databases(self._config)
-        for role in self._config.roles:
-            write_snapshot(self._config, self._snapshot(role))
 
     def _lock(self, role: str) -> WriterLock:
         folder = self._layout.run / role
@@ -130,7 +131,7 @@ class Supervisor:
     def _await_log(self) -> bool:
         """Wait until the log exists: the other roles read it. False if it was refused."""
         writers = [role for role in _WRITERS if role in self._processes]
-        while not self._stop.is_set() and not _all_ready(read_states(self._layout.run, writers)):
+        while not self._stop.is_set() and not all(has_started(self._layout.run, each) for each in writers):
             if self._tend():
                 return False
             time.sleep(0.02)
@@ -138,23 +139,35 @@ class Supervisor:
 
     def _tend(self) -> bool:
         """Start what died again, after a pause that grows; True if a role refuses to run."""
-        now = time.monotonic()
         for role, process in list(self._processes.items()):
             status = process.poll()
             if status == EXIT_REFUSED:
                 return True
-            if status is not None and role not in self._restart_at:
-                announce(self._layout.run, role, STARTING)
-                if now - self._started_at[role] > _HEALTHY_SECONDS:
-                    self._failures[role] = 0
-                pause = min(2.0 ** self._failures[role], _LONGEST_PAUSE)
-                _log.error("role %s ended with status %d and starts again in %g s", role, status, pause)
-                self._failures[role] += 1
-                self._restart_at[role] = now + pause
-            elif self._restart_at.get(role, now + 1) <= now:
-                del self._restart_at[role]
-                self._start(role)
+            try:
+                self._tend_role(role, process.pid, status)
+            except OSError as error:  # no memory, no descriptor: the next look tries again
+                _log.error("role %s can't be tended and is looked at again: %s", role, error)
         return False
+
+    def _tend_role(self, role: str, pid: int, status: int | None) -> None:
+        now = time.monotonic()
+        if status is not None and role not in self._restart_at:
+            self._note_end(role, pid, status, now)
+        elif self._restart_at.get(role, now + 1) <= now:
+            # The pause first: where the start fails, the next one waits longer.
+            del self._restart_at[role]
+            self._start(role)
+
+    def _note_end(self, role: str, pid: int, status: int, now: float) -> None:
+        if now - self._started_at[role] > _HEALTHY_SECONDS:
+            self._failures[role] = 0
+        pause = min(2.0 ** self._failures[role], _LONGEST_PAUSE)
+        self._failures[role] += 1
+        self._restart_at[role] = now + pause
+        why = last_words(self._layout.run, role, pid)
+        reason = f"it {_ended(status)} and starts again in {pause:g} s" + (f": {why}" if why else "")
+        note_end(self._layout.run, role, pid, self._failures[role], reason)
+        _log.error("role %s %s and starts again in %g s", role, _ended(status), pause)
 
     def _stop_all(self) -> None:
         """Tell all roles to stop; each finishes what it has begun. None is left behind."""
@@ -170,5 +183,39 @@ class Supervisor:
                 process.wait()
 
 
-def _all_ready(states: Mapping[str, str]) -> bool:
-    return all(state == READY for state in states.values())
+class _Watch:
+    """Tells when all roles are ready for the first time, and logs who isn't from then on, once for each change."""
+
+    def __init__(self, on_ready: Callable[[], None]) -> None:
+        self.was_ready = False
+        self._on_ready = on_ready
+        self._words: dict[str, str] = {}
+
+    def look(self, standings: dict[str, Standing]) -> None:
+        if not self.was_ready:
+            self.was_ready = all(each.is_ready for each in standings.values())
+            if self.was_ready:
+                with suppress(OSError):  # what it prints to may be full
+                    self._on_ready()
+            return
+        for role, standing in standings.items():
+            if standing.word != self._words.get(role, Word.READY):
+                self._tell(role, standing)
+            self._words[role] = standing.word
+
+    def _tell(self, role: str, standing: Standing) -> None:
+        if standing.is_ready:
+            _log.info("role %s is ready again", role)
+        else:
+            _log.warning("role %s is %s: %s", role, standing.word, standing.problem)
+
+
+def _ended(status: int) -> str:
+    """Say how a process ended. SIGKILL comes from somebody, or from the kernel when memory is short."""
+    if status >= 0:
+        return f"ended with status {status}"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = f"signal {-status}"
+    return f"was ended by {name}"

@@ -12,4 +12,4 @@ if TYPE_CHECKING:
 
 def run(config: Config) -> None:
     """Serve until told to stop."""
-    run_doors("api", config, ingress=False, control=True)
+    run_doors(config, ingress=False, control=True)

@@ -10,13 +10,12 @@ import uvloop
 
 from headrace.service.descriptors import make_room
 from headrace.service.draining import drain_all, drain_shares
-from headrace.service.layout import Layout
-from headrace.service.states import READY, announce
+from headrace.subscriptions.patience import outlast_full_disks
+from headrace.telemetry.event_loop import report_turns
+from headrace.telemetry.health import HEALTH
 
 if TYPE_CHECKING:
     from headrace.config import Config
-
-ROLE = "dispatcher"
 
 
 def run(config: Config) -> None:
@@ -29,12 +28,12 @@ async def _deliver(config: Config) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-
-    def on_ready() -> None:
-        announce(Layout(config.data).run, ROLE, READY)
-
-    if config.log.kind == "local":
-        on_ready()
-        await drain_all(config, stop)
-    else:
-        await drain_shares(config, stop, on_ready)
+    outlast_full_disks(stop.is_set)
+    turning = asyncio.create_task(report_turns())
+    try:
+        if config.log.kind == "local":
+            await drain_all(config, stop, HEALTH.started)
+        else:
+            await drain_shares(config, stop, HEALTH.started)
+    finally:
+        turning.cancel()

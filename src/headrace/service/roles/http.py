@@ -12,4 +12,4 @@ if TYPE_CHECKING:
 
 def run(config: Config) -> None:
     """Serve until told to stop; finish what was accepted."""
-    run_doors("http", config, ingress=True, control=True)
+    run_doors(config, ingress=True, control=True)

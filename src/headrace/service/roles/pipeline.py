@@ -25,8 +25,9 @@ from headrace.service.archiving import archiving
 from headrace.service.layout import Layout
 from headrace.service.logs import log_place, open_outbox_writer
 from headrace.service.shrinking import shrinking, shrinks
-from headrace.service.states import READY, announce
+from headrace.subscriptions.patience import outlast_full_disks
 from headrace.subscriptions.store import Store
+from headrace.telemetry.health import HEALTH
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headrace.config import Config
-
-ROLE = "pipeline"
 
 
 def run(config: Config) -> None:
@@ -45,6 +44,7 @@ def run(config: Config) -> None:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
+    outlast_full_disks(stop.is_set)
     _send_java_output_to(layout.work / "spark.log")
     place = log_place(config)
     outbox = open_outbox_writer(config, open_log(place).start())
@@ -57,7 +57,7 @@ def run(config: Config) -> None:
             chores.enter_context(archiving(config))
         if shrinks(config):
             chores.enter_context(shrinking(config))
-        route.run(stop, lambda: announce(layout.run, ROLE, READY), partial(_jobs_beside, config, store, jobs))
+        route.run(stop, HEALTH.started, partial(_jobs_beside, config, store, jobs))
     jobs.close()
     store.close()
     outbox.close()
