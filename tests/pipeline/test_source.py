@@ -29,6 +29,7 @@ def reader(deployment):
         "tick": "1000",
         "matching": "{}",
         "suspect": str(deployment.folder / "suspect.json"),
+        "beat": str(deployment.folder / "planner.beat"),
         "version": own_version(),
     }
     return LogSource(options).streamReader(StructType())

@@ -22,6 +22,7 @@ from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.bounds import Bound, Bounds, last_of
 from headrace.pipeline.node_cache import open_here
 from headrace.subscriptions.set_aside import SetAside, of_subscription
+from headrace.telemetry.health import FOREVER, HEALTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _NEVER = Cut.at(position_at(MOST_LANES - 1, 1))
+_PART = "index"
 _KEPT = 3
 _FEW_CHANGES = 512
 _MANY_CHANGES = 10_000
@@ -163,8 +165,7 @@ class RosterWriter:
     def _rebase_if_due(self) -> None:
         is_import = len(self._changes) > _MANY_CHANGES
         if is_import and self._rebasing is not None:
-            self._rebasing.wait()
-            self._take_base()
+            self._await_base(self._rebasing)
         base = self._base
         if self._rebasing is not None or len(self._changes) <= max(
             _FEW_CHANGES, base.size // _SHARE if base else 0
@@ -173,8 +174,15 @@ class RosterWriter:
         path = self._folder / f"{self._loaded:020d}-{len(self._changes)}.index"
         self._rebasing = _Rebase(base.path if base else None, dict(self._changes), path, self._matching)
         if base is None or is_import:
-            self._rebasing.wait()  # without it, every worker would compile every filter
-            self._take_base()
+            self._await_base(self._rebasing)  # without it, every worker would compile every filter
+
+    def _await_base(self, rebasing: _Rebase) -> None:
+        HEALTH.working(_PART, f"compiling {len(rebasing.changes):,} filters; events wait for it", FOREVER)
+        try:
+            rebasing.wait()
+        finally:
+            HEALTH.forget(_PART)
+        self._take_base()
 
     def _take_base(self) -> bool:
         """Go over to a new base where one is ready; what has changed since it was begun stays a change."""

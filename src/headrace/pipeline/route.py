@@ -27,6 +27,7 @@ from headrace.matching.warm_up import warm_up
 from headrace.pipeline.caution import Caution, Suspect
 from headrace.pipeline.cluster import own_version
 from headrace.pipeline.plan import NO_DELIVERIES, asides_in, cuts_of, deliveries_in
+from headrace.pipeline.progress import PART, RouteProgress
 from headrace.pipeline.reports import Reporter, overruns_in
 from headrace.pipeline.session import ROUTE_POOL, Session, use_pool
 from headrace.pipeline.source import WARM_UP_TICKS, LogSource
@@ -34,6 +35,7 @@ from headrace.subscriptions.set_aside import Kind, SetAside, join
 from headrace.subscriptions.store import Store
 from headrace.telemetry.health import HEALTH
 from headrace.telemetry.metrics import BATCH_SECONDS, MATCHED, OVERRUNS, ROUTE_SECONDS, ROUTED, SET_ASIDE
+from headrace.telemetry.room import await_room, lacks_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +52,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _LOOK_SECONDS = 1.0
 _PART = "outbox"
+# What a batch may need on the disk: a file of the outbox, and what Spark writes down of it.
+_NEEDED_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,7 @@ class Route:
         self._refused: LogLocked | None = None
         self._caution = Caution(settings.max_events_per_batch)
         self._suspect = Suspect(paths.work / "suspect.json")
+        self._planner = paths.work / "planner.beat"
 
     def run(
         self,
@@ -105,6 +110,7 @@ class Route:
         )
         try:
             self._look_at_all_filters_again()
+            self._progress = RouteProgress(open_log(self._paths.log).end, self._outbox.covered, self._planner)
             session.spark.dataSource.register(LogSource)
             use_pool(session.spark, ROUTE_POOL)
             with self._reporter, beside(session.spark):
@@ -118,6 +124,7 @@ class Route:
                             raise  # without its JVM this process is of no use
                         self._pause(error, stop)
         finally:
+            HEALTH.forget(PART)
             session.stop()
 
     def _await_outbox(self, stop: threading.Event) -> bool:
@@ -150,7 +157,9 @@ class Route:
         query = self._start(spark)
         ready, look_at = False, time.monotonic() + _LOOK_SECONDS
         while query.isActive and not stop.wait(0.5 if ready else 0.05):
-            if not ready and self._batches >= WARM_UP_TICKS:
+            is_warm = self._batches >= WARM_UP_TICKS
+            self._progress.look(self._batches, is_warm=is_warm)
+            if not ready and is_warm:
                 ready = True
                 on_ready()
             if self._caution.relax():
@@ -188,7 +197,11 @@ class Route:
         refusal = examine_all()  # the source has the store open in a process of its own
         if refusal is not None:
             raise refusal
+        self._progress.failed(error)
         _log.error("routing stopped and starts again from position %s: %s", self._outbox.covered(), error)
+        if lacks_room(error):
+            await_room(PART, self._paths.work, _NEEDED_BYTES, stop.wait)
+            self._progress.failed(error)
         stop.wait(self._settings.restart_seconds)
 
     def _start(self, spark: SparkSession) -> StreamingQuery:
@@ -215,6 +228,7 @@ class Route:
             "poll": str(self._settings.poll_seconds),
             "tick": str(self._settings.tick_seconds),
             "suspect": str(self._suspect.path),
+            "beat": str(self._planner),
             "version": own_version(),
         }
 

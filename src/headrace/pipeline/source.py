@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import time
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +26,7 @@ from headrace.pipeline.plan import PLAN
 from headrace.pipeline.shards import ShardedRosters
 from headrace.pipeline.worker import match_ranges
 from headrace.subscriptions.store import Store
+from headrace.telemetry.heartbeat import Heartbeat
 from headrace.telemetry.metrics import ROUTE_SECONDS
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class _Planner:
     """The state of the source, in the one process that plans batches."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
+        _beat_to(options["beat"])
         self._place = options["log"]
         self._log = open_log(self._place)
         matching = msgspec.json.decode(options["matching"], type=MatchingSettings)
@@ -167,6 +169,12 @@ class _Planner:
         if self._is_cautious:
             self._suspect.note(ranges)
         return [Task(self._place, roster, dealt) for roster in rosters for dealt in _deal(ranges, tasks)]
+
+
+@lru_cache(maxsize=1)
+def _beat_to(path: str) -> Heartbeat:
+    """Tell the driver what this process does: one that compiles many filters isn't stuck."""
+    return Heartbeat(Path(path)).start()
 
 
 def _offset(cut: Cut, tick: int) -> Offset:

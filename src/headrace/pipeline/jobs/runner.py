@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Self
 from pyspark import InheritableThread
 from sqlalchemy.exc import SQLAlchemyError
 
-from headrace.errors import HeadraceError, JobLost, StoreUnavailable
+from headrace.errors import HeadraceError, JobLost, StoreUnavailable, first_line
 from headrace.jobs.requests import BACKTEST, CATCH_UP, REPLAY, SEEK
 from headrace.pipeline.jobs.backtest import run_backtest
 from headrace.pipeline.jobs.replay import run_replay
 from headrace.pipeline.jobs.seek import run_seek
 from headrace.pipeline.jobs.work import Work
 from headrace.pipeline.session import JOBS_POOL, use_pool
+from headrace.telemetry.health import FOREVER, HEALTH
 from headrace.telemetry.metrics import JOBS_BEGUN, JOBS_FAILED
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ HANDLERS: dict[str, Handler] = {
     CATCH_UP: run_replay,
 }
 _DATABASE_LOST = (StoreUnavailable, SQLAlchemyError)
+_PART = "jobs"
 _LOOK_SECONDS = 0.25
 _HOLD_SECONDS = 15.0
 _EXTEND_SECONDS = 3.0
@@ -80,10 +82,15 @@ class Runner:
                     continue
                 try:
                     turn()
-                except StoreUnavailable as error:
-                    _log.warning("the list of jobs can't be reached; it is tried again: %s", error)
-                except SQLAlchemyError:
-                    _log.exception("the list of jobs can't be reached; it is tried again")
+                except _DATABASE_LOST as error:
+                    _log.warning(
+                        "the list of jobs can't be reached; it is tried again: %s", first_line(error)
+                    )
+                    HEALTH.degraded(
+                        _PART, f"their list can't be reached and is tried again: {first_line(error)}"
+                    )
+                else:
+                    HEALTH.idle(_PART, f"{len(self._working)} are under way", FOREVER)
                 due[number] = time.monotonic() + seconds
 
     def _take(self) -> None:
@@ -119,10 +126,10 @@ class Runner:
             HANDLERS[job.kind](Work(claim, self._tools))
         except JobLost:
             _log.info("%s %s was cancelled or taken over", job.kind, job.id)
-        except StoreUnavailable as error:
-            _log.warning("%s %s lost the database and is tried again: %s", job.kind, job.id, error)
-        except SQLAlchemyError:
-            _log.exception("%s %s lost the database and is tried again", job.kind, job.id)
+        except _DATABASE_LOST as error:
+            _log.warning(
+                "%s %s lost the database and is tried again: %s", job.kind, job.id, first_line(error)
+            )
         except HeadraceError as error:
             self._fail(claim, error)
         except Exception as error:  # noqa: BLE001 -- told to who asked, and logged
@@ -141,7 +148,7 @@ class Runner:
         reason = str(error) if isinstance(error, HeadraceError) else f"{type(error).__name__}: {error}"
         try:
             claim.fail(reason.partition("\n")[0][:1000])
-        except JobLost:
-            return  # it was cancelled, and so was its work in Spark
+        except (JobLost, *_DATABASE_LOST):
+            return  # it was cancelled, and so was its work in Spark; or it is tried again when its claim is over
         JOBS_FAILED.labels(job.kind).inc()
         _log.error("%s %s failed", job.kind, job.id, exc_info=not isinstance(error, HeadraceError) and error)
