@@ -51,6 +51,9 @@ def up(
       headrace up --port 8080 --data ./headrace-data
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s supervisor %(levelname)-7s %(message)s")
+    logging.raiseExceptions = (
+        False  # a line that finds no room on a full disk is lost, without a trace for each
+    )
     config = load_config(
         config_file, {"api.port": port, "api.host": host, "data": data, "roles": list(roles) or None}
     )

@@ -23,12 +23,14 @@ from headrace.delivery.replaying import Replaying
 from headrace.delivery.reports import Reports
 from headrace.delivery.settling import Settling
 from headrace.delivery.specs import default_spec
+from headrace.delivery.standstill import Standstill
 from headrace.delivery.subscribers import Subscribers
 from headrace.delivery.target import NoCredentials
 from headrace.delivery.waiting import Waiting
 from headrace.errors import BrokerUnavailable, StoreUnavailable
 from headrace.eventlog.shares import UNSHARED
 from headrace.subscriptions.delivery_spec import resolve
+from headrace.telemetry.health import HEALTH
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -54,6 +56,10 @@ _log = logging.getLogger(__name__)
 _REFRESH_SECONDS = 0.5
 _SWEEP_SECONDS = 10.0
 _REPORT_SECONDS = 5.0
+_LOOK_SECONDS = 1.0
+_COMMITS_WITHIN = 60.0
+PARTS = ("intake", "deliveries", "ledger")
+"""What a dispatcher reports of in the register of health."""
 
 
 class Dispatcher:
@@ -147,6 +153,7 @@ class Dispatcher:
                 loops.create_task(_repeat(self._lanes.sweep, _SWEEP_SECONDS, stop)),
                 loops.create_task(self._replaying.run(stop)),
                 loops.create_task(_repeat(self._report, _REPORT_SECONDS, stop)),
+                loops.create_task(_repeat(Standstill(self._progress, self._lanes).look, _LOOK_SECONDS, stop)),
             ]
             await asyncio.gather(*working, closing)
             watching.cancel()
@@ -272,6 +279,7 @@ class Dispatcher:
     async def _flush(self) -> None:
         self._counts.tell()
         await self._journal.flush()
+        HEALTH.idle("ledger", "what came of attempts is committed", _COMMITS_WITHIN)
 
     async def _finish(self) -> None:
         await self._lanes.finish(self._settings.shutdown_seconds)

@@ -13,6 +13,7 @@ from headrace.delivery.delivery import Delivery
 from headrace.delivery.planned import Planned, gathered
 from headrace.events.positions import Cut, lane_of
 from headrace.ledger.ledger import Key
+from headrace.telemetry.health import HEALTH
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from headrace.eventlog.outbox import OutboxReader
     from headrace.ledger.ledger import Ledger
 
+_PART = "intake"
+# Where the ledger holds it up, that says so itself.
+_SILENT_AFTER = 30.0
 _PAIRS_AT_A_TIME = 1_000
 # An outbox that was still for this long is looked at half as often.
 _IDLE_AFTER = 1.0
@@ -93,11 +97,15 @@ class Intake:
                         return
                 self._progress.read_to(position)
                 self._recover_to(position)
+                HEALTH.working(_PART, f"read what is planned up to position {position}", _SILENT_AFTER)
             if position != began:
                 last_read = time.monotonic()
                 continue
-            if not self._outbox.is_held:
+            if self._outbox.is_held:
+                HEALTH.idle(_PART, "it waits for the rest of the outbox", _SILENT_AFTER)
+            else:
                 self._lanes.is_recovering = False  # nothing comes before what the ledger has
+                HEALTH.idle(_PART, f"nothing is planned behind position {position}", _SILENT_AFTER)
             is_idle = time.monotonic() - last_read > _IDLE_AFTER
             await asyncio.sleep(self._settings.poll_seconds * (2 if is_idle else 1))
 

@@ -136,6 +136,13 @@ class Lane:
         )
 
     @property
+    def is_active(self) -> bool:
+        """Whether something is attempted, or waits on purpose: for its time, its pace, or a batch to fill."""
+        return bool(self._tasks) or (
+            bool(self._queue) and (self._timer is not None or not self._queue.is_ready)
+        )
+
+    @property
     def obstacle(self) -> str | None:
         """Why nothing may be attempted now, whatever comes."""
         if self.subscription.paused:

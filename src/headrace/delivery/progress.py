@@ -41,6 +41,11 @@ class Progress:
         else:
             del self._under_way[number]
 
+    @property
+    def read(self) -> int:
+        """The number below which everything has begun."""
+        return self._read_to
+
     def settled(self) -> int:
         """Return the number below which nothing is under way."""
         return min(next(iter(self._under_way), self._read_to), self._read_to)
@@ -74,6 +79,10 @@ class LaneProgress:
         """Do the same for each of these."""
         for position in positions:
             self._lanes[lane_of(position)].settle(position)
+
+    def read(self) -> Cut:
+        """Return the cut before which everything has begun."""
+        return Cut({lane: progress.read for lane, progress in self._lanes.items()})
 
     def settled(self) -> Cut:
         """Return the cut before which nothing is under way."""

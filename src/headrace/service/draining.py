@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from headrace.auth.keys.store import KeyStore
 from headrace.delivery.callbacks import Callbacks
 from headrace.delivery.credentials import Credentials
-from headrace.delivery.dispatcher import Dispatcher
+from headrace.delivery.dispatcher import PARTS, Dispatcher
 from headrace.delivery.expiry import Expiry
 from headrace.delivery.guard import Guard
 from headrace.delivery.home import Home
@@ -41,6 +41,7 @@ from headrace.service.layout import Layout
 from headrace.service.logs import log_place
 from headrace.service.secrets import open_safe
 from headrace.subscriptions.store import Store
+from headrace.telemetry.health import FOREVER, HEALTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,8 +99,10 @@ async def drain_shares(config: Config, stop: asyncio.Event, on_ready: Callable[[
             holding = group.holding
             if not holding.shares.own:
                 group.release()
+                HEALTH.idle("shares", "other dispatchers have all shares of the outbox", FOREVER)
                 await _first_of(stop, changed)
                 continue
+            HEALTH.forget("shares")
             with closing(
                 Ledger(config.delivery.url, config.delivery.patience_seconds, holding.shares)
             ) as ledger:
@@ -191,6 +194,8 @@ async def _drain(
                 loops.create_task(dispatcher.run(stop))
         finally:
             clearing.cancel()
+            for part in PARTS:
+                HEALTH.forget(part)
 
 
 async def _home(config: Config, opened: ExitStack) -> Home | None:

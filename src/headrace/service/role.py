@@ -49,6 +49,9 @@ def main(arguments: list[str]) -> int:
     logging.basicConfig(
         level=logging.INFO, format=f"%(asctime)s {name:<10} %(levelname)-7s %(message)s", force=True
     )
+    logging.raiseExceptions = (
+        False  # a line that finds no room on a full disk is lost, without a trace for each
+    )
     for library in ("alembic", "py4j"):  # they tell of every step they take
         logging.getLogger(library).setLevel(logging.WARNING)
     config: Config = read_snapshot(Path(config_file))

@@ -93,7 +93,7 @@ class GroupCommitter:
             position += len(request.arrivals)
 
     def _fail(self, group: list[_Request], error: Exception) -> None:
-        HEALTH.blocked(PART, f"it can't be written: {first_line(error)}")
+        HEALTH.blocked(PART, f"{first_line(error)}; see that its disk has room and works")
         for request in group:
             self._pending_bytes -= request.size
             if not request.done.done():
