@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+_NOBODY = 0
+
 
 def beat_path(run_folder: Path, role: str) -> Path:
     """Return where a role beats."""
@@ -42,7 +44,7 @@ def last_words(run_folder: Path, role: str, pid: int) -> str:
     return beat.reason if beat is not None and is_its_own else ""
 
 
-def note_end(run_folder: Path, role: str, pid: int, failures: int, reason: str) -> None:
+def note_end(run_folder: Path, role: str, failures: int, reason: str) -> None:
     """Say that a role has ended so many times in a row, and why: its next process takes that over."""
     now = time.monotonic()
-    write_beat(beat_path(run_folder, role), Beat(pid, State.ENDED, now, now, failures, reason))
+    write_beat(beat_path(run_folder, role), Beat(_NOBODY, State.ENDED, now, now, failures, reason))

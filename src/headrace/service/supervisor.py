@@ -166,7 +166,7 @@ class Supervisor:
         self._restart_at[role] = now + pause
         why = last_words(self._layout.run, role, pid)
         reason = f"it {_ended(status)} and starts again in {pause:g} s" + (f": {why}" if why else "")
-        note_end(self._layout.run, role, pid, self._failures[role], reason)
+        note_end(self._layout.run, role, self._failures[role], reason)
         _log.error("role %s %s and starts again in %g s", role, _ended(status), pause)
 
     def _stop_all(self) -> None:

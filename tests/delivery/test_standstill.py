@@ -1,0 +1,44 @@
+"""A cursor that doesn't move although there is something to deliver, and nothing is attempted."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from headrace.delivery import standstill
+from headrace.delivery.progress import LaneProgress
+from headrace.delivery.standstill import Standstill
+from headrace.events.positions import Cut
+from headrace.telemetry.health import HEALTH, Status
+
+
+@pytest.fixture
+def progress(monkeypatch):
+    monkeypatch.setattr(standstill, "_STANDS_STILL_AFTER", 0.0)
+    yield LaneProgress(Cut.at(0))
+    HEALTH.forget("deliveries")
+
+
+async def status(watch):
+    await watch.look()
+    return HEALTH.reports()["deliveries"].status
+
+
+async def test_what_is_settled_may_rest(progress, monkeypatch):
+    watch = Standstill(progress, [])
+    progress.begin(0)
+    progress.read_to(Cut.at(1))
+    progress.settle(0)
+    monkeypatch.setattr(standstill, "_STANDS_STILL_AFTER", 1e-9)
+    for _ in range(3):
+        assert await status(watch) is Status.WORKING
+
+
+async def test_what_was_read_and_is_not_attempted_stands_still(progress):
+    lane = SimpleNamespace(is_active=False)
+    watch = Standstill(progress, [lane])
+    progress.begin(0)
+    progress.read_to(Cut.at(1))
+    assert await status(watch) is Status.BLOCKED
+    assert "nothing is attempted" in HEALTH.reports()["deliveries"].note
+    lane.is_active = True
+    assert await status(watch) is Status.WORKING

@@ -1,0 +1,169 @@
+"""The supervisor's care for roles: what it says of one that ended, and that no error of the system ends it."""
+
+import errno
+import signal
+import time
+
+import pytest
+from tests.disks import disk
+
+from headrace.config import load_config
+from headrace.service import supervisor
+from headrace.service.heartbeats import beat_path, has_started, standings
+from headrace.service.supervisor import Supervisor
+from headrace.telemetry.health import Health
+from headrace.telemetry.heartbeat import Heartbeat
+from headrace.telemetry.readiness import Standing, Word
+
+__all__ = ["disk"]
+
+
+class Process:
+    """A role's process that ends when the test says so."""
+
+    pid = 2**22 + 1  # nobody's
+
+    def __init__(self):
+        self.status = None
+
+    def poll(self):
+        return self.status
+
+
+class Tended:
+    def __init__(self, folder, monkeypatch):
+        self.run = folder / "run"
+        self.started, self.failure = [], None
+        monkeypatch.setattr(supervisor.subprocess, "Popen", self._popen)
+        self.supervisor = Supervisor(load_config(None, {"data": str(folder), "roles": ["dispatcher"]}, {}))
+        self.supervisor._prepare()
+        self.supervisor._start("dispatcher")
+
+    def _popen(self, *_, **__):
+        if self.failure is not None:
+            raise self.failure
+        self.started.append(Process())
+        return self.started[-1]
+
+    def end(self, status):
+        self.started[-1].status = status
+        return self.supervisor._tend()
+
+    def let_the_pause_pass(self):
+        self.supervisor._restart_at = dict.fromkeys(self.supervisor._restart_at, 0.0)
+        return self.supervisor._tend()
+
+    @property
+    def standing(self) -> Standing:
+        return standings(self.run, ["dispatcher"])["dispatcher"]
+
+
+@pytest.fixture
+def tend(monkeypatch):
+    """Make supervisors of a folder; their locks are let go of."""
+    made = []
+
+    def tend_in(folder):
+        made.append(Tended(folder, monkeypatch))
+        return made[-1]
+
+    yield tend_in
+    for each in made:
+        for lock in each.supervisor._locks:
+            lock.release()
+
+
+@pytest.fixture
+def tended(tmp_path, tend):
+    return tend(tmp_path)
+
+
+def test_a_role_that_ended_is_restarting_and_says_why(tended):
+    assert tended.standing.word is Word.STARTING
+    assert tended.end(1) is False
+    assert tended.standing.word is Word.RESTARTING
+    assert tended.standing.problem == "it ended with status 1 and starts again in 1 s"
+    tended.let_the_pause_pass()
+    assert len(tended.started) == 2
+    tended.end(-signal.SIGKILL)
+    assert tended.standing.problem == "it was ended by SIGKILL and starts again in 2 s"
+
+
+def test_its_last_words_are_passed_on(tended, monkeypatch):
+    monkeypatch.setattr("os.getpid", lambda: Process.pid)
+    Heartbeat(beat_path(tended.run, "dispatcher"), Health()).end("the ledger is damaged")
+    tended.end(1)
+    assert tended.standing.problem == "it ended with status 1 and starts again in 1 s: the ledger is damaged"
+
+
+def test_a_role_in_a_crash_loop_is_not_ready_from_its_second_end_on(tended):
+    """It comes up each time and works for a moment; a first end may be an accident."""
+    words = []
+    for _ in range(4):
+        health = Health()
+        heart = Heartbeat(beat_path(tended.run, "dispatcher"), health)
+        health.started()
+        heart.beat()
+        assert has_started(tended.run, "dispatcher")
+        words.append(tended.standing.word)
+        tended.end(1)
+        tended.let_the_pause_pass()
+    assert words == [Word.READY, Word.READY, Word.RESTARTING, Word.RESTARTING]
+    assert "ended with status 1" in str(tended.standing.problem)
+
+
+def test_a_start_that_the_system_refuses_is_tried_again(tended):
+    tended.end(1)
+    tended.failure = OSError(errno.ENOMEM, "Cannot allocate memory")
+    for _ in range(3):
+        assert tended.let_the_pause_pass() is False
+        assert tended.supervisor._tend() is False
+    tended.failure = None
+    tended.let_the_pause_pass()
+    assert len(tended.started) == 2
+
+
+def test_a_full_disk_does_not_end_it(disk, tend):
+    tended = tend(disk.folder / "data")
+    disk.fill()
+    for number in range(3):
+        assert tended.end(1) is False
+        assert tended.standing.word is Word.RESTARTING
+        assert f"starts again in {2**number} s" in str(tended.standing.problem)
+        tended.let_the_pause_pass()
+    disk.free()
+
+
+def test_who_isnt_ready_any_more_is_told_once(caplog):
+    told = []
+    watch = supervisor._Watch(lambda: told.append(True))
+    watch.look({"http": Standing(Word.STARTING)})
+    assert not told
+    for standing in (
+        Standing(Word.READY),
+        Standing(Word.BLOCKED, problem="log: the disk is full"),
+        Standing(Word.BLOCKED, problem="log: the disk is full"),
+        Standing(Word.READY),
+    ):
+        with caplog.at_level("INFO"):
+            watch.look({"http": standing})
+    assert told == [True]
+    assert caplog.messages == ["role http is blocked: log: the disk is full", "role http is ready again"]
+
+
+def test_a_message_that_finds_no_room_ends_nothing():
+    def fail():
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    watch = supervisor._Watch(fail)
+    watch.look({"http": Standing(Word.READY)})
+    assert watch.was_ready
+
+
+def test_a_role_that_lasts_begins_anew_with_its_failures(tended):
+    for _ in range(3):
+        tended.end(1)
+        tended.let_the_pause_pass()
+    tended.supervisor._started_at["dispatcher"] = time.monotonic() - 61
+    tended.end(1)
+    assert tended.standing.problem == "it ended with status 1 and starts again in 1 s"
