@@ -160,3 +160,18 @@ async def test_what_is_put_at_the_moment_the_last_attempt_ends_is_attempted():
     lane = made_lane(sender, settle, concurrency=1)
     lane.put(delivery(1))
     await eventually(lambda: settled == [1, 2], seconds=2)
+
+
+async def test_a_timer_that_rings_while_all_tasks_are_busy_strands_no_batch():
+    """What is left behind a full batch is too little for another one, and goes when it is old enough."""
+    sender, settled = GatedSender(), []
+    lane = made_lane(sender, lambda delivery, _: settled.append(delivery.key.position), concurrency=1)
+    lane._batch, lane.spec = 8, spec(concurrency=1, batch_age=0.2)
+    for position in range(10):
+        lane.put(delivery(position))
+    await eventually(lambda: sender.under_way == 1)
+    if lane._timer is not None:
+        lane._timer.cancel()
+    lane._ring()
+    sender.let_go(2)
+    await eventually(lambda: settled == [*range(10)], seconds=10)

@@ -225,7 +225,10 @@ class Lane:
             self._fail(error)
 
     def _take(self) -> list[Delivery]:
-        if self._closed or not self._queue.is_ready or not self._is_ripe() or self.obstacle is not None:
+        if self._closed or not self._queue.is_ready or self.obstacle is not None:
+            return []
+        if not self._is_ripe():  # the timer that was set for it may have rung while all tasks were busy
+            self._wake_in(self._ripe_at - time.monotonic())
             return []
         most = self._batch
         if self.breaker.until:
