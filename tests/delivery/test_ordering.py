@@ -224,3 +224,20 @@ async def test_what_is_read_again_after_a_crash_goes_before_what_is_in_the_ledge
         async with office.delivering():
             await eventually(office.settled)
     assert mood.accepted == [*range(30)]
+
+
+async def test_a_redriven_event_lets_nothing_overtake_what_waits(office):
+    """It is a sequence of its own in the ledger, where each sequence has its part of a look."""
+    mood = Moody()
+    redriven = b'{"specversion":"1.0","id":"1000","source":"/s","type":"t"}'
+    async with RawSink(mood) as sink:
+        subscription = office.subscribe(sink.url, ORDERED)
+        send(office, range(60))
+        waits = [Wait(Key(subscription, position), 0, 0.0, "the queue was full") for position in range(60)]
+        again = Wait(Key(subscription, 0, "a-redrive"), 0, 0.0, "it was redriven", redriven)
+        office.ledger.commit(Changes([*waits, again], [], [], Cut.at(60)))
+        async with office.delivering(queue_length=20):
+            await eventually(lambda: 1000 in mood.accepted)
+            send(office, range(60, 80), subscription)
+            await eventually(office.settled)
+    assert [each for each in mood.accepted if each != 1000] == [*range(80)]

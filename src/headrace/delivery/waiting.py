@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from headrace.delivery.delivery import Delivery
+from headrace.events.positions import lane_of
 from headrace.ledger.stages import SINK
 from headrace.telemetry.metrics import DISCARDED
 
@@ -163,7 +165,7 @@ class Waiting:
                 await self._journal.flush()
             asked = room + len(lane.taken)
             waits = await self._in_thread(self._ledger.in_order, lane.place[0], asked)
-            new, is_more = _choose(lane, waits, room, asked)
+            new, is_more = _choose_in_order(lane, waits, room, asked)
             parcels = await self._library.parcels(new)
         except BaseException:
             lane.joining = None
@@ -215,3 +217,10 @@ def _choose(lane: Lane, waits: list[Wait], room: int, asked: int) -> tuple[list[
     """Return what the lane is to take, and whether the ledger holds more."""
     new = [wait for wait in waits if wait.key not in lane.taken]
     return new[:room], len(new) > room or len(waits) >= asked
+
+
+def _choose_in_order(lane: Lane, waits: list[Wait], room: int, asked: int) -> tuple[list[Wait], bool]:
+    """Do the same with what `Ledger.in_order` returned: one sequence that used up its part may go on."""
+    sequences = Counter((wait.key.replay, lane_of(wait.key.position)) for wait in waits)
+    new, is_more = _choose(lane, waits, room, asked)
+    return new, is_more or any(count >= asked / len(sequences) for count in sequences.values())
