@@ -302,7 +302,8 @@ async def test_a_stop_lets_attempts_under_way_finish(office):
             await eventually(lambda: len(sink.requests) == 3)
             asyncio.get_running_loop().call_later(0.05, gate.open)
         assert len(sink.requests) == 3, "nothing is begun after the stop"
-    assert office.ledger.cursor() == Cut.at(3)
+    assert office.ledger.cursor() == Cut.at(10), "the ledger has what was not begun"
+    assert office.ledger.count() == (7, 0)
 
 
 async def test_a_stop_does_not_wait_for_ever(office):
@@ -311,9 +312,11 @@ async def test_a_stop_does_not_wait_for_ever(office):
         asyncio.timeout(5),
         office.delivering(shutdown_seconds=0.1),
     ):
-        office.send([sample(1)], office.subscribe(sink.url))
+        subscription = office.subscribe(sink.url)
+        office.send([sample(1)], subscription)
         await eventually(lambda: len(sink.requests) == 1)
-    assert office.ledger.cursor() == Cut.at(0)
+    assert (office.ledger.cursor(), office.ledger.count()) == (Cut.at(1), (1, 0))
+    assert [wait.attempts for wait in office.ledger.in_order(subscription, 9)] == [0], "it is not counted"
 
 
 async def test_what_is_given_up_during_a_stop_is_kept(office):

@@ -8,7 +8,6 @@ from collections import Counter
 from contextlib import closing
 from functools import partial
 
-import pytest
 from tests.delivery.office import Office, eventually, sample
 from tests.delivery.raw_sink import RawSink, answer, silence
 
@@ -24,14 +23,13 @@ def has_seen(sink, count):
     return len(sink.requests) >= count
 
 
-@pytest.mark.parametrize("way", ["delivering", "crashing"])
-async def test_only_what_was_not_settled_is_repeated(office, sink, way):
+async def test_only_what_was_not_settled_is_repeated(office, sink):
     """One sink hangs and holds the cursor; the other has everything already."""
     async with RawSink(lambda request: silence() if int(request["ce-id"]) >= 40 else answer(200)) as stuck:
         subscriptions = [office.subscribe(sink.url), office.subscribe(stuck.url)]
         for start in range(0, 100, 10):
             office.send(events(*range(start, start + 10)), *subscriptions)
-        async with getattr(office, way)(shutdown_seconds=0.05):
+        async with office.crashing(memory_seconds=600.0):
             await eventually(lambda: len(sink.requests) == 100 and office.ledger.cursor() == Cut.at(40))
         cursor = office.ledger.cursor()[0]
         stuck.reply = lambda _: answer(200)
@@ -73,7 +71,8 @@ async def test_what_a_crash_left_in_the_ledger_is_not_begun_a_second_time(office
         office.send(events(0), holder)
         for start in range(1, 31, 10):
             office.send(events(*range(start, start + 10)), dead, waiting)
-        async with office.crashing(retries=100, backoff_seconds=60.0, backoff_max_seconds=60.0):
+        slow = {"backoff_seconds": 60.0, "backoff_max_seconds": 60.0, "memory_seconds": 600.0}
+        async with office.crashing(retries=100, **slow):
             await eventually(lambda: office.ledger.count() == (30, 30))
         assert office.ledger.cursor() == Cut.at(0)
         assert (len(gone.requests), len(sink.requests)) == (30, 30)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from headrace.subscriptions.delivery_spec import DeliverySpec
 
 _ASK_LATER = (429, 503)
+# What our own side asks for: a token that can't be refreshed, a web hook that has not agreed.
+_OWN_SIDE_SECONDS = 60.0
 
 
 def wait_before(
@@ -25,6 +27,13 @@ def wait_before(
     wait = min(spec.backoff_delay * factor, settings.backoff_max_seconds)
     spread = random.random() if chance is None else chance
     return wait * (1 + settings.jitter * (2 * spread - 1))
+
+
+def longest_wait(spec: DeliverySpec, settings: DeliverySettings) -> float:
+    """Return the seconds that a delivery may be put off at most, whatever the reason, with some to spare."""
+    backoff = settings.backoff_max_seconds * (1 + settings.jitter)
+    sink = spec.retry_after_max or 0.0
+    return 2 * max(backoff, settings.breaker_max_seconds, sink, _OWN_SIDE_SECONDS)
 
 
 def wait_after(outcome: Outcome, repetition: int, spec: DeliverySpec, settings: DeliverySettings) -> float:

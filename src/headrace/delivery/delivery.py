@@ -13,7 +13,8 @@ class Delivery(NamedTuple):
     """`waited` says that the ledger holds it, `attempts` how many were made, `due` when the next may be.
 
     `event` and `failure` are as the ledger has them: the event where it can't be read elsewhere, and the JSON of the
-    failure that a dead letter tells of. `parcel` is the event without that.
+    failure that a dead letter tells of. `parcel` is the event without that. `since` is when it was read, by the
+    monotonic clock: until the ledger holds it, it keeps the outbox or the replay from being settled.
     """
 
     key: Key
@@ -23,3 +24,4 @@ class Delivery(NamedTuple):
     due: float = 0.0
     event: bytes | None = None
     failure: str | None = None
+    since: float = 0.0

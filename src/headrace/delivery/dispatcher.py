@@ -26,6 +26,7 @@ from headrace.delivery.specs import default_spec
 from headrace.delivery.standstill import Standstill
 from headrace.delivery.subscribers import Subscribers
 from headrace.delivery.target import NoCredentials
+from headrace.delivery.unsaved import Unsaved
 from headrace.delivery.waiting import Waiting
 from headrace.errors import BrokerUnavailable, StoreUnavailable
 from headrace.eventlog.shares import UNSHARED
@@ -116,6 +117,7 @@ class Dispatcher:
             self._settled, self._end,
         )  # fmt: skip
         self._lanes.settle, self._lanes.on_new = self._settling.attempted, self._begin_lane
+        self._unsaved = Unsaved(self._lanes, self._settling, settings.memory_seconds)
         self._library = Library(log, self._replaying.feed)
         self._mailing = Mailing(ledger, self._subscribers, self._settled, self._refresh, self._in_thread)
         self._intake = Intake(
@@ -133,7 +135,7 @@ class Dispatcher:
         return self._ledger.needed_before(self._ledger.cursor())
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Deliver until `stop` is set, then let attempts under way finish.
+        """Deliver until `stop` is set, then let attempts under way finish. Nothing acknowledged is repeated then.
 
         An error in one loop or lane ends them all at once, like a crash: the next start repeats what was not settled.
         """
@@ -147,6 +149,7 @@ class Dispatcher:
             working = [
                 loops.create_task(_unless_stopped(self._intake.run(self._progress.settled(), stop), stop)),
                 loops.create_task(_repeat(self._flush, flush_seconds, stop)),
+                loops.create_task(_repeat(self._unsaved.save_old, self._settings.memory_seconds / 4, stop)),
                 loops.create_task(_repeat(self._mailing.flush, flush_seconds, stop)),
                 loops.create_task(_unless_stopped(self._waiting.run(flush_seconds, stop), stop)),
                 loops.create_task(_repeat(self._refresh, _REFRESH_SECONDS, stop)),
@@ -281,10 +284,17 @@ class Dispatcher:
         await self._journal.flush()
         HEALTH.idle("ledger", "what came of attempts is committed", _COMMITS_WITHIN)
 
-    async def _finish(self) -> None:
-        await self._lanes.finish(self._settings.shutdown_seconds)
+    async def _settle(self) -> None:
         await self._flush()
         await self._flush()  # what the first commit settled moves the cursor
+
+    async def _finish(self) -> None:
+        """Let the ledger have everything, so that the cursor passes it, and then what comes of it in time."""
+        self._lanes.close()
+        self._unsaved.save_all()
+        await self._settle()
+        await self._lanes.finish(self._settings.shutdown_seconds)
+        await self._settle()
         await asyncio.gather(*self._telling)
         for sender in self._senders.values():
             await sender.close()

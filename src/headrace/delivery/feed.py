@@ -8,6 +8,7 @@ needed for another attempt.
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING
 
 from headrace.delivery.delivery import Delivery
@@ -59,7 +60,8 @@ class Feed:
                 if recorded.position not in kept:
                     await self._pace.turn()
                     self._begin(recorded.position)
-                    await put(Delivery(self._key(recorded.position), Parcel(self.replay.marking(recorded))))
+                    parcel, now = Parcel(self.replay.marking(recorded)), time.monotonic()
+                    await put(Delivery(self._key(recorded.position), parcel, since=now))
                 self._next += 1
                 self._progress.read_to(self._next)
 

@@ -9,9 +9,12 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+
 from headrace.delivery.delivery import Delivery
 from headrace.delivery.planned import Planned, gathered
-from headrace.events.positions import Cut, lane_of
+from headrace.events.positions import Cut, lane_of, lanes_of
 from headrace.ledger.ledger import Key
 from headrace.telemetry.health import HEALTH
 
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from typing import Any
 
-    import pyarrow as pa
+    import numpy.typing as npt
 
     from headrace.delivery.journal import Journal
     from headrace.delivery.lane import Lane
@@ -94,6 +97,7 @@ class Intake:
                     await self._journal.room()
                     await self._plan(pairs.slice(offset, _PAIRS_AT_A_TIME))
                     if stop.is_set():
+                        await self._break_off(pairs, offset + _PAIRS_AT_A_TIME, position)
                         return
                 self._progress.read_to(position)
                 self._recover_to(position)
@@ -108,6 +112,18 @@ class Intake:
                 HEALTH.idle(_PART, f"nothing is planned behind position {position}", _SILENT_AFTER)
             is_idle = time.monotonic() - last_read > _IDLE_AFTER
             await asyncio.sleep(self._settings.poll_seconds * (2 if is_idle else 1))
+
+    async def _break_off(self, pairs: pa.Table, begun: int, end: Cut) -> None:
+        """Begin what is left of events that have begun for some, so that the next start goes on behind these.
+
+        It costs little: lanes that are closed take nothing, and the ledger is given whole columns.
+        """
+        positions = pairs["position"].to_numpy()
+        is_left = np.isin(positions[begun:], positions[:begun])
+        rest = pairs.slice(begun).filter(pa.array(is_left))
+        for offset in range(0, rest.num_rows, _PAIRS_AT_A_TIME):
+            await self._plan(rest.slice(offset, _PAIRS_AT_A_TIME))
+        self._progress.read_to(_cut_before(positions[begun:][~is_left], end))
 
     def _recover_to(self, position: Cut) -> None:
         """From here on, nothing that is planned can be in the ledger, or come before what is there."""
@@ -128,7 +144,7 @@ class Intake:
                 return
             is_behind = lane is not None and lane.is_ordered and lane.backlog
             if lane is not None and not is_behind and lane.queued < share and self._lanes.room(lane) > 0:
-                self._put(lane, delivery)
+                self._lanes.put(lane, delivery)
                 return
             await asyncio.sleep(self._settings.poll_seconds)
 
@@ -143,7 +159,7 @@ class Intake:
         self._progress.begin_all(planned.positions)
         pairs_left = planned.pairs(leaving=self._spill(planned))
         parcels = await self._library.read_log({position for position, _ in pairs_left})
-        steps = _MOST_STEPS
+        steps, now = _MOST_STEPS, time.monotonic()
         for position, subscription in pairs_left:
             lane, parcel = self._lanes.get(subscription), parcels.get(position)
             has_room = lane is not None and self._has_room(lane)
@@ -154,7 +170,7 @@ class Intake:
             if parcel is None:
                 self._settling.lose(None, key, waited=False)
             else:
-                self._begin(lane, Delivery(key, parcel), has_room)
+                self._begin(lane, Delivery(key, parcel, since=now), has_room)
         await asyncio.sleep(0)
 
     def _spill(self, planned: Planned) -> set[int]:
@@ -226,18 +242,23 @@ class Intake:
             self._settling.part(lane)
             self._settling.set_aside(lane, delivery, _MAY_PRECEDE)
         elif lane.joining is not None and len(lane.joining) < lane.capacity // 2:
-            lane.joining.append(delivery)
+            self._lanes.join(lane, delivery)
         elif not has_room or (lane.is_ordered and lane.backlog):
             self._settling.part(lane)
             self._settling.set_aside(lane, delivery, lane.obstacle or _FULL)
         else:
-            self._put(lane, delivery)
+            self._lanes.put(lane, delivery)
 
     def _has_room(self, lane: Lane) -> bool:
         """Tell whether a lane takes what is new: half of a queue is for what waits, or that would wait for ever."""
         room = self._lanes.room(lane)
         return room > 0 and (bool(lane.breaker.until) or lane.queued < max(1, lane.capacity // 2))
 
-    def _put(self, lane: Lane, delivery: Delivery) -> None:
-        self._lanes.queued += 1
-        lane.put(delivery)
+
+def _cut_before(positions: npt.NDArray[np.int64], end: Cut) -> Cut:
+    """Return the last cut before these positions, and none behind `end`."""
+    firsts = {
+        lane: int(positions[lanes_of(positions) == lane].min())
+        for lane in np.unique(lanes_of(positions)).tolist()
+    }
+    return Cut(dict(end) | firsts)

@@ -6,11 +6,11 @@ import asyncio
 import logging
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.delivery.outcome import Outcome, Verdict
 from headrace.delivery.pace import Pace
-from headrace.delivery.queues import queue_for
+from headrace.delivery.queues import queue_for, save
 from headrace.delivery.stages import address_of, parcel_of, sink_target
 from headrace.delivery.target import Target
 from headrace.errors import CredentialUnusable, SecretsLocked
@@ -38,6 +38,13 @@ _OTHER_SETTINGS = {"mode": "binary", "method": "POST"}
 _GRACE_SECONDS = 5.0
 _BRISK = 500.0  # events a second
 _MEASURE_SECONDS, _GUESS_SECONDS = 0.1, 1.0
+
+
+class UnderWay(NamedTuple):
+    """What a task attempts, and since when, by the monotonic clock. `save` changes the list in its place."""
+
+    deliveries: list[Delivery]
+    began: float
 
 
 class Lane:
@@ -78,7 +85,7 @@ class Lane:
         self._settle = settle
         self._fail = fail
         self._closed = False
-        self._tasks: dict[asyncio.Task[None], float] = {}  # and when its attempt began
+        self._tasks: dict[asyncio.Task[None], UnderWay] = {}
         self._overdue: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
@@ -119,6 +126,11 @@ class Lane:
         if seconds > _MEASURE_SECONDS:
             self._measured_at, self._measured = now, self.delivered
         return self._rate >= _BRISK
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything is under way, or waits in memory."""
+        return bool(self._tasks or self._queue or self.joining)
 
     @property
     def is_idle(self) -> bool:
@@ -175,19 +187,31 @@ class Lane:
 
     def drain(self, which: Callable[[Delivery], bool] = lambda _: True) -> list[Delivery]:
         """Take back what was not begun: all, or those that are asked for."""
-        return self._queue.drain(which)
+        drained = self._queue.drain(which)
+        self.wake()
+        return drained
+
+    def save(self, before: float) -> list[Delivery]:
+        """Mark as `waited` what is here, under way or not, and in memory alone since before a time.
+
+        Return it as it was: the ledger has to be told of it.
+        """
+        saved = self._queue.save(before)
+        for attempt in self._tasks.values():
+            saved += save(attempt.deliveries, before)
+        return saved
 
     def close(self) -> None:
-        """Begin nothing any more."""
+        """Begin nothing any more; what is queued stays where it is."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
 
     def end_overdue(self) -> None:
         """End attempts whose sender broke its promise to be in time: they would keep their place for ever."""
-        limit = time.time() - self.spec.timeout - _GRACE_SECONDS
-        for task, began in self._tasks.items():
-            if began < limit and task not in self._overdue:
+        limit = time.monotonic() - self.spec.timeout - _GRACE_SECONDS
+        for task, attempt in self._tasks.items():
+            if attempt.began < limit and task not in self._overdue:
                 self._overdue.add(task)
                 task.cancel()
 
@@ -197,23 +221,23 @@ class Lane:
 
     def wake(self) -> None:
         """Start another task if there is something for it to do."""
-        if len(self._tasks) >= self.spec.concurrency or not self._queue.is_ready:
+        if self._closed or len(self._tasks) >= self.spec.concurrency or not self._queue.is_ready:
             return
         if not self._is_ripe():
             self._wake_in(self._ripe_at - time.monotonic())
             return
         task = asyncio.create_task(self._work())
-        self._tasks[task] = time.time()
+        self._tasks[task] = UnderWay([], time.monotonic())
         task.add_done_callback(self._ended)
 
     async def _work(self) -> None:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  it is one
         while deliveries := self._take():
-            began, start = time.time(), time.perf_counter()
-            self._tasks[task] = began
+            began, start = time.time(), time.monotonic()
+            self._tasks[task] = UnderWay(deliveries, start)
             outcome = await self._attempt(deliveries)
-            self._settle(self, deliveries, outcome, began, time.perf_counter() - start)
+            self._settle(self, deliveries, outcome, began, time.monotonic() - start)
             self._queue.release(deliveries)
         # Now, not when the loop calls back: what is put in between would be left to a task that has ended.
         self._tasks.pop(task, None)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from math import inf
 from typing import TYPE_CHECKING
 
+from headrace.delivery.backoff import longest_wait
 from headrace.delivery.breaker import Breaker
 from headrace.delivery.lane import Lane
 from headrace.ledger.stages import SINK, STAGES
@@ -14,6 +16,7 @@ from headrace.ledger.stages import SINK, STAGES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from headrace.delivery.delivery import Delivery
     from headrace.delivery.lane import Settle
     from headrace.delivery.outcome import Sender
     from headrace.delivery.settings import DeliverySettings
@@ -50,6 +53,7 @@ class Lanes:
         self._settings = settings
         self._fail = fail
         self._lanes: dict[str, dict[str, Lane]] = {stage: {} for stage in STAGES}
+        self._busy: set[Lane] = set()  # all that are, and some that were
         self._unsupported: set[str] = set()
         self._is_closed = False
 
@@ -71,6 +75,28 @@ class Lanes:
         """Return how many more a lane takes: no more than all lanes have left, so that a newcomer finds as much."""
         fair = max(1, self._settings.max_queued - self.queued) - lane.queued
         return min(lane.room, fair)
+
+    def put(self, lane: Lane, delivery: Delivery) -> None:
+        """Queue a delivery; look at `room` first."""
+        self.queued += 1
+        self._busy.add(lane)
+        lane.put(delivery)
+
+    def join(self, lane: Lane, delivery: Delivery) -> None:
+        """Let a delivery wait until its lane knows whether the ledger holds anything that is ahead of it."""
+        assert lane.joining is not None  # noqa: S101  the caller looked
+        self._busy.add(lane)
+        lane.joining.append(delivery)
+
+    def busy(self) -> list[Lane]:
+        """Return those with anything in memory, also where their subscription has ended."""
+        self._busy = {lane for lane in self._busy if lane.is_busy}
+        return list(self._busy)
+
+    def longest_wait(self, subscription_id: str) -> float:
+        """Return how far ahead anything may be due; without end for a subscription that isn't known."""
+        subscription = self._subscribers.get(subscription_id)
+        return inf if subscription is None else longest_wait(self._spec_of(subscription), self._settings)
 
     def follow(self, lane: Lane, subscription: Subscription) -> None:
         """Let a lane go on with a subscription that changed."""
@@ -101,13 +127,10 @@ class Lanes:
             lane.close()
 
     async def finish(self, seconds: float) -> None:
-        """Begin nothing more, and wait so long for the attempts under way."""
-        self.close()
-        for lane in self:
-            lane.drain()  # still in the outbox or the ledger
+        """Wait so long for the attempts under way, after `close`; then end them: the ledger has them."""
         try:
             async with asyncio.timeout(seconds):
-                await asyncio.gather(*(lane.finish() for lane in self))
+                await asyncio.gather(*(lane.finish() for lane in self.busy()))
         except TimeoutError:
             _log.warning("attempts still under way at the stop will be repeated at the next start")
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
+from headrace.clock import CLOCK
 from headrace.subscriptions.delivery_spec import Ordering
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Callable, Hashable, Iterable, MutableSequence
 
     from headrace.delivery.delivery import Delivery
 
@@ -50,6 +50,10 @@ class Queue(Protocol):
         """Take out what was not begun and is asked for."""
         ...
 
+    def save(self, before: float) -> list[Delivery]:
+        """Mark as `waited` what is in memory alone since before a time; return it as it was."""
+        ...
+
 
 class Unordered:
     """First in, first out, as many at a time as one likes."""
@@ -88,6 +92,9 @@ class Unordered:
         drained = [each for each in self._items if which(each)]
         self._items = deque(each for each in self._items if not which(each))
         return drained
+
+    def save(self, before: float) -> list[Delivery]:  # noqa: D102
+        return save(self._items, before)
 
 
 class Ordered:
@@ -150,7 +157,7 @@ class Ordered:
     def is_due(self, order: Hashable) -> None:  # noqa: D102
         if order in self._busy or order not in self._queues:
             return
-        wait = self._queues[order][0].due - time.time()
+        wait = self._queues[order][0].due - CLOCK.time()
         if wait > 0:
             self._later(wait, order)
         else:
@@ -163,11 +170,25 @@ class Ordered:
             left = deque(each for each in queue if not which(each))
             if left:
                 self._queues[order] = left
+                self._ready.pop(order, None)
+                self.is_due(order)  # the head may be another one
             else:
                 del self._queues[order]
                 self._ready.pop(order, None)
         self._size -= len(drained)
         return drained
+
+    def save(self, before: float) -> list[Delivery]:  # noqa: D102
+        return [each for queue in self._queues.values() for each in save(queue, before)]
+
+
+def save(deliveries: MutableSequence[Delivery], before: float) -> list[Delivery]:
+    """Mark as `waited`, in its place, what is in memory alone since before a time; return it as it was."""
+    found = [n for n, each in enumerate(deliveries) if each.since < before and not each.waited]
+    saved = [deliveries[number] for number in found]
+    for number in found:
+        deliveries[number] = deliveries[number]._replace(waited=True)
+    return saved
 
 
 def queue_for(ordering: Ordering, later: Later) -> Queue:

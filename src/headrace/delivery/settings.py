@@ -36,6 +36,7 @@ class DeliverySettings:
     record_successes: bool
     poll_seconds: _Interval
     flush_seconds: _Interval
+    memory_seconds: _Interval
     shutdown_seconds: _Seconds
     token_refresh_seconds: _Seconds
     allow_networks: tuple[Network, ...]

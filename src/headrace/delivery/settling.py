@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from headrace.clock import CLOCK
 from headrace.delivery.backoff import wait_after
 from headrace.delivery.hops import answer_to, hops_left
 from headrace.delivery.outcome import Outcome, Verdict
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _LOOPED = "no dead letter, since too many replies and dead letters led to it"
+_ON_ITS_WAY = "it is on its way"
 _LOST = "its event can't be read from the log any more"
 
 
@@ -102,7 +104,7 @@ class Settling:
         """Let the ledger keep what comes and its lane can't take now."""
         self._counts.spilled += 1
         lane.backlog = True
-        self._wait(lane, delivery, max(time.time(), lane.breaker.until), reason, arrives=True)
+        self._wait(lane, delivery, max(CLOCK.time(), lane.breaker.until), reason, arrives=True)
 
     def set_aside_all(self, lane: Lane, positions: Sequence[int], reason: str) -> None:
         """Let the ledger keep events that come from the outbox, without an object for each."""
@@ -126,11 +128,17 @@ class Settling:
         arrived = [each for each in drained if not each.waited]
         self._counts.spilled += len(arrived)
         self._keep(lane, [each.key.position for each in arrived if _is_as_it_came(each)], reason)
-        due = max(time.time(), lane.breaker.until)
+        due = max(CLOCK.time(), lane.breaker.until)
         for delivery in arrived:
             if not _is_as_it_came(delivery):
                 self._wait(lane, delivery, due, reason)
         self._agenda.add(lane.place, due)
+
+    def save(self, lane: Lane, deliveries: Iterable[Delivery]) -> None:
+        """Let the ledger know of what stays in memory, under way or queued: no attempt is counted."""
+        now = CLOCK.time()
+        for delivery in deliveries:
+            self._stay(lane, delivery, now, _ON_ITS_WAY)
 
     def discard(self, lane: Lane | None, deliveries: Iterable[Delivery]) -> None:
         """Drop what nobody wants any more."""
@@ -206,7 +214,7 @@ class Settling:
             return
         REPLIES.labels("delivered").inc()
         wait = Wait(
-            delivery.key._replace(stage=REPLY), 0, time.time(), "a reply", encode_structured(answer).body
+            delivery.key._replace(stage=REPLY), 0, CLOCK.time(), "a reply", encode_structured(answer).body
         )
         self._hand_on(lane, delivery, wait)
 
@@ -222,7 +230,7 @@ class Settling:
         if not again:
             return
         RETRIED.inc(len(again))
-        due = time.time() + max(
+        due = CLOCK.time() + max(
             wait_after(outcome, each.attempts, lane.spec, self._settings) for each in again
         )
         stays = lane.is_ordered and lane.obstacle is None and not lane.breaker.until
@@ -257,7 +265,7 @@ class Settling:
         kept = None if is_in_log else (delivery.event or stored_event(delivery.parcel))
         failure = failure_of(delivery, outcome, dest).to_json()
         key = delivery.key._replace(stage=DEAD_LETTER)
-        self._hand_on(lane, delivery, Wait(key, 0, time.time(), outcome.reason, kept, failure))
+        self._hand_on(lane, delivery, Wait(key, 0, CLOCK.time(), outcome.reason, kept, failure))
 
     def _bury_dead_letter(self, lane: Lane, delivery: Delivery, failure: Failure, reason: str) -> None:
         """Keep it as what it was: the delivery that failed, so that it can be taken up again there."""
@@ -298,7 +306,7 @@ class Settling:
         """Do the same for events that are as they came from the outbox."""
         if not positions:
             return
-        due, count = max(time.time(), lane.breaker.until), len(positions)
+        due, count = max(CLOCK.time(), lane.breaker.until), len(positions)
         lane.arriving += count * arrives
         lane.unwritten += count * (not arrives)
 
@@ -311,7 +319,7 @@ class Settling:
         self._journal.keep(Sheaf(lane.subscription.id, positions, due, storable(reason)), then)
 
     def _stay(self, lane: Lane, delivery: Delivery, due: float, reason: str) -> None:
-        """Let the ledger know of a failed head that stays in its lane."""
+        """Let the ledger know of a delivery that stays in its lane: a head that failed, or what is on its way."""
         lane.taken.add(delivery.key)
         lane.unwritten += 1
 
@@ -319,6 +327,8 @@ class Settling:
             lane.unwritten -= 1
             if not delivery.waited:
                 self._settled(delivery.key)
+            if delivery.key not in lane.taken:  # it has left the lane meanwhile
+                self._agenda.add(lane.place, due)
 
         self._journal.wait(
             Wait(delivery.key, delivery.attempts, due, reason, delivery.event, delivery.failure), then

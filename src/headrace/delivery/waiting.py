@@ -9,8 +9,10 @@ import asyncio
 import time
 from collections import Counter
 from contextlib import suppress
+from math import inf
 from typing import TYPE_CHECKING, Any
 
+from headrace.clock import CLOCK
 from headrace.delivery.delivery import Delivery
 from headrace.events.positions import lane_of
 from headrace.ledger.stages import SINK
@@ -68,6 +70,7 @@ class Waiting:
     async def run(self, seconds: float, stop: asyncio.Event) -> None:
         """Take up what is due every so many seconds, and at once where somebody asks for it."""
         look_at = 0.0
+        await self._bring_forward()
         while not stop.is_set():
             if time.monotonic() >= look_at:
                 look_at = await self._look()
@@ -77,6 +80,20 @@ class Waiting:
                     return
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._agenda.woken(), seconds)
+
+    async def _bring_forward(self) -> None:
+        """Make due what is due later than anything is ever put off to: the clock was set back since.
+
+        After a start only: this process writes and compares due times by a clock of its own, which is never set.
+        """
+        now = CLOCK.time()
+        places = [(each.subscription, each.stage) for each in await self._in_thread(self._ledger.earliest)]
+        latest = {place: now + self._lanes.longest_wait(place[0]) for place in places}
+        await self._in_thread(
+            self._ledger.bring_forward,
+            {place: moment for place, moment in latest.items() if moment < inf},
+            now,
+        )
 
     async def _look(self) -> float:
         """Find out who waits: after a start, and because others may add to the ledger. Return when to look again."""
@@ -108,7 +125,7 @@ class Waiting:
             self._settling.part(lane)
             lane.backlog = True
             lane.wake()  # what it holds may have come while there was an obstacle
-            self._agenda.add(place, time.time() + _LATER_SECONDS)
+            self._agenda.add(place, CLOCK.time() + _LATER_SECONDS)
         elif lane.is_ordered:
             await self._take_up_in_order(lane, room)
         else:
@@ -125,7 +142,7 @@ class Waiting:
 
     async def _move_to_mailbox(self, place: Place) -> None:
         """Let what is to be delivered again wait to be pulled: there is no sink that it could go to."""
-        now = time.time()
+        now = CLOCK.time()
         waits = await self._in_thread(self._ledger.due, *place, now, _MOVED_AT_A_TIME)
         await self._in_thread(self._ledger.move_to_mail, waits)
         is_more = len(waits) == _MOVED_AT_A_TIME
@@ -134,7 +151,7 @@ class Waiting:
             self._agenda.add(place, due)
 
     async def _take_up_due(self, lane: Lane, room: int) -> None:
-        now, asked = time.time(), room + len(lane.taken)
+        now, asked = CLOCK.time(), room + len(lane.taken)
         waits = await self._in_thread(self._ledger.due, *lane.place, now, asked)
         new, is_more = _choose(lane, waits, room, asked)
         parcels = await self._library.parcels(new)
@@ -145,7 +162,7 @@ class Waiting:
         self._put(lane, new[:room], parcels)
         lane.backlog = is_more or len(new) > room
         if lane.backlog:
-            self._agenda.add(lane.place, time.time() + _LATER_SECONDS)
+            self._agenda.add(lane.place, CLOCK.time() + _LATER_SECONDS)
         elif (due := await self._in_thread(self._ledger.next_due, *lane.place, now)) is not None:
             self._agenda.add(lane.place, due)
 
@@ -157,7 +174,7 @@ class Waiting:
         # What left the lane, or is read again after a start, may come before everything that the ledger has already.
         if lane.unwritten or self._lanes.is_recovering:
             lane.backlog = True
-            self._agenda.add(lane.place, time.time() + _SOON_SECONDS)
+            self._agenda.add(lane.place, CLOCK.time() + _SOON_SECONDS)
             return
         lane.joining, spills = lane.joining or [], lane.spills
         try:
@@ -174,13 +191,13 @@ class Waiting:
             return
         if lane.spills != spills or lane.obstacle is not None:  # what was read isn't what comes next
             self._settling.part(lane)
-            self._agenda.add(lane.place, time.time() + _SOON_SECONDS)
+            self._agenda.add(lane.place, CLOCK.time() + _SOON_SECONDS)
             return
         self._put(lane, new, parcels)
         lane.backlog = is_more or lane.joining is None or bool(lane.arriving)
         if lane.backlog:
             self._settling.part(lane)
-            self._agenda.add(lane.place, time.time() + (_LATER_SECONDS if lane.queued else _SOON_SECONDS))
+            self._agenda.add(lane.place, CLOCK.time() + (_LATER_SECONDS if lane.queued else _SOON_SECONDS))
         else:
             self._join(lane)
 
@@ -189,8 +206,7 @@ class Waiting:
         joining, lane.joining = lane.joining or [], None
         for delivery in joining:
             if self._subscribers.wants(delivery.key):
-                self._lanes.queued += 1
-                lane.put(delivery)
+                self._lanes.put(lane, delivery)
             else:
                 self._settling.discard(lane, [delivery])
 
@@ -204,8 +220,9 @@ class Waiting:
             parcel = parcels.get(wait.key)
             is_wanted = self._subscribers.wants(wait.key)
             if is_wanted and parcel is not None:
-                self._lanes.queued += 1
-                lane.put(Delivery(wait.key, parcel, wait.attempts, True, wait.due, wait.event, wait.failure))
+                self._lanes.put(
+                    lane, Delivery(wait.key, parcel, wait.attempts, True, wait.due, wait.event, wait.failure)
+                )
             elif is_wanted and (not wait.key.replay or wait.event is not None):
                 self._settling.lose(lane, wait.key, waited=True)
             else:  # it waited for a replay that is over, or a seek went past it

@@ -6,13 +6,13 @@ dead. Changes are collected and committed together, the cursor last, so that a c
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import delete, func, insert, select, tuple_
+from sqlalchemy import bindparam, delete, func, insert, select, tuple_, update
 
+from headrace.clock import CLOCK
 from headrace.eventlog.local.identity import LogIdentity
 from headrace.eventlog.shares import UNSHARED, Shares
 from headrace.events.positions import Cut, lane_of, position_at
@@ -181,6 +181,26 @@ class Ledger:
         """
         with self._engine.connect() as connection:
             return schedule.earliest(connection, sorted(self._shares.own))
+
+    @repeatable
+    def bring_forward(self, latest: Mapping[tuple[str, str], float], due: float) -> None:
+        """Let what waits for a subscription and stage, and is due after a time, be due at another one."""
+        its = tuple(
+            WAITING.c[name] == bindparam(f"its_{name}") for name in ("share", "stage", "subscription")
+        )
+        later = update(WAITING).where(*its, WAITING.c.due > bindparam("latest")).values(due=due)
+        rows = [
+            {
+                "its_share": self._shares.of(subscription),
+                "its_stage": stage,
+                "its_subscription": subscription,
+                "latest": moment,
+            }
+            for (subscription, stage), moment in latest.items()
+        ]
+        if rows:
+            with self._engine.begin() as connection:
+                connection.execute(later, rows)
 
     @repeatable
     def due(self, subscription: str, stage: str, now: float, limit: int) -> list[Wait]:
@@ -352,7 +372,7 @@ class Ledger:
                         "subscription": wait.key.subscription,
                         "replay": wait.key.replay,
                         "position": wait.key.position,
-                        "time": time.time(),
+                        "time": CLOCK.time(),
                         "event": wait.event,
                     }
                     for wait in waits
@@ -383,7 +403,7 @@ class Ledger:
             "replay": letter.replay,
             "position": letter.position,
             "attempts": 0,
-            "due": time.time(),
+            "due": CLOCK.time(),
             "reason": "it waited to be pulled",
             "event": letter.event,
             "failure": None,
