@@ -19,7 +19,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(breaker_module, "time", clock)
+    monkeypatch.setattr(breaker_module, "CLOCK", clock)
     return clock
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from headrace.api.consumers import Cursor
 from headrace.api.handing import lease_of
 from headrace.api.waiting import first_of
+from headrace.clock import CLOCK
 from headrace.errors import Conflict, Forbidden, LogError, NotFound, StoreUnavailable, Unauthenticated
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class Stream:
     async def _room(self) -> int | None:
         """Return how many more may go out; None where the consumer has let its lease run out."""
         held, until = await asyncio.to_thread(self._mailroom.held, self._id, self._consumer)
-        if held and until <= time.time():
+        if held and until <= CLOCK.time():
             return None
         return max(0, self._most - held)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-import time
+
+from headrace.clock import CLOCK
 
 Place = tuple[str, str]
 """A subscription and a stage."""
@@ -33,7 +34,7 @@ class Agenda:
     def take_due(self) -> list[Place]:
         """Return the places to look at now, and forget them."""
         self._woken.clear()
-        now, places = time.time(), []
+        now, places = CLOCK.time(), []
         while self._heap and self._heap[0][0] <= now:
             due, place = heapq.heappop(self._heap)
             if self._dues.get(place) == due:

@@ -6,8 +6,9 @@ counted. An answer that refuses an event for good shows that somebody is there, 
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
+
+from headrace.clock import CLOCK
 
 if TYPE_CHECKING:
     from headrace.delivery.settings import DeliverySettings
@@ -27,7 +28,7 @@ class Breaker:
     @property
     def is_open(self) -> bool:
         """Whether nothing may be attempted now."""
-        return self.until > 0.0 and time.time() < self.until
+        return self.until > 0.0 and CLOCK.time() < self.until
 
     @property
     def is_untouched(self) -> bool:
@@ -48,5 +49,5 @@ class Breaker:
             return False
         longest = self._settings.breaker_max_seconds
         self._open_for = min(self._open_for * 2 or self._settings.breaker_seconds, longest)
-        self.until = time.time() + self._open_for
+        self.until = CLOCK.time() + self._open_for
         return True

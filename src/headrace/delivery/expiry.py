@@ -7,9 +7,9 @@ subscription says so. Either way it is counted, and the subscription's status sh
 from __future__ import annotations
 
 import logging
-import time
 from typing import TYPE_CHECKING
 
+from headrace.clock import CLOCK
 from headrace.errors import NotFound
 from headrace.events.json_format import encode
 from headrace.ledger.letters import read_letters
@@ -70,7 +70,7 @@ class Expiry:
         return expired
 
     def _overdue(self, subscription_id: str) -> list[Letter]:
-        before = time.time() - self._settings.pull_retention_seconds
+        before = CLOCK.time() - self._settings.pull_retention_seconds
         return self._ledger.overdue_mail(subscription_id, before, self._settings.pull_max, _PAGE)
 
     def _give_up(self, subscription: Subscription, letters: list[Letter]) -> None:

@@ -7,13 +7,13 @@ where they are, and so does the search for more of them.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace.clock import CLOCK
 from headrace.ledger.ledger import Key
 from headrace.telemetry.metrics import DISCARDED, MAILED
 
@@ -115,7 +115,7 @@ class Mailing:
         return self._room[replay] > 0
 
     async def _put(self, keys: Sequence[Key]) -> None:
-        now = time.time()
+        now = CLOCK.time()
         rows = [
             {
                 "subscription": key.subscription,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from headrace.clock import CLOCK
 from headrace.errors import BrokerUnavailable, HeadraceError, StoreUnavailable
 from headrace.eventlog.picking import pick
 from headrace.ledger import moving, redrives
@@ -97,7 +97,7 @@ class Redriving:
         if redrive.request.rate is None:
             return False
         slot = self._records.read(partial(redrives.slot, redrive_id=redrive.id))
-        return slot > time.time() + _AHEAD_SECONDS
+        return slot > CLOCK.time() + _AHEAD_SECONDS
 
     def _move(
         self,

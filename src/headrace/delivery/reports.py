@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from headrace.clock import CLOCK
 from headrace.delivery.outcome import Verdict
 from headrace.ledger.stages import SINK
 from headrace.ledger.status import CLOSED, HALF_OPEN, OPEN, DeliveryReport
@@ -46,7 +47,7 @@ class Reports:
             subscription,
             self._succeeded.get(subscription),
             breaker=_state(breaker),
-            until=breaker.until or None,
+            until=CLOCK.shown(breaker.until) if breaker.until else None,
         )
         if subscription in self._failed:
             failed, outcome = self._failed[subscription]

@@ -21,6 +21,7 @@ from sqlalchemy import (
     select,
 )
 
+from headrace.clock import CLOCK
 from headrace.ledger.conflicts import insert_into
 from headrace.ledger.stages import SINK
 from headrace.ledger.tables import DEAD, MAILBOX_LOSSES, MAILBOXES
@@ -159,7 +160,7 @@ def overdue(connection: Connection, subscription: str, before: float, most: int,
     """Return so much of a mailbox as came in before a time or is too much, the oldest first, and nobody holds."""
     its = MAILBOXES.c.subscription == subscription
     excess = (connection.execute(select(func.count()).where(its)).scalar() or 0) - most
-    free = MAILBOXES.c.until <= time.time()
+    free = MAILBOXES.c.until <= CLOCK.time()
     query = select(*LETTER).where(its, free).order_by(MAILBOXES.c.number).limit(limit)
     letters = [Letter(*row) for row in connection.execute(query)]
     return [letter for rank, letter in enumerate(letters) if rank < excess or letter.time < before]

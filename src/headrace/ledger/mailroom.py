@@ -5,11 +5,11 @@ Several consumers may take from one mailbox at once; each gets others' letters o
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import and_, delete, func, select, update
 
+from headrace.clock import CLOCK
 from headrace.ledger import mailboxes, status
 from headrace.ledger.mailboxes import LETTER, Letter
 from headrace.ledger.tables import FAMILY, IS_HELD, MAILBOXES
@@ -20,12 +20,14 @@ from headrace.telemetry.metrics import DELIVERED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import ColumnElement, Connection
 
     from headrace.ledger.mailboxes import Fill
 
 # How a subscription fares is written down so often.
 _REPORT_SECONDS = 5.0
+# So far apart may the clocks of machines be that hand out of one mailbox.
+_LENIENCE = 60.0
 
 
 class _Busy(Exception):
@@ -53,10 +55,10 @@ class Mailroom:
 
         With `alone`, nothing while another consumer holds any: so the order holds for all of them together.
         """
-        now = time.time()
+        now = CLOCK.time()
         free = (
             select(MAILBOXES.c.number)
-            .where(MAILBOXES.c.subscription == subscription, MAILBOXES.c.until <= now)
+            .where(MAILBOXES.c.subscription == subscription, ~_is_held(now, lease))
             .order_by(MAILBOXES.c.number)
             .limit(limit)
             # Another consumer is just getting those. Who has to be alone waits and sees what it got.
@@ -72,7 +74,7 @@ class Mailroom:
             with self._engine.begin() as connection:
                 letters = sorted(Letter(*row) for row in connection.execute(taking))
                 if alone and letters:
-                    _check_alone(connection, subscription, consumer, now)
+                    _check_alone(connection, subscription, consumer, _is_held(now, lease))
         except _Busy:
             return []
         return letters
@@ -95,7 +97,7 @@ class Mailroom:
             if numbers:
                 its_number = MAILBOXES.c.number.in_(list(numbers))
                 removed += connection.execute(delete(MAILBOXES).where(*its, its_number)).rowcount
-            now = time.time()
+            now = CLOCK.time()
             connection.execute(update(MAILBOXES).where(*its, IS_HELD).values(until=now + lease))
             if removed and self._reported.get(subscription, 0.0) < now - _REPORT_SECONDS:
                 status.note_success(connection, subscription, now)
@@ -144,7 +146,7 @@ class Mailroom:
     def fill(self, subscription: str) -> Fill:
         """Tell how full a mailbox is."""
         with self._engine.connect() as connection:
-            found = mailboxes.fills(connection, time.time(), [subscription])
+            found = mailboxes.fills(connection, CLOCK.time(), [subscription])
         return found.get(subscription, mailboxes.Fill(0, 0, None))
 
     @repeatable
@@ -164,12 +166,19 @@ class Mailroom:
             return int(connection.execute(statement).rowcount)
 
 
-def _check_alone(connection: Connection, subscription: str, consumer: str, now: float) -> None:
+def _is_held(now: float, lease: float) -> ColumnElement[bool]:
+    """Say what somebody holds. Nobody holds anything for longer than a lease: the clock was set back since."""
+    return and_(MAILBOXES.c.until > now, MAILBOXES.c.until <= now + lease + _LENIENCE)
+
+
+def _check_alone(
+    connection: Connection, subscription: str, consumer: str, is_held: ColumnElement[bool]
+) -> None:
     others = select(MAILBOXES.c.number).where(
         MAILBOXES.c.subscription == subscription,
         IS_HELD,
         MAILBOXES.c.consumer != consumer,
-        MAILBOXES.c.until > now,
+        is_held,
     )
     if connection.execute(others.limit(1)).first() is not None:
         raise _Busy

@@ -18,6 +18,7 @@ from sqlalchemy import (
     update,
 )
 
+from headrace.clock import CLOCK
 from headrace.errors import Conflict, NotFound
 from headrace.ledger.redrive import Delivered, Redrive, State, parse_redrive
 from headrace.ledger.tables import REDRIVE_SHARES, REDRIVES
@@ -89,7 +90,7 @@ def advance(connection: Connection, redrive: Redrive, moved: int) -> float | Non
 
     None where the redrive was cancelled: then nothing may move. It holds the row's lock until the transaction ends.
     """
-    now, rate = time.time(), redrive.request.rate
+    now, rate = CLOCK.time(), redrive.request.rate
     seconds = moved / rate if rate else 0.0
     begin = case((REDRIVES.c.slot > now, REDRIVES.c.slot), else_=now)
     is_running = REDRIVES.c.id == redrive.id, REDRIVES.c.state == State.RUNNING
