@@ -11,6 +11,7 @@ import msgspec
 from headrace.cli import options
 from headrace.cli.points import MOMENT
 from headrace.cli.tables import print_table
+from headrace.telemetry.texts import one_line
 
 _FOLLOW_SECONDS = 1.0
 _HEADINGS = ["id", "time", "subscription", "position", "stage", "try", "verdict", "status", "ms", "reason"]
@@ -72,7 +73,7 @@ async def _follow(url: str, which: dict[str, Any], *, as_json: bool) -> None:
         while True:
             found = (await client.attempts(**which))["attempts"]
             for each in sorted((each for each in found if each["id"] > last), key=lambda each: each["id"]):
-                click.echo(msgspec.json.encode(each) if as_json else "  ".join(_row(each)))
+                click.echo(msgspec.json.encode(each) if as_json else one_line("  ".join(_row(each))))
                 last = each["id"]
             await asyncio.sleep(_FOLLOW_SECONDS)
 

@@ -14,6 +14,7 @@ from headrace.cli.events import described
 from headrace.delivery.signatures import verifier
 from headrace.errors import ConfigError
 from headrace.events.json_format import encode
+from headrace.telemetry.texts import one_line
 
 if TYPE_CHECKING:
     from headrace.client import Received
@@ -55,7 +56,7 @@ async def _listen(host: str, port: int, count: int | None, key: str, *, as_json:
 
     def on_received(received: Received) -> None:
         nonlocal seen
-        shown = f"{received.path}  {described(received.event)}"
+        shown = f"{one_line(received.path)}  {described(received.event)}"
         click.echo(encode(received.event).decode() if as_json else shown)
         seen += 1
         if seen == count:

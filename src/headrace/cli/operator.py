@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 
 import click
 
 from headrace.cli import options
 from headrace.errors import ConfigError
+from headrace.telemetry.logs import configure_logs
 
 
 @click.command()
@@ -74,7 +74,7 @@ def operator(
         from headrace.controlplane.operator.running import Webhook, run_operator
     except ModuleNotFoundError as error:
         raise ConfigError(f"the operator needs {error.name}: pip install 'headrace[operator]'") from None
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    configure_logs("%(asctime)s %(levelname)s %(name)s: %(message)s")
     webhook = Webhook(
         webhook_host, webhook_port, names, webhook_namespace, webhook_secret, webhook_configuration
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import click
 from headrace.cli import options
 from headrace.config import load_config
 from headrace.service.supervisor import Supervisor
+from headrace.telemetry.logs import configure_logs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,7 @@ def pipeline(master: str | None, driver_host: str | None, data: str | None, conf
       headrace pipeline --data ./headrace-data
       headrace pipeline --master spark://spark.example:7077 --config headrace.toml
     """
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s supervisor %(levelname)-7s %(message)s")
+    configure_logs("%(asctime)s supervisor %(levelname)-7s %(message)s")
     overrides = {
         "pipeline.master": master,
         "pipeline.driver_host": driver_host,

@@ -11,6 +11,7 @@ import msgspec
 from headrace.cli import options
 from headrace.errors import InvalidEvent
 from headrace.events.json_format import decode
+from headrace.telemetry.texts import one_line
 
 
 @click.command("test-send")
@@ -52,4 +53,4 @@ def _print(told: dict[str, Any]) -> None:
     click.echo(f"{told['verdict']}: {status}{told['seconds'] * 1000:.1f} ms, {told['sink']}")
     for text in (told.get("reason"), told.get("body")):
         if text:
-            click.echo(text)
+            click.echo(one_line(text))

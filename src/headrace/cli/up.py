@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from headrace.cli import options
 from headrace.config import load_config
 from headrace.service.lifeline import hold_on_to_starter
 from headrace.service.supervisor import Supervisor
+from headrace.telemetry.logs import configure_logs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,10 +50,7 @@ def up(
     Example:
       headrace up --port 8080 --data ./headrace-data
     """
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s supervisor %(levelname)-7s %(message)s")
-    logging.raiseExceptions = (
-        False  # a line that finds no room on a full disk is lost, without a trace for each
-    )
+    configure_logs("%(asctime)s supervisor %(levelname)-7s %(message)s")
     config = load_config(
         config_file, {"api.port": port, "api.host": host, "data": data, "roles": list(roles) or None}
     )

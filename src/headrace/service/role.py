@@ -29,6 +29,7 @@ from headrace.service.layout import Layout
 from headrace.service.lifeline import hold_on_to_starter
 from headrace.service.privacy import keep_private
 from headrace.telemetry.heartbeat import Heartbeat
+from headrace.telemetry.logs import configure_logs
 from headrace.telemetry.room import await_room, lacks_room
 
 _log = logging.getLogger(__name__)
@@ -46,14 +47,8 @@ EXIT_REFUSED = 3
 def main(arguments: list[str]) -> int:
     """Run one role until it is told to stop."""
     name, config_file = arguments
-    logging.basicConfig(
-        level=logging.INFO, format=f"%(asctime)s {name:<10} %(levelname)-7s %(message)s", force=True
-    )
-    logging.raiseExceptions = (
-        False  # a line that finds no room on a full disk is lost, without a trace for each
-    )
-    for library in ("alembic", "py4j"):  # they tell of every step they take
-        logging.getLogger(library).setLevel(logging.WARNING)
+    # They tell of every step they take.
+    configure_logs(f"%(asctime)s {name:<10} %(levelname)-7s %(message)s", quiet=("alembic", "py4j"))
     config: Config = read_snapshot(Path(config_file))
     keep_private(config.data)
     heart = Heartbeat(beat_path(Layout(config.data).run, name)).start()
