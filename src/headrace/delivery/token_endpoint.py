@@ -117,7 +117,7 @@ class TokenEndpoint:
 def _read(body: bytes) -> dict[str, Any]:
     try:
         document = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}
 
@@ -148,9 +148,11 @@ def _refreshed(credential: Refreshable, document: dict[str, Any], asked: float) 
 
 
 def _lifetime(value: Any) -> float:
-    """Read the seconds; some servers write them as a text."""
+    """Read the seconds; some servers write them as a text, and some more of them than a number holds."""
     try:
         seconds = float(value)
+    except OverflowError:
+        seconds = math.inf if value > 0 else math.nan
     except (TypeError, ValueError):
         seconds = math.nan
     if not seconds > 0:

@@ -62,6 +62,24 @@ async def test_claims_that_are_wrong_are_refused(provider, claims, reason):
         await _tokens(provider).holder(provider.token(**claims))
 
 
+async def test_an_expiry_of_hundreds_of_digits_is_later_than_anything(provider):
+    tokens, token = _tokens(provider), provider.token(exp=10**400)
+    assert await tokens.holder(token) == tokens.remembered(token)
+
+
+@pytest.mark.parametrize("claims", [{"exp": float("inf")}, {"nbf": float("inf")}, {"iat": float("nan")}])
+async def test_claims_that_are_no_times_are_refused(provider, claims):
+    with pytest.raises(Unauthenticated, match="the token is wrong"):
+        await _tokens(provider).holder(provider.token(**claims))
+
+
+async def test_claims_that_lie_too_deep_are_refused(provider):
+    head, _, signature = provider.token().split(".")
+    deep = base64.urlsafe_b64encode(b'{"iss":' + b"[" * 10_000).rstrip(b"=").decode()
+    with pytest.raises(Unauthenticated, match="neither an API key nor a token"):
+        await _tokens(provider).holder(f"{head}.{deep}.{signature}")
+
+
 async def test_clocks_may_be_a_little_wrong(provider):
     tokens = _tokens(provider)
     await tokens.holder(provider.token(exp=time.time() - 2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,8 @@ _REASONS: tuple[tuple[type[jwt.PyJWTError], str], ...] = (
     (jwt.MissingRequiredClaimError, "the token lacks a claim that it needs (exp, iss, aud and sub)"),
     (jwt.InvalidSignatureError, "the token's signature is wrong"),
 )
+# What the library raises for claims that are no times, or lie too deep.
+_ODD = (OverflowError, RecursionError, TypeError, ValueError)
 
 
 class Tokens:
@@ -76,19 +79,29 @@ class Tokens:
         except jwt.PyJWTError as error:
             reason = next((text for kind, text in _REASONS if isinstance(error, kind)), "the token is wrong")
             raise Unauthenticated(reason) from error
+        except _ODD as error:
+            raise Unauthenticated("the token is wrong") from error
 
     def _remember(self, token: str, expires: float, principal: Principal) -> None:
-        until = min(float(expires), time.time() + _BELIEVED_SECONDS)
+        until = min(_seconds(expires), time.time() + _BELIEVED_SECONDS)
         self._good[hashlib.sha256(token.encode()).digest()] = until, principal
         while len(self._good) > _REMEMBERED:
             self._good.popitem(last=False)
+
+
+def _seconds(expires: Any) -> float:
+    """Read when a checked token expires; a number that is too large for a float is later than anything."""
+    try:
+        return float(expires)
+    except OverflowError:
+        return math.inf
 
 
 def _unchecked(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read what a token says about itself. Be careful: nothing of it is true yet."""
     try:
         decoded = jwt.decode_complete(token, options={"verify_signature": False})
-    except jwt.PyJWTError as error:
+    except (jwt.PyJWTError, *_ODD) as error:
         raise Unauthenticated("this is neither an API key nor a token") from error
     header, claims = decoded["header"], decoded["payload"]
     if not isinstance(claims.get("iss"), str) or not isinstance(header.get("kid", ""), str):

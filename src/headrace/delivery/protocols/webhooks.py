@@ -35,6 +35,7 @@ _MAY_CALL = (
     "the web hook has not agreed to deliveries from {origin!r} yet; it may do so by the callback it was given"
 )
 _MOST_KNOWN = 10_000
+_MOST_DIGITS = 9  # of a rate that makes a difference
 _Key = tuple[str, str, int | None]
 
 
@@ -159,11 +160,19 @@ def _read(answer: Answer, origin: str, rate: int | None, *, may_call: bool) -> _
     text = said.get(b"webhook-allowed-rate", "*" if rate is None else str(rate))
     if text == "*":
         return _Consent(time.monotonic() + GRANTED_SECONDS)
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
+    if (allowed_rate := _rate(text)) is None:
         return _refused(
             f"the web hook allows a rate of {text[:100]!r}, which is neither requests a minute nor *"
         )
-    return _Consent(time.monotonic() + GRANTED_SECONDS, interval=60.0 / int(text))
+    return _Consent(time.monotonic() + GRANTED_SECONDS, interval=60.0 / allowed_rate)
+
+
+def _rate(text: str) -> int | None:
+    """Read requests a minute; None where it is no number above 0. More than anybody sends is as good as no limit."""
+    if not (text.isascii() and text.isdigit()):
+        return None
+    digits = text.lstrip("0")
+    return (int(digits) if len(digits) <= _MOST_DIGITS else 10**_MOST_DIGITS) if digits else None
 
 
 def _refused(reason: str) -> _Consent:
