@@ -17,6 +17,7 @@
     ├── PreconditionFailed        what was to be changed isn't any more what the request says it is
     ├── Unauthenticated           nobody knows who is asking; carries the challenge
     ├── CrossOrigin               a page of another origin lets a browser ask for a change
+    ├── WrongHost                 the request is addressed to a name that isn't this service's
     ├── Forbidden                 it is known who is asking, and they may not do this
     ├── QuotaExceeded             a namespace has as much of something as it may have
     ├── RateExceeded              events come faster to a namespace than they may
@@ -314,6 +315,20 @@ class CrossOrigin(HeadraceError):
         super().__init__(
             "a browser sends this for a page of another origin, which may not change anything here"
         )
+
+
+class WrongHost(HeadraceError):
+    """The request names a host that isn't this service, so it may be meant for somebody else."""
+
+    code = "wrong-host"
+
+    def __init__(self, host: str) -> None:
+        shown = repr(host if len(host) <= _LONGEST_NAME else f"{host[:_LONGEST_NAME]}…")
+        super().__init__(
+            f"{shown} is no name of this service; use localhost or the address it listens on, or add the name to "
+            "api.allowed_hosts (HEADRACE_API_ALLOWED_HOSTS)"
+        )
+        self.host = host
 
 
 class Forbidden(HeadraceError):

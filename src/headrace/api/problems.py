@@ -37,6 +37,7 @@ from headrace.errors import (
     TextFault,
     Unauthenticated,
     UnsupportedFormat,
+    WrongHost,
 )
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ _STATUS: dict[type[HeadraceError], int] = {
     InvalidChannel: 400,
     Unauthenticated: 401,
     CrossOrigin: 403,
+    WrongHost: 421,
     Forbidden: 403,
     QuotaExceeded: 403,
     InterestRefused: 403,
@@ -93,8 +95,11 @@ _TITLES = {
     412: "Precondition failed",
     408: "Too slow",
     413: "Too large",
+    414: "Address too long",
     415: "Unsupported format",
+    421: "Wrong host",
     429: "Too many events",
+    431: "Headers too large",
     500: "Internal error",
     503: "Unavailable",
     507: "Insufficient storage",

@@ -12,6 +12,8 @@ _Bytes = Annotated[int, Meta(ge=1)]
 _Kept = Annotated[int, Meta(ge=0)]
 _Seconds = Annotated[int, Meta(ge=0)]
 _Patience = Annotated[float, Meta(gt=0)]
+_Count = Annotated[int, Meta(ge=1)]
+_Name = Annotated[str, Meta(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,18 @@ class ApiSettings:
     host: str
     port: _Port
     address: Annotated[str, Meta(pattern=r"^$|^https?://[^\s/]+(/[^\s?#]*)?$")]
+    allowed_hosts: tuple[_Name, ...]
+    trusted_proxies: tuple[_Name, ...]
+    max_connections: _Count
+    max_connections_per_address: _Count
+    max_header_bytes: _Bytes
+    max_headers: _Count
+    max_url_bytes: _Bytes
+    head_seconds: _Patience
+    body_idle_seconds: _Patience
+    min_body_bytes_per_second: _Count
+    max_document_bytes: _Bytes
+    max_manifest_bytes: _Bytes
     max_event_bytes: _Bytes
     max_batch_bytes: _Bytes
     max_inflight_bytes: _Bytes

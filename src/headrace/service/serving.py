@@ -7,11 +7,15 @@ import logging
 import signal
 import socket
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
+from headrace.api.proxies import Proxies
 from headrace.errors import ConfigError
+from headrace.service.connections import Connections
+from headrace.service.http_protocol import BoundedProtocol
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 
 # Longer than producers' pools keep a connection, so that they never write into one that is just being closed.
 _KEEP_ALIVE_SECONDS = 75
+_CHECK_SECONDS = 0.5
 _log = logging.getLogger(__name__)
 
 
@@ -31,18 +36,7 @@ async def serve(
     on_stop: Callable[[], None] = lambda: None,
 ) -> None:
     """Answer until the process is told to stop; finish what was begun. `on_stop` ends what else would last."""
-    server = _Server(
-        uvicorn.Config(
-            app,
-            http="httptools",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=settings.shutdown_seconds,
-        )
-    )
+    server = make_server(app, settings)
 
     def stop() -> None:
         on_stop()
@@ -56,8 +50,44 @@ async def serve(
     await server.serve([listener])
 
 
+def make_server(app: Callable[..., Awaitable[None]], settings: ApiSettings) -> uvicorn.Server:
+    """Make the server of an application, with bounds on connections and on what comes over them."""
+    counted = Connections(settings, Proxies(settings.trusted_proxies))
+    protocol: Any = partial(BoundedProtocol, limits=settings, counted=counted)
+    return _Server(
+        uvicorn.Config(
+            app,
+            http=protocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=settings.shutdown_seconds,
+        )
+    )
+
+
 class _Server(uvicorn.Server):
-    """A server that leaves the process's signals to the role."""
+    """A server that ends connections which are overdue, and leaves the process's signals to the role."""
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until told to stop."""
+        checking = asyncio.create_task(self._check_connections())
+        try:
+            await super().serve(sockets)
+        finally:
+            checking.cancel()
+
+    async def _check_connections(self) -> None:
+        clock = asyncio.get_running_loop().time
+        while True:
+            await asyncio.sleep(_CHECK_SECONDS)
+            for each in list(self.server_state.connections):
+                if isinstance(each, BoundedProtocol):
+                    each.check(clock())
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -39,6 +39,9 @@ ACCEPTED = Counter("headrace_events_accepted", "Events answered with 202.", _CHA
 MALFORMED = Counter("headrace_requests_malformed", "Requests answered with 400.", _CHANNEL)
 REFUSED = Counter("headrace_requests_refused", "Requests answered with another error.", ("status",))
 UNAUTHORIZED = Counter("headrace_unauthorized", "Requests refused because of who asked.", ("door", "reason"))
+CONNECTIONS_REFUSED = Counter(
+    "headrace_connections_refused", "Connections ended before a request was complete.", ("reason",)
+)
 ACCEPT_SECONDS = Histogram(
     "headrace_accept_seconds", "From the last byte of a request to its 202.", buckets=_SECONDS
 )
