@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import uvicorn
 
 from headrace.api.app import build_app
 from headrace.api.arrivals import Arrivals
@@ -24,11 +23,13 @@ from headrace.api.filters import Filters
 from headrace.api.gate import Gate
 from headrace.api.handing import Handing
 from headrace.api.health import Health
+from headrace.api.hosts import hosts_of
 from headrace.api.ingress import Ingress
 from headrace.api.interest import InterestDoor
 from headrace.api.management import Management
 from headrace.api.pressure import Gauges, Pressure
 from headrace.api.probing import Probing
+from headrace.api.proxies import Proxies
 from headrace.api.pulling import Pulling
 from headrace.api.rates import Rates
 from headrace.api.recording import Recorder
@@ -62,6 +63,7 @@ from headrace.jobs.replays import Replays
 from headrace.ledger.letters import Sources
 from headrace.ledger.mailroom import Mailroom
 from headrace.ledger.records import Records
+from headrace.service.serving import make_server
 from headrace.service.things import things_of
 from headrace.subscriptions.keys import KeyFile
 from headrace.subscriptions.quota_store import QuotaStore
@@ -104,7 +106,7 @@ class Door:
         delivery_url: str | None = None,
         auth: bool = False,
         quotas: Quotas = UNLIMITED,
-        **settings: int,
+        **settings: Any,
     ) -> None:
         self.folder = folder
         self.backlog = self.backlog_bytes = self.outbox_bytes = 0
@@ -144,15 +146,15 @@ class Door:
         self.registry = Registry(url)
         deployment = Deployment(self.store, self.registry, lambda: Cut.at(self.writer.end), ADDRESS)
         self.plane = ControlPlane(deployment)
-        control = ControlDoor(self.plane, self.channels.refresh)
+        control = ControlDoor(self.plane, self.channels.refresh, settings_.max_manifest_bytes)
         self.interests = Interests(self.store, config.interest)
         self.doors = (
             health,
             subscriptions,
             Bulk(self.store, end, self.jobs, self.safe, settings_),
-            Management(self.store, self.channels),
+            Management(self.store, self.channels, ADDRESS),
             Filters(),
-            Discovery(self.store, settings_),
+            Discovery(self.store, settings_, ADDRESS),
             Travel(self.store, self.jobs, self.replays),
             Attempts(self.store, self.records, SegmentReader(folder / "log")),
             Probing(self.store, self.records, defaults),
@@ -162,7 +164,15 @@ class Door:
             Consents(self.records),
             control,
         )
-        self.app = build_app(self.ingress, *self.doors, gate=gate)
+        self.settings = settings_
+        self.app = build_app(
+            self.ingress,
+            *self.doors,
+            gate=gate,
+            hosts=hosts_of(settings_, auth=auth),
+            proxies=Proxies(settings_.trusted_proxies),
+            max_document_bytes=settings_.max_document_bytes,
+        )
 
     async def close(self) -> None:
         await self.log.close()
@@ -215,6 +225,8 @@ class Door:
         """Call the application; a body in several parts comes as several messages, `cut` loses the last one."""
         items = headers.items() if isinstance(headers, dict) else headers
         raw = [(name.lower().encode(), value.encode()) for name, value in items]
+        if not any(name == b"host" for name, _ in raw):
+            raw.append((b"host", b"127.0.0.1:8080"))
         parts = [body] if isinstance(body, bytes) else list(body)
         incoming: list[dict[str, Any]] = [
             {"type": "http.request", "body": part, "more_body": cut or number < len(parts)}
@@ -263,10 +275,7 @@ class Door:
     async def served(self) -> AsyncIterator[str]:
         """Serve it on a port of this machine, as the http role does."""
         listener = socket.create_server(("127.0.0.1", 0))
-        config = uvicorn.Config(
-            self.app, http="httptools", lifespan="off", log_config=None, access_log=False, server_header=False
-        )
-        server = uvicorn.Server(config)
+        server = make_server(self.app, self.settings)
         serving = asyncio.create_task(server.serve([listener]))
         while not server.started:
             await asyncio.sleep(0.005)

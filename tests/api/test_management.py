@@ -3,7 +3,7 @@ import uuid
 
 import msgspec
 import pytest
-from tests.api.door import V1
+from tests.api.door import ADDRESS, V1
 
 from headrace.api.channels import KnownChannels
 from headrace.events.positions import Cut
@@ -130,18 +130,18 @@ async def test_a_channel_is_made_used_listed_and_removed(door):
     made = await door.call(
         "POST",
         "/api/channels",
-        {"host": "headrace.example:8080"},
+        {"host": "localhost:9999"},
         msgspec.json.encode({"namespace": "shop", "name": "orders"}),
     )
     document = {
         "namespace": "shop",
         "name": "orders",
-        "url": "http://headrace.example:8080/channels/shop/orders",
+        "url": f"{ADDRESS}/channels/shop/orders",
     }
     assert (made.status, made.json) == (201, document)
     assert made.headers["location"] == "/api/channels/shop/orders"
     assert (await door.post(V1, b"", "/channels/shop/orders")).status == 202, "at once"
-    shown = await door.call("GET", "/api/channels/shop/orders", {"host": "headrace.example:8080"})
+    shown = await door.call("GET", "/api/channels/shop/orders", {"host": "localhost:9999"})
     assert (shown.status, shown.json) == (200, document)
     names = [(each["namespace"], each["name"]) for each in (await door.call("GET", "/api/channels")).json]
     assert names == [("default", "default"), ("shop", "orders")]

@@ -27,7 +27,12 @@ async def talk(url, request, answers=1):
 
 
 def head(method, *headers, target=CHANNEL):
-    lines = [f"{method} {target} HTTP/1.1", "Host: x", *(f"{k}: {v}" for k, v in V1.items()), *headers]
+    lines = [
+        f"{method} {target} HTTP/1.1",
+        "Host: localhost",
+        *(f"{k}: {v}" for k, v in V1.items()),
+        *headers,
+    ]
     return "\r\n".join([*lines, "", ""]).encode()
 
 

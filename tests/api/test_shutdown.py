@@ -77,7 +77,7 @@ def stopped(tmp_path_factory):
         HttpRole(tmp_path_factory.mktemp("stopped") / "data") as role,
         socket.create_connection(("127.0.0.1", role.port)) as idle,
     ):
-        idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert idle.recv(100).startswith(b"HTTP/1.1 200")
         began = time.monotonic()
         role.stop()

@@ -5,19 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
 from starlette.routing import Route
 
+from headrace.api.documents import MAX_DOCUMENT
 from headrace.api.gate import OPEN_GATE
+from headrace.api.hosts import Hosts
 from headrace.api.management import on_error, on_status
 from headrace.api.openapi.document import CHANNEL_ADDRESS
 from headrace.api.openapi.door import Description
+from headrace.api.problems import MEDIA_TYPE, body_of, status_of
+from headrace.api.proxies import Proxies
 from headrace.errors import HeadraceError, InvalidRequest, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from starlette.requests import Request
-    from starlette.responses import Response
 
     from headrace.api.documents import Handler
     from headrace.api.gate import Gate
@@ -28,8 +33,17 @@ _HANDLERS: dict[Any, Any] = {
     405: on_status(405, "method-not-allowed", "{path} does not take {method}"),
     500: on_status(500, "internal", "the service failed on this request; its log says why"),
 }
+_GONE = 499
 _NUL = "\x00"
 _SIGNPOSTS = ("/subscriptions", "/api/channels", "/healthz", "/openapi.json")
+
+
+async def _on_disconnect(_: Request, __: Exception) -> Response:
+    """End a request whose client has gone. Nobody hears it, and nothing has failed."""
+    return Response(status_code=_GONE)
+
+
+_HANDLERS[ClientDisconnect] = _on_disconnect
 
 
 class Door(Protocol):
@@ -41,12 +55,19 @@ class Door(Protocol):
 
 
 def build_app(
-    ingress: Ingress | None, *doors: Door, gate: Gate = OPEN_GATE
+    ingress: Ingress | None,
+    *doors: Door,
+    gate: Gate = OPEN_GATE,
+    hosts: Hosts | None = None,
+    proxies: Proxies | None = None,
+    max_document_bytes: int = MAX_DOCUMENT,
 ) -> Callable[..., Awaitable[None]]:
     """Put the doors together, with one that describes them, each behind the gate.
 
-    Without an ingress no channel takes events here.
+    Without an ingress no channel takes events here. Without `hosts` any name is answered to, and without `proxies` no
+    proxy is believed.
     """
+    hosts, proxies = hosts or Hosts(), proxies or Proxies()
     served = {path: handlers for door in doors for path, handlers in door.served().items()}
     addresses = {CHANNEL_ADDRESS: ["POST"]} if ingress else {}
     served |= Description(addresses | {path: list(handlers) for path, handlers in served.items()}).served()
@@ -59,7 +80,16 @@ def build_app(
         exception_handlers=_HANDLERS | {404: _on_unknown(served, takes_events=ingress is not None)},
     )
 
+    control.state.max_document_bytes = max_document_bytes
+
     async def app(scope: Any, receive: Any, send: Any) -> None:
+        try:
+            hosts.check(scope)
+        except HeadraceError as refusal:
+            answer = Response(body_of(refusal), status_of(refusal), media_type=MEDIA_TYPE)
+            await answer(scope, receive, send)
+            return
+        scope["client"] = proxies.client(scope)
         channel = ingress.address(scope) if ingress and scope["type"] == "http" else None
         if ingress and channel is not None:
             await ingress.handle(channel, scope, receive, send)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.access import access_of
 from headrace.api.capabilities import COLLECTION, supported
-from headrace.api.documents import MAX_DOCUMENT, json_response
+from headrace.api.documents import json_response
 from headrace.api.openapi.proposals import settings_schema
 from headrace.errors import NotFound
 from headrace.events.bindings.http import Mode
@@ -39,11 +39,12 @@ _ENDPOINTS = "/api/discovery/endpoints"
 
 
 class Discovery:
-    """The handlers. The store's calls block, so they run in threads."""
+    """The handlers. The store's calls block, so they run in threads. `address` is where this service is reached."""
 
-    def __init__(self, store: Store, settings: ApiSettings) -> None:
+    def __init__(self, store: Store, settings: ApiSettings, address: str) -> None:
         self._store = store
         self._settings = settings
+        self._address = address
 
     def served(self) -> dict[str, dict[str, Handler]]:
         """List what is served, and by which methods."""
@@ -82,14 +83,13 @@ class Discovery:
 
     async def _registry(self, request: Request) -> dict[str, Any]:
         seen = await asyncio.to_thread(self._store.every_channel, access_of(request).namespaces)
-        base = str(request.base_url).rstrip("/")
-        return {id_: each for channel in seen for id_, each in _endpoints(channel, base)}
+        return {id_: each for channel in seen for id_, each in _endpoints(channel, self._address)}
 
     def _limits(self) -> dict[str, int]:
         return {
             "eventBytes": self._settings.max_event_bytes,
             "batchBytes": self._settings.max_batch_bytes,
-            "documentBytes": MAX_DOCUMENT,
+            "documentBytes": self._settings.max_document_bytes,
         }
 
 

@@ -29,11 +29,12 @@ _SHOWN, _MOST_SHOWN = 100, 10_000
 
 
 class Management:
-    """The handlers. The store's calls block, so they run in threads."""
+    """The handlers. The store's calls block, so they run in threads. `address` is where channels are reached."""
 
-    def __init__(self, store: Store, channels: KnownChannels) -> None:
+    def __init__(self, store: Store, channels: KnownChannels, address: str) -> None:
         self._store = store
         self._channels = channels
+        self._address = address
 
     def served(self) -> dict[str, dict[str, Handler]]:
         """List what is served, and by which methods."""
@@ -55,24 +56,24 @@ class Management:
         access_of(request).makes = str(channel.name)
         await asyncio.to_thread(self._store.create_channel, channel.name, channel.delivery, channel.config)
         await self._channels.refresh()
-        return json_response(_shown(channel, request), 201, {"location": f"/api/channels/{channel.name}"})
+        return json_response(self._shown(channel), 201, {"location": f"/api/channels/{channel.name}"})
 
     async def change_channel(self, request: Request) -> Response:
         """Let a channel say what the document says: of deliveries and of config; what it leaves out is taken away."""
         document = await read_document(request, InvalidChannel)
         channel = parse_channel_document(document, _channel_of(request))
         await asyncio.to_thread(self._store.replace_channel, channel)
-        return json_response(_shown(channel, request))
+        return json_response(self._shown(channel))
 
     async def list_channels(self, request: Request) -> Response:
         """List all channels."""
         found = await asyncio.to_thread(self._store.every_channel, access_of(request).namespaces)
-        return json_response([_shown(each, request) for each in found])
+        return json_response([self._shown(each) for each in found])
 
     async def channel(self, request: Request) -> Response:
         """Show one channel."""
         found = await asyncio.to_thread(self._store.channel, _channel_of(request))
-        return json_response(_shown(found, request))
+        return json_response(self._shown(found))
 
     async def delete_channel(self, request: Request) -> Response:
         """Remove a channel that nobody listens to."""
@@ -86,6 +87,10 @@ class Management:
         seen = access_of(request).namespaces
         found = await asyncio.to_thread(self._store.what_is_set_aside, limit, seen)
         return json_response([each.document() for each in found])
+
+    def _shown(self, channel: Channel) -> dict[str, Any]:
+        """Show a channel with its address, as set: what a request calls this service may be anything."""
+        return channel.document() | {"url": f"{self._address}/channels/{channel.name}"}
 
 
 async def on_error(_: Request, error: Exception) -> Response:
@@ -107,7 +112,3 @@ def on_status(status: int, code: str, detail: str) -> Callable[[Request, Excepti
 
 def _channel_of(request: Request) -> ChannelName:
     return ChannelName(request.path_params["namespace"], request.path_params["name"])
-
-
-def _shown(channel: Channel, request: Request) -> dict[str, Any]:
-    return channel.document() | {"url": f"{request.base_url}channels/{channel.name}"}

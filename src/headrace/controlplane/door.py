@@ -9,6 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.access import access_of
+from headrace.api.computation import compute
 from headrace.api.documents import json_response, read_body
 from headrace.auth.roles import Role
 from headrace.controlplane.kinds import BROKER, KINDS, TRIGGER, Kind, kind_called, kind_of
@@ -27,16 +28,18 @@ if TYPE_CHECKING:
     from headrace.api.documents import Handler
     from headrace.controlplane.plane import Applied, ControlPlane
 
-_MOST_BYTES = 16 << 20
 _OF_ONE, _OF_KIND = "/{namespace}/{name}", "/api/objects/{kind}"
 
 
 class ControlDoor:
     """The handlers. The control plane's calls block, so they run in threads; `refresh` hears of new channels."""
 
-    def __init__(self, plane: ControlPlane, refresh: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, plane: ControlPlane, refresh: Callable[[], Awaitable[None]], max_manifest_bytes: int
+    ) -> None:
         self._plane = plane
         self._refresh = refresh
+        self._most = max_manifest_bytes
 
     def served(self) -> dict[str, dict[str, Handler]]:
         """List what is served, and by which methods."""
@@ -51,7 +54,8 @@ class ControlDoor:
 
     async def apply(self, request: Request) -> Response:
         """Bring objects to what the manifests of the body say: YAML of many documents, or JSON."""
-        documents = read_manifests(await read_body(request, _MOST_BYTES))
+        body = await read_body(request, self._most)
+        documents = await compute(read_manifests, body)
         _check_place(request, documents)
         namespace = request.path_params.get("namespace") or _namespace(request) or DEFAULT_NAMESPACE
         dry_run = _flag(request, "dryRun")

@@ -20,12 +20,14 @@ from headrace.api.discovery import Discovery
 from headrace.api.filters import Filters
 from headrace.api.handing import Handing
 from headrace.api.health import Health
+from headrace.api.hosts import hosts_of
 from headrace.api.ingress import Ingress
 from headrace.api.interest import InterestDoor
 from headrace.api.management import Management
 from headrace.api.owning import Owning
 from headrace.api.pressure import Pressure
 from headrace.api.probing import Probing
+from headrace.api.proxies import Proxies
 from headrace.api.pulling import Pulling
 from headrace.api.rates import Rates
 from headrace.api.subscription_status import Statuses
@@ -76,6 +78,7 @@ _LOOK_SECONDS = 0.5
 def run_doors(config: Config, *, ingress: bool, control: bool) -> None:
     """Serve these doors until told to stop; finish what was accepted."""
     check_exposure(config.api.host, config.auth)
+    Proxies(config.api.trusted_proxies)  # what can't be used is refused before anything is opened
     listener = listen(config.api)
     uvloop.run(_serve(config, listener, ingress=ingress, control=control))
 
@@ -97,12 +100,13 @@ async def _serve(config: Config, listener: socket.socket, *, ingress: bool, cont
         gate = make_gate(config, keeping, things, opened)
         taking, end_of_log = _open_log(config, channels, gate, keeping, opened) if ingress else (None, None)
         doors: list[Door] = [Health(lambda: standings(layout.run, config.roles), metrics=config.api.metrics)]
+        address = config.api.address_at(listener.getsockname()[1])
         pulling = None
         if databases is not None:
             end_of_log = end_of_log or open_log(log_place(config)).end
             owning = Owning(store, databases.records)
             beside(opened, owning.follow(_FOLLOW_SECONDS))
-            doors += _control(config, store, channels, end_of_log, databases, owning, opened)
+            doors += _control(config, store, channels, end_of_log, databases, owning, opened, address)
             pulling = _pulling(config, store, databases, opened)
             doors.append(pulling)
             doors.append(Authority(keeping.keys, keeping.quotas, keeping.audit, config.quotas))
@@ -113,10 +117,17 @@ async def _serve(config: Config, listener: socket.socket, *, ingress: bool, cont
                     channels,
                     end_of_log,
                     opened,
-                    config.api.address_at(listener.getsockname()[1]),
+                    address,
                 )
             )
-        app = build_app(taking, *doors, gate=gate)
+        app = build_app(
+            taking,
+            *doors,
+            gate=gate,
+            hosts=hosts_of(config.api, auth=config.auth.is_on),
+            proxies=Proxies(config.api.trusted_proxies),
+            max_document_bytes=config.api.max_document_bytes,
+        )
         on_stop = pulling.close if pulling else lambda: None
         await serve(app, listener, config.api, HEALTH.started, on_stop)
 
@@ -163,6 +174,7 @@ def _control(
     databases: _Databases,
     owning: Owning,
     opened: AsyncExitStack,
+    address: str,
 ) -> list[Door]:
     jobs, safe, records = databases
     interests = Interests(store, config.interest)
@@ -170,9 +182,9 @@ def _control(
     return [
         Subscriptions(store, end_of_log, jobs, safe, Statuses(store, safe, records, end_of_log)),
         Bulk(store, end_of_log, jobs, safe, config.api),
-        Management(store, channels),
+        Management(store, channels, address),
         Filters(),
-        Discovery(store, config.api),
+        Discovery(store, config.api, address),
         Travel(store, jobs, Replays(jobs)),
         Attempts(store, records, open_log(log_place(config)), owning),
         Probing(store, records, default_spec(config.delivery)),
@@ -201,7 +213,7 @@ def _control_plane(
     opened.callback(registry.close)
     plane = ControlPlane(Deployment(store, registry, end_of_log, address))
     beside(opened, _repair(plane))
-    return ControlDoor(plane, channels.refresh)
+    return ControlDoor(plane, channels.refresh, config.api.max_manifest_bytes)
 
 
 async def _repair(plane: ControlPlane) -> None:
