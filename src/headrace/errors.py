@@ -75,6 +75,11 @@ _SHOWN_BEFORE, _SHOWN_AFTER = 80, 40
 _LONGEST_NAME = 120
 
 
+MOST_FAULTS = 20
+"""As many faults are told; of the others how many they are."""
+_LONGEST_FAULT = 500
+
+
 class HeadraceError(Exception):
     """The root. `code` never changes once released; the message may."""
 
@@ -96,13 +101,19 @@ class ConfigError(HeadraceError):
 
 
 class InvalidEvent(HeadraceError):
-    """Not a CloudEvent. `faults` lists everything that is wrong with it, not only the first thing."""
+    """Not a CloudEvent. `faults` lists what is wrong with it, not only the first thing.
+
+    Of a batch there may be `more` faults than are listed, and events that were not looked at.
+    """
 
     code = "invalid-event"
 
-    def __init__(self, faults: Sequence[str]) -> None:
-        super().__init__("; ".join(faults))
+    def __init__(self, faults: Sequence[str], more: int = 0, unexamined: int = 0) -> None:
+        rest = f"; {unexamined:,} more events were not looked at" if unexamined else ""
+        super().__init__(_summary(faults, more) + rest)
         self.faults = tuple(faults)
+        self.more = more
+        self.unexamined = unexamined
 
 
 class UnsupportedFormat(HeadraceError):
@@ -210,7 +221,7 @@ class InvalidSubscription(HeadraceError):
     code = "invalid-subscription"
 
     def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
-        super().__init__("; ".join(f"{path}: {problem}" if path else problem for path, problem in faults))
+        super().__init__(_summary_of_paths(faults))
         self.faults = tuple(faults)
 
 
@@ -244,7 +255,7 @@ class InvalidManifest(HeadraceError):
     code = "invalid-manifest"
 
     def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
-        super().__init__("; ".join(f"{path}: {problem}" if path else problem for path, problem in faults))
+        super().__init__(_summary_of_paths(faults))
         self.faults = tuple(faults)
 
 
@@ -254,7 +265,7 @@ class InvalidRequest(HeadraceError):
     code = "invalid-request"
 
     def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
-        super().__init__("; ".join(f"{path}: {problem}" if path else problem for path, problem in faults))
+        super().__init__(_summary_of_paths(faults))
         self.faults = tuple(faults)
 
 
@@ -807,3 +818,19 @@ class RedriveFailed(HeadraceError):
 
 
 _ENDS = {"failed": "failed", "cancelled": "was cancelled"}
+
+
+def _summary(faults: Sequence[str], more: int = 0) -> str:
+    """Join faults, as many as are told, and say how many there are besides."""
+    more += max(0, len(faults) - MOST_FAULTS)
+    return "; ".join(map(shortened, faults[:MOST_FAULTS])) + (f"; and {more:,} more" if more else "")
+
+
+def _summary_of_paths(faults: Sequence[tuple[str, str]]) -> str:
+    first = [f"{path}: {problem}" if path else problem for path, problem in faults[:MOST_FAULTS]]
+    return _summary(first, max(0, len(faults) - MOST_FAULTS))
+
+
+def shortened(text: str, longest: int = _LONGEST_FAULT) -> str:
+    """Return a text, cut where it gets long: an error must not repeat a whole document."""
+    return text if len(text) <= longest else f"{text[:longest]}…"

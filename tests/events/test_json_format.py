@@ -2,6 +2,7 @@ import base64
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from headrace.errors import InvalidEvent
@@ -320,3 +321,63 @@ def test_a_written_batch_has_one_version():
 
 def test_a_mixed_batch_is_read():
     assert len(json_format.decode_batch(b"[" + document({}) + b"," + document({}, V03) + b"]")) == 2
+
+
+# Faults without end
+
+
+def test_a_batch_of_many_faulty_events_tells_of_few_and_counts_the_others():
+    with pytest.raises(InvalidEvent) as caught:
+        json_format.decode_batch(b"[" + b",".join([b'{"a":1}'] * 400_000) + b"]")
+    error = caught.value
+    assert len(error.faults) == 20
+    assert (error.faults[0], error.more) == ("event 0: attribute 'specversion' is missing", 1000 * 4 - 20)
+    assert error.unexamined == 399_000
+    assert "and 3,980 more; 399,000 more events were not looked at" in str(error)
+    assert len(str(error)) < 4000
+
+
+@pytest.mark.parametrize("count", [1, 5, 999])
+def test_of_a_batch_of_usual_length_all_faults_are_counted(count):
+    faulty = b'{"specversion":"1.0","id":"1","source":"/s"}'
+    good = b'{"specversion":"1.0","id":"1","source":"/s","type":"t"}'
+    with pytest.raises(InvalidEvent) as caught:
+        json_format.decode_batch(b"[" + b",".join([good] * 3000 + [faulty] * count) + b"]")
+    assert caught.value.faults[0] == "event 3000: attribute 'type' is missing"
+    assert len(caught.value.faults) + caught.value.more == count
+    assert caught.value.unexamined == 0
+
+
+@pytest.mark.parametrize(
+    "text", [b"%s,", b",%s", b"%s,,%s", b"%s,1", b"%s,{", b"%s]", b"%s}", b"%s%s", b"%s,]", b"%s,  "]
+)
+def test_a_long_batch_is_read_as_strictly_as_a_short_one(text):
+    good = b",".join([b'{"specversion":"1.0","id":"1","source":"/s","type":"t"}'] * 2000)
+    body = b"[" + text.replace(b"%s", good) + b"]"
+    with pytest.raises(msgspec.DecodeError):
+        msgspec.json.decode(body, type=list[dict[str, Any]])
+    with pytest.raises(InvalidEvent):
+        json_format.decode_batch(body)
+
+
+def test_where_a_long_batch_breaks_is_said_of_the_whole():
+    good = b",".join([b'{"specversion":"1.0","id":"1","source":"/s","type":"t"}'] * 3000)
+    body = b"[" + good + b",x]"
+    with pytest.raises(InvalidEvent, match=rf"byte {body.index(b'x')}\)"):
+        json_format.decode_batch(body)
+
+
+def test_attributes_without_end_are_refused_unchecked():
+    many = {f"a{number}": 1 for number in range(1001)}
+    with pytest.raises(InvalidEvent, match="1005 attributes are more than the limit of 1000") as caught:
+        json_format.decode(
+            msgspec.json.encode({"specversion": "1.0", "id": "1", "source": "/s", "type": "t", **many})
+        )
+    assert len(caught.value.faults) == 1
+
+
+def test_large_nested_attributes_are_refused_unchecked():
+    required = {"specversion": "0.3", "id": "1", "source": "/s", "type": "t"}
+    assert json_format.decode(msgspec.json.encode(required | {"a": [1] * 30_000})).id == "1"
+    with pytest.raises(InvalidEvent, match="65536"):
+        json_format.decode(msgspec.json.encode(required | {"a": [1] * 40_000}))

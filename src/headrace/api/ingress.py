@@ -5,6 +5,7 @@ Bare ASGI, because every event passes here: no routing table, no models, no requ
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,8 @@ from headrace.errors import (
     PayloadTooLarge,
     UnsupportedFormat,
 )
-from headrace.events.bindings.http import Mode, decode, mode_of
+from headrace.events.attributes import shown
+from headrace.events.bindings.http import Mode, mode_of, read
 from headrace.events.recorded import Arrival
 from headrace.subscriptions.channel import ChannelName
 from headrace.subscriptions.quotas import UNLIMITED
@@ -133,18 +135,25 @@ class Ingress:
 
     async def _store(self, channel: ChannelName, headers: Headers, body: bytes) -> None:
         began = time.perf_counter()
-        events = decode(headers, body)
-        largest = self._settings.max_event_bytes
-        for event in events if len(body) > largest else ():
-            if event.data is not None and len(event.data) > largest:
-                raise PayloadTooLarge(f"the data of event {event.id!r}", largest)
-        trace = _trace_of(headers)
-        arrivals = [Arrival(event, channel.namespace, channel.name, *trace) for event in events]
+        arrivals = await self._read(channel, headers, body)
         self._rates.take(channel.namespace, len(arrivals))
         if arrivals:
             await self._log.append(arrivals, len(body) + _EVENT_OVERHEAD * len(arrivals))
         ACCEPT_SECONDS.observe(time.perf_counter() - began)
         ACCEPTED.labels(*channel).inc(len(arrivals))
+
+    async def _read(self, channel: ChannelName, headers: Headers, body: bytes) -> list[Arrival]:
+        """Read the events of a request. Others get their turn between the parts of a long one."""
+        trace, largest = _trace_of(headers), self._settings.max_event_bytes
+        arrivals: list[Arrival] = []
+        for number, events in enumerate(read(headers, body)):
+            if number:
+                await asyncio.sleep(0)
+            for event in events if len(body) > largest else ():
+                if event.data is not None and len(event.data) > largest:
+                    raise PayloadTooLarge(f"the data of event {shown(event.id)}", largest)
+            arrivals += [Arrival(event, channel.namespace, channel.name, *trace) for event in events]
+        return arrivals
 
     def _limit(self, headers: Headers) -> int:
         """Return how many bytes the request may have, after a look at those headers that can refuse it."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from headrace.errors import (
+    MOST_FAULTS,
     BrokerUnavailable,
     Conflict,
     CrossOrigin,
@@ -38,12 +39,16 @@ from headrace.errors import (
     Unauthenticated,
     UnsupportedFormat,
     WrongHost,
+    shortened,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 MEDIA_TYPE = "application/problem+json"
+_LONGEST_DETAIL = 4000
+_MOST_BYTES = 40_000
+"""What faults may take of an answer, which has less than 64 kB with all else in it."""
 _STATUS: dict[type[HeadraceError], int] = {
     InvalidEvent: 400,
     FilterError: 400,
@@ -123,12 +128,13 @@ def headers_of(error: HeadraceError) -> dict[str, str]:
 
 
 def body_of(error: HeadraceError) -> bytes:
-    """Encode the problem document; lists of faults stand in `faults`."""
+    """Encode the problem document; the first faults stand in `faults`, and in `more` how many others there are."""
     extra: dict[str, Any] = {}
     if isinstance(error, InvalidEvent):
-        extra["faults"] = list(error.faults)
+        extra = _bounded([shortened(each) for each in error.faults[:MOST_FAULTS]], error.faults, error.more)
+        extra |= {"unexamined": error.unexamined} if error.unexamined else {}
     elif isinstance(error, _FAULTY) and error.faults:
-        extra["faults"] = [_fault(path, problem) for path, problem in error.faults]
+        extra = _bounded([_fault(*each) for each in error.faults[:MOST_FAULTS]], error.faults)
     elif isinstance(error, FilterError):
         limit = {} if error.limit is None else {"limit": error.limit}
         extra["faults"] = [_fault(error.path, error.detail) | limit]
@@ -138,19 +144,27 @@ def body_of(error: HeadraceError) -> bytes:
         extra["etag"] = error.etag
     elif isinstance(error, InvalidImport):
         extra |= {"refused": error.refused, "lines": lines_of(error.lines)}
-    return problem(status_of(error), error.code, str(error), **extra)
+    return problem(status_of(error), error.code, shortened(str(error), _LONGEST_DETAIL), **extra)
+
+
+def _bounded(told: Sequence[Any], faults: Sequence[Any], more: int = 0) -> dict[str, Any]:
+    """Return as many of the faults as go into an answer, and how many more there are."""
+    while len(told) > 1 and len(msgspec.json.encode(told)) > _MOST_BYTES:
+        told = told[: len(told) // 2]
+    more += len(faults) - len(told)
+    return {"faults": told} | ({"more": more} if more else {})
 
 
 def _fault(path: str, problem: str) -> dict[str, Any]:
     """Tell of one property; where the fault lies in a text, also where in it."""
     where = problem.document() if isinstance(problem, TextFault) else {}
-    return {"path": path, "problem": str(problem), **where}
+    return {"path": shortened(path), "problem": shortened(str(problem)), **where}
 
 
 def lines_of(refusals: Iterable[tuple[int, Sequence[tuple[str, str]]]]) -> list[dict[str, Any]]:
     """Write the numbers of lines, each with what is wrong with it."""
     return [
-        {"line": number, "faults": [_fault(path, problem) for path, problem in faults]}
+        {"line": number, "faults": [_fault(*each) for each in faults[:MOST_FAULTS]]}
         for number, faults in refusals
     ]
 

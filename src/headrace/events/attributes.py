@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from headrace.events.media_types import is_json, is_media_type
@@ -24,6 +25,7 @@ OFFICIAL = frozenset[str]().union(*OFFICIAL_BY_VERSION.values())
 """Every name that some version defines; the rest are extensions."""
 
 _ECHOED = 60
+_LARGE = 10**_ECHOED
 _MAX_DEPTH = 32
 _NAME = re.compile(r"[a-z0-9]+")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -66,8 +68,21 @@ def problem_1_0(name: str, value: object) -> str | None:
 
 def shown(value: object) -> str:
     """Render a value for a message, cut where it gets long: a fault must not echo a whole payload."""
-    text = repr(value[: _ECHOED + 1] if isinstance(value, str | bytes) else value)
+    text = repr(value[: _ECHOED + 1] if isinstance(value, str | bytes) else _part_of(value))
     return text if len(text) <= _ECHOED else f"{text[:_ECHOED]}…"
+
+
+def _part_of(value: object, levels: int = 4) -> object:
+    """Return the beginning of an array or an object, at least as much as is shown: the whole may be very long."""
+    if isinstance(value, int) and not -_LARGE < value < _LARGE:
+        return f"a number of {value.bit_length()} bits"
+    if not isinstance(value, list | dict) or not value:
+        return value
+    if not levels:
+        return ...
+    if isinstance(value, list):
+        return [_part_of(each, levels - 1) for each in value[:_ECHOED]]
+    return {key: _part_of(value[key], levels - 1) for key in islice(value, _ECHOED)}
 
 
 def _string(value: object) -> str | None:

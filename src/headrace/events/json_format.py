@@ -12,17 +12,21 @@ together what bytes are meant; both are kept as they came.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from headrace.errors import InvalidEvent
+from headrace.errors import MOST_FAULTS, InvalidEvent
 from headrace.events import json_data
 from headrace.events.attributes import faults, shown
 from headrace.events.event import Event
+from headrace.events.json_array import parts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from headrace.events.json_array import Part
 
 MEDIA_TYPE = "application/cloudevents+json"
 BATCH_MEDIA_TYPE = "application/cloudevents-batch+json"
@@ -36,6 +40,12 @@ _read_value = msgspec.json.Decoder().decode
 _write = msgspec.json.Encoder().encode
 
 _UNREADABLE = (msgspec.DecodeError, RecursionError)
+_BYTE = re.compile(r"\(byte (\d+)\)")
+_MOST_ATTRIBUTES = 1000
+_MOST_NESTED_BYTES = 1 << 16
+"""What the attributes of an event may have in arrays and objects, as CloudEvents 0.3 allows them."""
+_MOST_FAULTY = 1000
+"""Faulty events of a batch that are looked at. Whoever sends more is told that they were not."""
 
 
 def decode(body: bytes) -> Event:
@@ -45,12 +55,20 @@ def decode(body: bytes) -> Event:
 
 
 def decode_batch(body: bytes) -> list[Event]:
-    """Read a batch, which may be empty. One bad event spoils it: `InvalidEvent` lists the faults of all."""
+    """Read a batch, which may be empty. One bad event spoils it: `InvalidEvent` lists the first faults of all."""
+    return [event for events in read_batch(body) for event in events]
+
+
+def read_batch(body: bytes) -> Iterator[list[Event]]:
+    """Yield the events of a batch some at a time, so that others get their turn between.
+
+    Nothing may be made of them before the last: what comes then may spoil all of them.
+    """
     _require_utf8(body)
-    try:
-        return [_event(members) for members in _read_objects(body)]
-    except (*_UNREADABLE, InvalidEvent):
-        return _decode_one_by_one(body)
+    batch = _Batch()
+    for part in parts(body):
+        yield batch.read(part)
+    batch.check()
 
 
 def encode(event: Event) -> bytes:
@@ -95,26 +113,70 @@ def _object(document: bytes | msgspec.Raw) -> _Members:
         raise InvalidEvent([f"the body is not readable JSON: {error}"]) from None
 
 
-def _array(document: bytes) -> list[msgspec.Raw]:
+class _Batch:
+    """What was found so far. With the first fault events are looked at for theirs alone."""
+
+    def __init__(self) -> None:
+        self._seen = self._faulty = self._found = self._unexamined = 0
+        self._faults: list[str] = []
+
+    def read(self, part: Part) -> list[Event]:
+        """Return the events of a part; none if there was a fault in this one or in one before."""
+        if self._found:
+            return self._examine(part)
+        try:
+            events = [_event(members) for members in _read_objects(part.text)]
+        except (*_UNREADABLE, InvalidEvent):
+            return self._examine(part)
+        self._count(len(events), part)
+        return events
+
+    def check(self) -> None:
+        """Refuse the batch if there was a fault."""
+        if self._found:
+            raise InvalidEvent(self._faults, self._found - len(self._faults), self._unexamined)
+
+    def _count(self, elements: int, part: Part) -> None:
+        """Parts of one array have elements, or a comma stands where it must not."""
+        if not elements and part.start:
+            raise InvalidEvent([f"the body is not readable JSON: a comma too many (byte {part.start})"])
+        self._seen += elements
+
+    def _examine(self, part: Part) -> list[Event]:
+        """Collect the faults of a part's events."""
+        documents = _array(part)
+        first = self._seen
+        self._count(len(documents), part)
+        events: list[Event] = []
+        for index, document in enumerate(documents, start=first):
+            if self._faulty >= _MOST_FAULTY:
+                self._unexamined += first + len(documents) - index
+                break
+            try:
+                events.append(_event(_object(document)))
+            except InvalidEvent as error:
+                self._note(index, error.faults)
+        return [] if self._found else events
+
+    def _note(self, index: int, found: Sequence[str]) -> None:
+        self._faulty += 1
+        self._found += len(found)
+        room = MOST_FAULTS - len(self._faults)
+        self._faults += [f"event {index}: {fault}" for fault in found[:room]]
+
+
+def _array(part: Part) -> list[msgspec.Raw]:
     try:
-        return _read_array(document)
+        return _read_array(part.text)
     except msgspec.ValidationError:
         raise InvalidEvent(["a batch must be a JSON array"]) from None
     except _UNREADABLE as error:
-        raise InvalidEvent([f"the body is not readable JSON: {error}"]) from None
+        raise InvalidEvent([f"the body is not readable JSON: {_placed(str(error), part)}"]) from None
 
 
-def _decode_one_by_one(body: bytes) -> list[Event]:
-    events: list[Event] = []
-    found: list[str] = []
-    for index, document in enumerate(_array(body)):
-        try:
-            events.append(_event(_object(document)))
-        except InvalidEvent as error:
-            found += [f"event {index}: {fault}" for fault in error.faults]
-    if found:
-        raise InvalidEvent(found)
-    return events
+def _placed(problem: str, part: Part) -> str:
+    """Say where in the whole a fault lies that was found in a part."""
+    return _BYTE.sub(lambda found: f"(byte {int(found[1]) + max(0, part.start - 1)})", problem)
 
 
 def _event(members: _Members) -> Event:
@@ -122,14 +184,22 @@ def _event(members: _Members) -> Event:
     data_base64 = members.pop("data_base64", None)
     found: list[str] = []
     attributes: dict[str, Any] = {}
+    nested = 0
+    if len(members) > _MOST_ATTRIBUTES:
+        raise InvalidEvent([f"{len(members)} attributes are more than the limit of {_MOST_ATTRIBUTES}"])
     for name, raw in members.items():
         try:
             value = _read_value(raw)
         except _UNREADABLE as error:
             found.append(f"attribute {shown(name)} is not readable: {error}")
             continue
+        if isinstance(value, list | dict):
+            nested += len(memoryview(raw))
         if value is not None:
             attributes[name] = value
+    if nested > _MOST_NESTED_BYTES:  # checking them takes long
+        problem = f"attributes that are arrays or objects have {nested} bytes, more than {_MOST_NESTED_BYTES}"
+        raise InvalidEvent([problem])
     found += faults(attributes)
     try:
         event = Event(attributes, *json_data.read(data, data_base64, attributes))

@@ -64,9 +64,14 @@ def mode_of(content_type: str | None) -> Mode:
 def decode(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> list[Event]:
     """Read the events of a message in any mode.
 
-    Raise `InvalidEvent` with every fault, or `UnsupportedFormat`. In structured and batched mode the `ce-`
+    Raise `InvalidEvent` with its faults, or `UnsupportedFormat`. In structured and batched mode the `ce-`
     headers are copies of what the body says and are not looked at.
     """
+    return [event for events in read(headers, body) for event in events]
+
+
+def read(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Iterable[list[Event]]:
+    """Yield the events of a message some at a time; nothing may be made of them before the last."""
     attributes: list[tuple[bytes, bytes]] = []
     content_types: list[str] = []
     for name, value in headers:
@@ -80,10 +85,10 @@ def decode(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> list[Event]:
     content_type = content_types[0] if content_types else None
     mode = mode_of(content_type)
     if mode is Mode.BATCHED:
-        return json_format.decode_batch(body)
+        return json_format.read_batch(body)
     if mode is Mode.STRUCTURED:
-        return [json_format.decode(body)]
-    return [_decode_binary(attributes, content_type, body)]
+        return ([json_format.decode(body)],)
+    return ([_decode_binary(attributes, content_type, body)],)
 
 
 def encode_binary(event: Event) -> Message:
