@@ -1,6 +1,12 @@
+import json
+
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headrace.controlplane.manifest_text import read_manifests, write_manifests
+from headrace.controlplane.yaml_reader import read_documents
 from headrace.errors import InvalidManifest
 
 
@@ -39,6 +45,17 @@ def test_times_stay_the_strings_that_they_are_in_json():
         ("a: [1", "expected"),
         ("a: " + "[" * 5000, "nested too deeply"),
         (b"a: \xff\xfe", "no YAML"),
+        ("a: " + "1" * 5000, "more than 100 characters"),
+        ("a: 1" + ":1" * 5000, "more than 100 characters"),
+        ("a: 1.0e+400", "no number of JSON"),
+        ("a: 0x" + "f" * 17, "more than 64 bits"),
+        ("a: !!set {b}", "constructor"),
+        ("? [b]\n: c", "is no string"),
+        ("? {b: c}\n: d", "is no string"),
+        ("a: " + "- " * 5000, "no YAML"),
+        ("- " * 5000, "nested too deeply"),
+        ("---\na\n" * 10_001, "more than 10000 documents"),
+        ("[" + "1," * 500_001 + "]", "more than 500000 values"),
     ],
 )
 def test_what_is_no_json_is_refused(text, reason):
@@ -52,3 +69,50 @@ def test_what_was_written_is_read_back():
     assert read_manifests(write_manifests(documents)) == documents
     shared = {"x": 1}
     assert "*" not in write_manifests([{"a": shared, "b": shared}])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: 'true'\nb: \"1\"\nc: ! 1\nd: !!str 1\ne: ~\nf:\ng: yes\nh: off\ni: 1_000\nj: 0x1f\nk: 1e3\nl: 1.5e3",
+        "a: |\n  x\n  y\nb: >\n  x\n  y\nc: &anchor {d: []}\n<<: {e: 1}\n=: 2",
+        "- 1\n- - 2\n  - {a: [b, {c: d}], e: {}}\n- ''\n",
+        "",
+        "---\n...\n---\n1",
+        "\ufeffa: ü\n",
+    ],
+)
+def test_the_values_are_those_that_yaml_says(text):
+    """The usual loader is the reference, but for what it makes of dates, merges and aliases."""
+
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.yaml_implicit_resolvers = {
+        first: [each for each in found if not each[0].endswith((":timestamp", ":merge", ":value"))]
+        for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    assert read_documents(text) == list(yaml.load_all(text, Loader=Loader))
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text(),
+        lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=5),
+        max_leaves=20,
+    )
+)
+def test_json_is_read_as_what_it_is(value):
+    assert read_documents(json.dumps([value])) == [[value]]
+
+
+def test_a_bomb_of_aliases_costs_nothing():
+    lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x]"]
+    lines += [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
+    with pytest.raises(InvalidManifest, match="aliases are not accepted"):
+        read_manifests("\n".join(lines))
+
+
+def test_libyaml_reads():
+    """Without it the same texts take ten times as long."""
+    assert yaml.__with_libyaml__
