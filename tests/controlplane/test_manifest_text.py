@@ -1,7 +1,7 @@
 import json
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -85,7 +85,7 @@ def test_what_was_written_is_read_back():
 def test_the_values_are_those_that_yaml_says(text):
     """The usual loader is the reference, but for what it makes of dates, merges and aliases."""
 
-    class Loader(yaml.SafeLoader):
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
         pass
 
     Loader.yaml_implicit_resolvers = {

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.access import access_of
+from headrace.api.computation import compute
 from headrace.api.documents import json_response, read_document
 from headrace.api.owning import Owning
 from headrace.api.parameters import Parameters, write_cursor
@@ -157,7 +158,7 @@ class Attempts:
 
     async def start(self, request: Request) -> Response:
         """Count what a redrive would move; unless it is a dry run, begin with it."""
-        wanted, dry_run = parse_redrive(await read_document(request))
+        wanted, dry_run = await compute(parse_redrive, await read_document(request))
         wanted = _narrowed(wanted, access_of(request))
         redrive = await asyncio.to_thread(self._counted, wanted, access_of(request))
         if dry_run:

@@ -10,7 +10,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.access import access_of
-from headrace.api.documents import json_response, read_document
+from headrace.api.computation import compute
+from headrace.api.documents import json_of, json_response, read_document
 from headrace.api.parameters import Parameters, write_cursor
 from headrace.auth.audit import entries as audit
 from headrace.auth.audit.entries import AuditQuery, Entry, difference
@@ -69,8 +70,8 @@ class Authority:
         """List the keys that are good in the caller's namespaces and nowhere else."""
         seen = access_of(request).namespaces
         found = await asyncio.to_thread(self._keys.all)
-        return json_response(
-            [
+        return await json_of(
+            lambda: [
                 each.document()
                 for each in found
                 if seen is None or (each.namespaces is not None and each.namespaces <= seen)
@@ -79,7 +80,7 @@ class Authority:
 
     async def create_key(self, request: Request) -> Response:
         """Make a key, and show it this once. Nobody gives away what they don't have."""
-        wanted = parse_key_request(await read_document(request))
+        wanted = await compute(parse_key_request, await read_document(request))
         access = access_of(request)
         for namespace in wanted.grants:
             access.require(namespace)
@@ -107,8 +108,12 @@ class Authority:
         """Show the defaults, and what namespaces have of their own."""
         seen = access_of(request).namespaces
         found = await asyncio.to_thread(self._quotas.all)
-        own = {name: each.document() for name, each in found.items() if seen is None or name in seen}
-        return json_response({"defaults": self._defaults.document(), "namespaces": own})
+
+        def shown() -> dict[str, Any]:
+            own = {name: each.document() for name, each in found.items() if seen is None or name in seen}
+            return {"defaults": self._defaults.document(), "namespaces": own}
+
+        return await json_of(shown)
 
     async def quotas(self, request: Request) -> Response:
         """Show what a namespace may have, and what it has."""
@@ -118,7 +123,9 @@ class Authority:
 
     async def set_quotas(self, request: Request) -> Response:
         """Let a namespace have these quotas of its own, and the defaults for the rest."""
-        return await self._change_quotas(request, parse_overrides(await read_document(request)))
+        return await self._change_quotas(
+            request, await compute(parse_overrides, await read_document(request))
+        )
 
     async def reset_quotas(self, request: Request) -> Response:
         """Let the defaults hold for a namespace."""

@@ -13,7 +13,7 @@ from starlette.responses import StreamingResponse
 
 from headrace.api.access import access_of
 from headrace.api.creation import beside
-from headrace.api.documents import check_media_type, json_response
+from headrace.api.documents import check_media_type, json_of
 from headrace.api.parameters import Parameters
 from headrace.api.problems import lines_of
 from headrace.errors import Conflict, InvalidImport, PayloadTooLarge, SentTooSlowly
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 MEDIA_TYPE = "application/x-ndjson"
 _READ = (MEDIA_TYPE, "application/ndjson", "application/jsonl", "application/x-jsonlines")
-_MAX_LINE = 1 << 20
 _ENCODER = msgspec.json.Encoder()
 _FLAGS = ("dryRun", "keepIds", "skipFaulty")
 _AT_ONCE = 8
@@ -68,6 +67,7 @@ class Bulk:
         self._jobs = jobs
         self._safe = safe
         self._most = settings.max_import_bytes
+        self._most_of_line = settings.max_document_bytes
         self._idle = settings.import_idle_seconds
         self._under_way: set[frozenset[str] | None] = set()
         self._turn = asyncio.Lock()
@@ -91,7 +91,9 @@ class Bulk:
             declared = {each.name: each.config for each in channels}
             reading = Import(declared, keep_ids=keep_ids, sees_all=access.namespaces is None)
             with reading.lot:
-                async for lines in _lines(_punctual(request.stream(), self._idle), self._most):
+                async for lines in _lines(
+                    _punctual(request.stream(), self._idle), self._most, self._most_of_line
+                ):
                     await access.renew()
                     await self._in_turn(reading.read, lines)
                 if reading.refused and not skip:
@@ -99,7 +101,7 @@ class Bulk:
                 for namespace in reading.namespaces:
                     access.require(namespace)
                 created = None if dry_run else await self._in_turn(self._create, reading)
-            return json_response(_outcome(reading, created))
+            return await json_of(lambda: _outcome(reading, created))
 
     @contextmanager
     def _place_of(self, access: Access) -> Iterator[None]:
@@ -169,7 +171,7 @@ async def _punctual(chunks: AsyncIterable[bytes], idle: float) -> AsyncIterator[
         yield chunk
 
 
-async def _lines(chunks: AsyncIterable[bytes], most: int) -> AsyncIterator[list[bytes]]:
+async def _lines(chunks: AsyncIterable[bytes], most: int, most_of_line: int) -> AsyncIterator[list[bytes]]:
     """Cut a stream into lines, as many as have come; the last may lack its end."""
     rest, size = b"", 0
     async for chunk in chunks:
@@ -177,8 +179,8 @@ async def _lines(chunks: AsyncIterable[bytes], most: int) -> AsyncIterator[list[
         if size > most:
             raise PayloadTooLarge("the import", most)
         *lines, rest = (rest + chunk).split(b"\n")
-        if len(rest) > _MAX_LINE or any(len(line) > _MAX_LINE for line in lines):
-            raise PayloadTooLarge("a line", _MAX_LINE)
+        if len(rest) > most_of_line or any(len(line) > most_of_line for line in lines):
+            raise PayloadTooLarge("a line", most_of_line)
         if lines:
             yield lines
     if rest:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.access import access_of
 from headrace.api.capabilities import COLLECTION, supported
-from headrace.api.documents import json_response
+from headrace.api.computation import compute
+from headrace.api.documents import json_of, json_response
 from headrace.api.openapi.proposals import settings_schema
 from headrace.errors import NotFound
 from headrace.events.bindings.http import Mode
@@ -72,7 +73,8 @@ class Discovery:
 
     async def endpoints(self, request: Request) -> Response:
         """Describe the channels as a registry of endpoints, by their ids."""
-        return json_response(await self._registry(request))
+        registry = await self._registry(request)
+        return await json_of(lambda: registry)
 
     async def endpoint(self, request: Request) -> Response:
         """Describe one endpoint."""
@@ -83,7 +85,9 @@ class Discovery:
 
     async def _registry(self, request: Request) -> dict[str, Any]:
         seen = await asyncio.to_thread(self._store.every_channel, access_of(request).namespaces)
-        return {id_: each for channel in seen for id_, each in _endpoints(channel, self._address)}
+        return await compute(
+            lambda: {id_: each for channel in seen for id_, each in _endpoints(channel, self._address)}
+        )
 
     def _limits(self) -> dict[str, int]:
         return {

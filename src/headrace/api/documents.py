@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from starlette.responses import Response
 
+from headrace.api.computation import compute
 from headrace.errors import InvalidRequest, PayloadTooLarge, UnsupportedFormat
 from headrace.events.media_types import essence, is_json
 from headrace.subscriptions.json_text import NotJson, read_json
@@ -23,15 +24,21 @@ if TYPE_CHECKING:
 # What curl says of any `--data` by itself, and what other clients say of bytes.
 _UNSAID = ("application/x-www-form-urlencoded", "application/octet-stream")
 MAX_DOCUMENT = 1 << 20
-"""The bytes of a document, unless a door says otherwise."""
+"""The bytes of a document, where the application has no setting for it."""
+MAX_EVENT = 1 << 20
+"""The bytes of an event that is part of a document, or all of it."""
+_SHORT = 1 << 14
+"""What is read faster than a thread is asked to."""
 
 
 def _invalid(problem: str) -> HeadraceError:
     return InvalidRequest([("", problem)])
 
 
-async def read_body(request: Request, most: int = MAX_DOCUMENT) -> bytes:
-    """Read a request's body, as long as it is small."""
+async def read_body(request: Request, most: int | None = None, extra: int = 0) -> bytes:
+    """Read a request's body, as long as it is small: as the settings say of documents, and `extra` bytes more."""
+    if most is None:
+        most = getattr(request.app.state, "max_document_bytes", MAX_DOCUMENT) + extra
     chunks, size = [], 0
     async for chunk in request.stream():
         chunks.append(chunk)
@@ -45,15 +52,15 @@ async def read_document(request: Request, fault: Callable[[str], HeadraceError] 
     """Read a request's JSON; what is wrong with it is raised as a fault."""
     body = await read_json_body(request)
     try:
-        return read_json(body)
+        return read_json(body) if len(body) < _SHORT else await compute(read_json, body)
     except NotJson as error:
         raise fault(f"the body is not JSON: {error}") from None
 
 
-async def read_json_body(request: Request) -> bytes:
+async def read_json_body(request: Request, extra: int = 0) -> bytes:
     """Read a request's body, unless it says that it is something else than JSON."""
     check_media_type(request, is_json, ["application/json"])
-    return await read_body(request)
+    return await read_body(request, extra=extra)
 
 
 def check_media_type(request: Request, is_read: Callable[[str], bool], supported: Sequence[str]) -> None:
@@ -81,6 +88,11 @@ def read_members(
     if faults:
         raise InvalidRequest(faults)
     return members
+
+
+async def json_of(make: Callable[[], Any]) -> Response:
+    """Answer with the JSON of something that may be long, made and written in a thread."""
+    return Response(await compute(lambda: msgspec.json.encode(make())), media_type="application/json")
 
 
 def json_response(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -5,14 +5,13 @@ Nothing is stored and no event of the log is looked at; `travel.py` has the test
 
 from __future__ import annotations
 
-import asyncio
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from headrace.api.documents import json_response, read_json_body, read_members
+from headrace.api.documents import MAX_EVENT, json_of, read_json_body, read_members
 from headrace.errors import InvalidChannel, InvalidRequest
 from headrace.events.json_format import decode
 from headrace.events.recorded import Arrival, Recorded
@@ -47,13 +46,13 @@ class Filters:
 
     async def compile(self, request: Request) -> Response:
         """Tell what a filter means, as CEL, and how much of each limit it uses."""
-        members = read_members(await read_json_body(request), _COMPILE)
-        return json_response(await asyncio.to_thread(lambda: _described(_filter_of(members))))
+        body = await read_json_body(request)
+        return await json_of(lambda: _described(_filter_of(read_members(body, _COMPILE))))
 
     async def explain(self, request: Request) -> Response:
         """Tell, clause by clause, why a filter holds on an event or doesn't."""
-        members = read_members(await read_json_body(request), _EXPLAIN, required=("event",))
-        return json_response(await asyncio.to_thread(_explained, members))
+        body = await read_json_body(request, extra=MAX_EVENT)
+        return await json_of(lambda: _explained(read_members(body, _EXPLAIN, required=("event",))))
 
 
 def _described(wanted: Filter) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import Response
 
 from headrace.api.access import access_of
-from headrace.api.documents import json_response, read_document
+from headrace.api.computation import compute
+from headrace.api.documents import json_of, json_response, read_document
 from headrace.api.parameters import parse_limit
 from headrace.api.problems import MEDIA_TYPE, body_of, headers_of, problem, status_of
 from headrace.errors import HeadraceError, InvalidChannel
@@ -51,7 +52,7 @@ class Management:
     async def create_channel(self, request: Request) -> Response:
         """Make a channel."""
         document = await read_document(request, InvalidChannel)
-        channel = parse_channel_document(document)
+        channel = await compute(parse_channel_document, document)
         access_of(request).require(channel.name.namespace)
         access_of(request).makes = str(channel.name)
         await asyncio.to_thread(self._store.create_channel, channel.name, channel.delivery, channel.config)
@@ -61,14 +62,14 @@ class Management:
     async def change_channel(self, request: Request) -> Response:
         """Let a channel say what the document says: of deliveries and of config; what it leaves out is taken away."""
         document = await read_document(request, InvalidChannel)
-        channel = parse_channel_document(document, _channel_of(request))
+        channel = await compute(parse_channel_document, document, _channel_of(request))
         await asyncio.to_thread(self._store.replace_channel, channel)
         return json_response(self._shown(channel))
 
     async def list_channels(self, request: Request) -> Response:
         """List all channels."""
         found = await asyncio.to_thread(self._store.every_channel, access_of(request).namespaces)
-        return json_response([self._shown(each) for each in found])
+        return await json_of(lambda: [self._shown(each) for each in found])
 
     async def channel(self, request: Request) -> Response:
         """Show one channel."""
@@ -86,7 +87,7 @@ class Management:
         limit = parse_limit(request.query_params.get("limit"), _SHOWN, _MOST_SHOWN)
         seen = access_of(request).namespaces
         found = await asyncio.to_thread(self._store.what_is_set_aside, limit, seen)
-        return json_response([each.document() for each in found])
+        return await json_of(lambda: [each.document() for each in found])
 
     def _shown(self, channel: Channel) -> dict[str, Any]:
         """Show a channel with its address, as set: what a request calls this service may be anything."""

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from headrace.api.access import access_of
-from headrace.api.documents import json_response, read_json_body, read_members
+from headrace.api.computation import compute
+from headrace.api.documents import MAX_EVENT, json_response, read_json_body, read_members
 from headrace.api.waiting import until
 from headrace.errors import Conflict, InvalidRequest, NoDispatcher
 from headrace.events.event import DataKind, Event
@@ -67,7 +68,7 @@ class Probing:
 
     async def test(self, request: Request) -> Response:
         """Send the event in the body, or a sample, to a subscription's sink."""
-        body = await read_json_body(request)
+        body = await read_json_body(request, extra=MAX_EVENT)
         subscription = await asyncio.to_thread(self._store.get, request.path_params["id"])
         event = decode(body) if body.strip() else sample_event()
         return await self._send(
@@ -76,10 +77,11 @@ class Probing:
 
     async def test_proposal(self, request: Request) -> Response:
         """Send an event to the sink of a subscription that doesn't exist yet; nothing is created."""
-        members = read_members(await read_json_body(request), _MEMBERS, ("subscription",), _FORM)
+        body = await read_json_body(request, extra=MAX_EVENT)
+        members = await compute(read_members, body, _MEMBERS, ("subscription",), _FORM)
         document = msgspec.json.decode(members["subscription"])
         declared = access_of(request).allowing(self._store.declared)
-        proposal = await asyncio.to_thread(parse_subscription, document, declared)
+        proposal = await compute(parse_subscription, document, declared)
         if proposal.secrets:
             raise InvalidRequest([("subscription", _SECRETS)])
         event = decode(bytes(members["event"])) if "event" in members else sample_event()

@@ -14,6 +14,7 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from headrace.api.access import access_of
+from headrace.api.computation import compute
 from headrace.api.consumers import Cursor, new_consumer, parse_acknowledgement, parse_cursor
 from headrace.api.documents import json_response, read_document
 from headrace.api.handing import lease_of
@@ -124,7 +125,7 @@ class Pulling:
     async def acknowledge(self, request: Request) -> Response:
         """Let events go that a consumer is done with, or that it gives back."""
         subscription = await self._subscription(request.path_params["id"])
-        said = parse_acknowledgement(await read_document(request))
+        said = await compute(parse_acknowledgement, await read_document(request))
         done = await asyncio.to_thread(
             self._mailroom.acknowledge, subscription.id, said.consumer, lease_of(subscription), said.up_to, said.numbers
         )  # fmt: skip

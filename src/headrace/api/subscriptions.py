@@ -11,6 +11,7 @@ from starlette.responses import Response, StreamingResponse
 
 from headrace.api.access import access_of
 from headrace.api.capabilities import COLLECTION, QUERY_PARAMETERS, RESOURCE, capabilities
+from headrace.api.computation import compute
 from headrace.api.creation import beside
 from headrace.api.documents import json_response, read_document
 from headrace.api.etags import check_match, etag_of, is_known
@@ -76,7 +77,7 @@ class Subscriptions:
         document = await read_document(request, _invalid)
 
         declared = access_of(request).allowing(self._store.declared)
-        proposal = await asyncio.to_thread(parse_subscription, document, declared)
+        proposal = await compute(parse_subscription, document, declared)
         access_of(request).makes = proposal.id
         created = await asyncio.to_thread(self._create, proposal)
         shown = with_made_keys(shown_new(created), proposal.secrets, made=_makes_keys(document))

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.access import access_of
+from headrace.api.computation import compute
 from headrace.api.documents import json_response, read_body, read_document
 from headrace.api.waiting import applied, seconds_to_wait, until
 from headrace.errors import InvalidRequest, UnsupportedFormat
@@ -50,7 +51,7 @@ class Travel:
     async def seek(self, request: Request) -> Response:
         """Deliver a subscription from another point of the history on."""
         subscription = await asyncio.to_thread(self._store.get, request.path_params["id"])
-        wanted = parse_seek(await _seek_document(request))
+        wanted = await compute(parse_seek, await _seek_document(request))
         return await self._ask(
             request, Job(SEEK, wanted.document(), subscription.id, namespace=subscription.channel.namespace)
         )
@@ -58,14 +59,14 @@ class Travel:
     async def replay(self, request: Request) -> Response:
         """Deliver events of the past to a subscription once more."""
         subscription = await asyncio.to_thread(self._store.get, request.path_params["id"])
-        wanted = parse_replay(await read_document(request))
+        wanted = await compute(parse_replay, await read_document(request))
         return await self._ask(
             request, Job(REPLAY, wanted.document(), subscription.id, namespace=subscription.channel.namespace)
         )
 
     async def backtest(self, request: Request) -> Response:
         """Tell what a filter would have matched."""
-        wanted = parse_backtest(await read_document(request))
+        wanted = await compute(parse_backtest, await read_document(request))
         access_of(request).require(wanted.channel.namespace)
         await asyncio.to_thread(self._store.channel, wanted.channel)  # or a misspelt one had no events
         return await self._ask(request, Job(BACKTEST, wanted.document(), namespace=wanted.channel.namespace))
@@ -128,7 +129,7 @@ async def _seek_document(request: Request) -> Any:
         raise UnsupportedFormat(content_type, ["application/json", _PROTOBUF[0]])
     if media_type not in _PROTOBUF:
         return await read_document(request)
-    command = decode_seek(await read_body(request), _version(content_type))
+    command = await compute(decode_seek, await read_body(request), _version(content_type))
     conditions = {
         "position": command.position,
         "time": command.publish_time,

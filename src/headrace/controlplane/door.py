@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.access import access_of
 from headrace.api.computation import compute
-from headrace.api.documents import json_response, read_body
+from headrace.api.documents import json_of, json_response, read_body
 from headrace.auth.roles import Role
 from headrace.controlplane.kinds import BROKER, KINDS, TRIGGER, Kind, kind_called, kind_of
 from headrace.controlplane.manifest import DEFAULT_NAMESPACE
@@ -56,13 +56,13 @@ class ControlDoor:
         """Bring objects to what the manifests of the body say: YAML of many documents, or JSON."""
         body = await read_body(request, self._most)
         documents = await compute(read_manifests, body)
-        _check_place(request, documents)
+        await compute(_check_place, request, documents)
         namespace = request.path_params.get("namespace") or _namespace(request) or DEFAULT_NAMESPACE
         dry_run = _flag(request, "dryRun")
-        _check_rights(request, documents, namespace)
+        await compute(_check_rights, request, documents, namespace)
         applied = await asyncio.to_thread(self._plane.apply, documents, namespace, dry_run=dry_run)
         await self._refresh()
-        return json_response({"results": [_result(each) for each in applied]})
+        return await json_of(lambda: {"results": [_result(each) for each in applied]})
 
     async def kinds(self, _: Request) -> Response:
         """List the kinds of objects that are accepted."""
@@ -76,7 +76,8 @@ class ControlDoor:
         seen = access_of(request).namespaces
         if namespace is not None:
             seen = frozenset({namespace}) & (frozenset({namespace}) if seen is None else seen)
-        return json_response(await asyncio.to_thread(self._plane.list, kind, seen))
+        found = await asyncio.to_thread(self._plane.list, kind, seen)
+        return await json_of(lambda: found)
 
     async def get(self, request: Request) -> Response:
         """Show an object, with the status of this moment."""

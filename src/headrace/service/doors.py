@@ -42,6 +42,7 @@ from headrace.delivery.specs import default_spec
 from headrace.errors import HeadraceError
 from headrace.eventlog.opening import open_log
 from headrace.eventlog.picking import Picker
+from headrace.filters.syntax.parser import parsing_elsewhere
 from headrace.interest import Interests
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
@@ -80,7 +81,8 @@ def run_doors(config: Config, *, ingress: bool, control: bool) -> None:
     check_exposure(config.api.host, config.auth)
     Proxies(config.api.trusted_proxies)  # what can't be used is refused before anything is opened
     listener = listen(config.api)
-    uvloop.run(_serve(config, listener, ingress=ingress, control=control))
+    with parsing_elsewhere():
+        uvloop.run(_serve(config, listener, ingress=ingress, control=control))
 
 
 async def _serve(config: Config, listener: socket.socket, *, ingress: bool, control: bool) -> None:

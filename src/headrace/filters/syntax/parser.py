@@ -7,24 +7,27 @@ which is why they are declared in a container (next to the function `type` no va
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, NoReturn
 
-from cel_expr_python import cel
-
 from headrace.errors import FilterError
+from headrace.filters.syntax import google
+from headrace.filters.syntax.parser_process import ParserProcess, Question
 from headrace.filters.syntax.trees import Syntax, read_positions, read_tree
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from headrace.filters.dialects.dialect import Place
 
-_MACROS = "[has, all, exists, exists_one, map, filter]"
-_CONTAINER = "f"
 _FAULT = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*)")
 _EXPECTED = re.compile(r" expecting \{.*\}")
 _IN_CONTAINER = re.compile(r" \(in container '[^']*'\)")
 _TOO_DEEP = re.compile(r"recursion (?:depth|limit)")
+_SHORT = 2000
+"""Characters of a text that is parsed within about ten milliseconds, whatever it says."""
+_elsewhere: list[ParserProcess] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,56 +49,46 @@ def parse(source: str, place: Place) -> Parsed:
     """Read a text, or refuse it with the place of the fault."""
     if "\0" in source:
         raise _error("U+0000 is no part of an expression", source, source.index("\0"), place)
-    try:
-        serialized = _parser().compile(source, disable_check=True).serialize()
-    except RuntimeError as error:
-        _refuse(str(error), source, place)
-    return Parsed(source, read_tree(serialized), serialized, place)
+    answer = _parse(source)
+    if answer.report:
+        _refuse(answer.report, source, place)
+    return Parsed(source, read_tree(answer.result), answer.result, place)
 
 
 def check(source: str, place: Place) -> None:
     """Refuse names that nobody declared, operations that the types don't have, and what can't be true or false."""
-    try:
-        result = _checker().compile(source).return_type()
-    except RuntimeError as error:
-        _refuse(str(error), source, place)
-    if result not in (cel.Type.BOOL, cel.Type.DYN):
-        raise _error(f"a filter is true or false, not of type {result.name().lower()}", source, 0, place)
+    process = _process_for(source)
+    answer = process.ask(Question("check", source)) if process else google.check(source)
+    if answer.report:
+        _refuse(answer.report, source, place)
+    if answer.result:
+        raise _error(f"a filter is true or false, not of type {answer.result.decode()}", source, 0, place)
 
 
 def is_readable(source: str) -> bool:
     """Say whether the parser takes the text: it refuses those that nest too deep."""
+    return not _parse(source).report
+
+
+@contextmanager
+def parsing_elsewhere() -> Iterator[None]:
+    """Let long texts be parsed in another process, in all threads of this one."""
+    process = ParserProcess()
+    _elsewhere.append(process)
     try:
-        _parser().compile(source, disable_check=True)
-    except RuntimeError:
-        return False
-    return True
+        yield
+    finally:
+        _elsewhere.remove(process)
+        process.close()
 
 
-@cache
-def _parser() -> cel.Env:
-    return cel.NewEnv(config=cel.NewEnvConfigFromYaml(f"stdlib:\n  exclude_macros: {_MACROS}\n"))
+def _process_for(source: str) -> ParserProcess | None:
+    return _elsewhere[-1] if _elsewhere and len(source) > _SHORT else None
 
 
-@cache
-def _checker() -> cel.Env:
-    kinds = cel.Type
-    variables = {
-        "ce": kinds.Map(kinds.STRING, kinds.DYN),
-        "data": kinds.DYN,
-        "collection": kinds.STRING,
-        "tenant": kinds.STRING,
-        "type": kinds.STRING,
-        # Any number may be compared with a time: declared as int, `publishTime > 1.5e12` would be refused.
-        "publishTime": kinds.DYN,
-        "eventTime": kinds.DYN,
-    }
-    glob = cel.Overload("string_match_glob", kinds.BOOL, [kinds.STRING, kinds.STRING], is_member=True)
-    return cel.NewEnv(
-        variables={f"{_CONTAINER}.{name}": kind for name, kind in variables.items()},
-        container=_CONTAINER,
-        functions=[cel.FunctionDecl("match", [glob])],
-    )
+def _parse(source: str) -> google.Answer:
+    process = _process_for(source)
+    return process.ask(Question("parse", source)) if process else google.parse(source)
 
 
 def _refuse(report: str, source: str, place: Place) -> NoReturn:
