@@ -1,0 +1,248 @@
+"""Cases on the service without Spark: `python -m tests.chaos.plain_cases FOLDER`, one JSON line in for each, one out.
+
+It is a process of its own, since some faults kill the process that has the file mapped: whoever runs it sees that.
+"""
+
+import asyncio
+import json
+import shutil
+import sys
+import time
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import uvloop
+from tests.chaos.account import Account, Outcome, Telling, judge
+from tests.chaos.faults import Fault, NotApplicable
+from tests.chaos.kinds import Kind, kinds_in
+from tests.chaos.plain_service import PlainService, plain_config
+from tests.chaos.prepared import STATES, Prepared, copies_of, numbered
+
+from headrace.client.sink import Received, Sink
+from headrace.errors import HeadraceError
+from headrace.telemetry.health import HEALTH, Status
+
+SEED = 15
+_LIMIT = 60.0
+_STILL_SECONDS = 5.0
+_STILL_WHEN_TOLD = 0.5
+_PATIENT = {"retry": 1000, "backoffDelay": "PT0.02S", "backoffPolicy": "linear", "timeout": "PT5S"}
+
+
+class PlainCases:
+    """Owns the sink, whose address is in the prepared folder, and the account that it writes to."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._account = Account()
+        self._sink = Sink(self._received)
+        self._retry_refused = True
+        self._number = 0
+        self._cases = 0
+        self.names: dict[str, str] = {}
+
+    def _received(self, delivery: Received) -> int:
+        name = delivery.path.strip("/")
+        if name == "retry" and self._retry_refused:
+            return 503
+        self._account.arrived[name, delivery.event.id] += 1
+        return 200
+
+    async def run(self) -> None:
+        async with self._sink:
+            prepared = await self._prepare()
+            _say(
+                {
+                    state: {each.name: each.faults for each in prepared.kinds(state).values()}
+                    for state in STATES
+                }
+            )
+            while line := await asyncio.to_thread(sys.stdin.readline):
+                wanted = json.loads(line)
+                kind = prepared.kinds(wanted["state"])[wanted["kind"]]
+                _say(await self._case(prepared, kind, Fault(wanted["fault"]), wanted["state"]))
+
+    async def _prepare(self) -> Prepared:
+        """Delivered ones, retries that wait, planned ones that nobody has read, and accepted ones without a plan."""
+        data = self._folder / "seed"
+        service = PlainService(plain_config(data))
+        await service.open()
+        for name in ("ordered", "plain", "retry"):
+            self._subscribe(service, name)
+        await self._publish(service, [4] * 3)
+        await self._until(lambda: not {"ordered", "plain"} & self._account.missing().keys())
+        await self._until(lambda: service.cursor() == 12)  # what has to be tried again is in the ledger
+        older = await self._copied(service, data, "older")
+        service = PlainService(plain_config(data))
+        await service.open(delivers=False)
+        self._subscribe(service, "late")
+        for _ in range(5):
+            await self._publish(service, [4])
+            await self._until(lambda: service.covered() == len(self._account.accepted))
+        service.clear()
+        service.routes.clear()
+        await self._publish(service, [4] * 3)
+        folders = await self._copied(service, data, "prepared")
+        return Prepared(folders, older, self._account)
+
+    async def _copied(self, service: PlainService, data: Path, name: str) -> dict[str, Path]:
+        """Copy the folder as a power cut would leave it now; and close the service."""
+        copies = copies_of(data, self._folder, name)
+        await service.close()
+        return copies
+
+    def _subscribe(self, service: PlainService, name: str) -> None:
+        ordering = "ordered" if name == "ordered" else "unordered"
+        wish = {"sink": f"{self._sink.url}/{name}", "protocol": "HTTP"}
+        made = service.subscribe(wish | {"config": {"delivery": {**_PATIENT, "ordering": ordering}}})
+        self.names[made] = name
+        self._account.since[name] = len(self._account.accepted)
+
+    async def _publish(self, service: PlainService, sizes: list[int]) -> None:
+        """Each number is a commit of so many events; they count when they are accepted."""
+        for size in sizes:
+            events = [numbered(self._number + each) for each in range(size)]
+            self._number += size
+            await service.publish(events)
+            self._account.accepted += [each.id for each in events]
+
+    async def _until(self, holds: Any) -> None:
+        async with asyncio.timeout(_LIMIT):
+            while not holds():
+                await asyncio.sleep(0.01)
+
+    async def _case(self, prepared: Prepared, kind: Kind, fault: Fault, state: str) -> dict[str, Any]:
+        for part in HEALTH.reports():
+            HEALTH.forget(part)
+        for left in self._folder.glob("case-*"):
+            shutil.rmtree(left)
+        self._cases += 1  # a path of its own: readers of a log are kept by its path
+        data = self._folder / f"case-{self._cases}"
+        self._account = prepared.begin(state, data)
+        self._retry_refused = state == "running"
+        case = _Case(self, data, prepared.older_for(state, kind), kind, fault)
+        try:
+            outcome = await (case.running() if state == "running" else case.stopped())
+        except NotApplicable as reason:
+            return {"verdict": "", "detail": str(reason)}
+        return asdict(outcome)
+
+
+class _Case:
+    def __init__(self, cases: PlainCases, data: Path, older: Path, kind: Kind, fault: Fault) -> None:
+        self._cases = cases
+        self._account = cases._account
+        self._data = data
+        self._older = older
+        self._kind = kind
+        self._fault = fault
+        self._telling = Telling()
+
+    async def stopped(self) -> Outcome:
+        self._damage()
+        await self._start_and_settle()
+        return self._judged()
+
+    async def running(self) -> Outcome:
+        """The fault comes when a retry waits and the rest is being delivered; a restart has to bear it, too."""
+        service = await self._opened(accept_damage=False)
+        assert service is not None, self._telling.refusals
+        await self._cases._until(lambda: self._account.arrived["ordered", self._account.accepted[12]])
+        try:
+            self._damage()
+        except NotApplicable:
+            await service.close()
+            raise
+        self._cases._retry_refused = False
+        await self._settle(service)
+        await self._start_and_settle()
+        return self._judged()
+
+    def _damage(self) -> None:
+        """The folder may have other files by now, of the same kind."""
+        kind = kinds_in(self._data, self._older).get(self._kind.name)
+        if kind is None:
+            raise NotApplicable(f"there is no {self._kind.name} now")
+        self._kind = kind
+        self._kind.damage(self._data, self._older, self._fault, SEED)
+
+    def _judged(self) -> Outcome:
+        return judge(self._account, self._telling, self._kind.names())
+
+    async def _start_and_settle(self) -> None:
+        """Start, and where that is refused, take the step that the refusal names."""
+        service = await self._opened(accept_damage=False)
+        if service is None and any("accept_damage" in text.lower() for text in self._telling.refusals):
+            service = await self._opened(accept_damage=True)
+        if service is not None:
+            await self._settle(service)
+
+    async def _opened(self, *, accept_damage: bool) -> PlainService | None:
+        service = PlainService(plain_config(self._data, accept_damage=accept_damage))
+        try:
+            await service.open()
+        except HeadraceError as refusal:
+            self._refused(str(refusal))
+        except Exception as error:  # noqa: BLE001  an operator would see its traceback
+            self._telling.crashes.append(f"the start fails with {error!r}")
+        else:
+            return service
+        return None
+
+    def _refused(self, text: str) -> None:
+        self._telling.refusals.append(text)
+        self._telling.until = len(self._account.accepted)
+
+    async def _settle(self, service: PlainService) -> None:
+        """Send more, wait until everything has arrived or nothing moves any more, and stop."""
+        for _ in range(3):
+            try:
+                await self._cases._publish(service, [2])
+            except HeadraceError as refusal:
+                self._refused(str(refusal))
+            except Exception as error:  # noqa: BLE001  a producer would get a 500
+                self._telling.crashes.append(f"events are refused with {error!r}")
+        await self._until_still(service)
+        self._listen(service)
+        self._telling.crashes += service.crashes
+        try:
+            await service.close()
+        except Exception as error:  # noqa: BLE001  an operator would see its traceback
+            self._telling.crashes.append(f"the stop fails with {error!r}")
+
+    async def _until_still(self, service: PlainService) -> None:
+        seen, since, end = -1, time.monotonic(), time.monotonic() + _LIMIT
+        while self._account.missing() and time.monotonic() < end:
+            if self._account.arrived.total() != seen:
+                seen, since = self._account.arrived.total(), time.monotonic()
+            self._listen(service)
+            is_told = self._judged().verdict.is_good or service.crashes
+            if time.monotonic() - since > (_STILL_WHEN_TOLD if is_told else _STILL_SECONDS):
+                return
+            await asyncio.sleep(0.05)
+
+    def _listen(self, service: PlainService) -> None:
+        """Take down what an operator can see now."""
+        self._telling.standing = [
+            each.note for each in HEALTH.reports().values() if each.status is Status.BLOCKED
+        ]
+        if service.route_error is not None:
+            self._telling.standing.append(f"routing starts again and again: {service.route_error}")
+        for text in service.refusals:
+            self._refused(text)
+        service.refusals.clear()
+        with suppress(Exception):  # a damaged database tells nothing
+            self._telling.set_aside = service.set_aside()
+        with suppress(Exception):
+            self._telling.dead = {(self._cases.names[each], number) for each, number in service.dead()}
+
+
+def _say(document: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(document) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    uvloop.run(PlainCases(Path(sys.argv[1])).run())

@@ -1,0 +1,108 @@
+"""Runs cases in the process of `plain_cases`, and starts it again where a fault has killed it."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.chaos.account import Outcome, Verdict
+from tests.chaos.faults import Fault
+
+_ROOT = Path(__file__).parents[2]
+
+
+class Case(NamedTuple):
+    state: str
+    kind: str
+    fault: Fault
+
+    def __str__(self) -> str:
+        return f"{self.state} · {self.kind} · {self.fault}"
+
+
+class PlainRunner:
+    """One process at a time, in a folder of its own; `close` ends it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._starts = 0
+        self._process: subprocess.Popen[str] | None = None
+        self._kinds: dict[str, dict[str, list[str]]] = {}
+        self._start()
+
+    def cases(self, state: str, fault: Fault | None = None) -> Iterator[Case]:
+        """Every case of a state, in the order of the kinds."""
+        for kind, faults in self._kinds[state].items():
+            for each in faults:
+                if fault in (None, each):
+                    yield Case(state, kind, Fault(each))
+
+    def run(self, case: Case) -> Outcome | None:
+        """None where the fault changes nothing."""
+        if self._process is None:
+            self._start()
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(case._asdict()) + "\n")
+        self._process.stdin.flush()
+        answer = self._answer()
+        if answer is None:
+            return Outcome(
+                Verdict.CRASHED, 0, 0, 0, f"the process ends with {self._ended()}: {self._last_line()}"
+            )
+        if not answer["verdict"]:
+            return None
+        return Outcome(**answer | {"verdict": Verdict(answer["verdict"])})
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._ended()
+
+    def _start(self) -> None:
+        self._starts += 1
+        folder = self._folder / f"process-{self._starts}"
+        folder.mkdir()
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join([str(_ROOT / "src"), str(_ROOT)]),
+            "SSL_CERT_FILE": os.devnull,  # each start reads all authorities else, and nothing here speaks TLS
+        }
+        with (folder / "output.txt").open("w") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.chaos.plain_cases", str(folder)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=output,
+                env=environment,
+                text=True,
+            )
+        self._output = folder / "output.txt"
+        kinds = self._answer()
+        if kinds is None:
+            raise RuntimeError(f"the cases can't be prepared:\n{self._output.read_text()}")
+        self._kinds = kinds
+
+    def _answer(self) -> dict[str, Any] | None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        return json.loads(line) if line else None
+
+    def _ended(self) -> str:
+        assert self._process is not None
+        status = self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+        self._process = None
+        shutil.rmtree(self._output.parent / "seed", ignore_errors=True)
+        return signal.Signals(-status).name if status < 0 else f"status {status}"
+
+    def _last_line(self) -> str:
+        lines = self._output.read_text().splitlines()
+        return lines[-1] if lines else ""

@@ -1,0 +1,173 @@
+"""The service without Spark and without HTTP in front: the same log, route, outbox, ledger, store and dispatcher.
+
+Each part is opened as its role opens it, so what a role checks at its start is checked here. In the place of Spark the
+function that its workers run is called, one range at a time.
+"""
+
+import asyncio
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from tests.delivery.office import QUICK
+
+from headrace.config import Config, load_config
+from headrace.errors import HeadraceError
+from headrace.eventlog.local.outbox import OutboxFiles
+from headrace.eventlog.opening import open_log
+from headrace.events.batch import Arrival
+from headrace.events.event import Event
+from headrace.events.positions import Cut
+from headrace.ledger.dead_letters import DeadQuery
+from headrace.ledger.ledger import Ledger
+from headrace.ledger.records import Records
+from headrace.pipeline.plan import asides_in, deliveries_in
+from headrace.pipeline.roster import RosterWriter
+from headrace.pipeline.worker import match_ranges
+from headrace.service.draining import drain_all
+from headrace.service.layout import Layout
+from headrace.service.logs import log_place, open_log_writer, open_outbox_writer
+from headrace.subscriptions.set_aside import Kind
+from headrace.subscriptions.store import Store
+from headrace.subscriptions.subscription import parse_subscription
+
+_SEGMENT_BYTES = 4000
+_POLL_SECONDS = 0.01
+_STARTS = 3
+"""A dispatcher that has died so often in a row doesn't come back by being started again."""
+
+
+def plain_config(data: Path, *, accept_damage: bool = False) -> Config:
+    quick = {f"delivery.{key}": value for key, value in (QUICK | {"retries": 1000}).items()}
+    overrides: dict[str, Any] = quick | {
+        "data": str(data),
+        "log.segment_bytes": _SEGMENT_BYTES,
+        "log.accept_damage": accept_damage,
+        "store.patience_seconds": 0.5,
+        "delivery.patience_seconds": 0.5,
+        "delivery.shutdown_seconds": 0.5,
+        "archive.enabled": False,
+    }
+    return load_config(None, overrides, {})
+
+
+class PlainService:
+    """For one event loop. `open` raises what a start raises; `routes` and `delivers` can be switched."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._layout = Layout(config.data)
+        self._closing = ExitStack()
+        self._stop = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self.routes = asyncio.Event()
+        self.route_error: Exception | None = None
+        self.crashes: list[str] = []
+        self.refusals: list[str] = []
+
+    async def open(self, *, routes: bool = True, delivers: bool = True) -> None:
+        self._config.data.mkdir(parents=True, exist_ok=True)
+        self._ingress = open_log_writer(self._config)
+        try:
+            self._open_route()
+        except BaseException:
+            await self.close()
+            raise
+        if routes:
+            self.routes.set()
+        self._tasks.append(asyncio.create_task(self._route()))
+        if delivers:
+            self.deliver()
+
+    def _open_route(self) -> None:
+        place = log_place(self._config)
+        self.store = Store(self._config.store.url, self._config.store.patience_seconds)
+        self._closing.callback(self.store.close)
+        self._reader = open_log(place)
+        self._outbox = open_outbox_writer(self._config, self._reader.start())
+        self._closing.callback(self._outbox.close)
+        self._rosters = RosterWriter(self._layout.work / "rosters", self.store, self._reader.end)
+
+    async def close(self) -> None:
+        self._stop.set()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._closing.close()
+        await self._ingress.writer.close()
+
+    def subscribe(self, wish: dict[str, Any]) -> str:
+        return self.store.create(parse_subscription(wish), self._ingress.end).id
+
+    def set_aside(self) -> list[range]:
+        """Positions that could not be routed."""
+        found = self.store.what_is_set_aside(1000)
+        return [range(each.position, each.until) for each in found if each.kind is not Kind.FILTER]
+
+    def dead(self) -> list[tuple[str, int]]:
+        """Subscriptions and positions of what was given up."""
+        with closing(Records(self._config.delivery.url)) as records:
+            return [(each.subscription, each.position) for each in records.dead_letters(DeadQuery())]
+
+    async def publish(self, events: list[Event]) -> int:
+        """Store the events as one commit, and return the position of the first."""
+        return await self._ingress.writer.append(
+            [Arrival(each, "default", "default") for each in events], 100
+        )
+
+    def deliver(self) -> None:
+        self._tasks.append(asyncio.create_task(self._deliver()))
+
+    def covered(self) -> int:
+        return self._outbox.covered()[0]
+
+    def cursor(self) -> int:
+        with closing(Ledger(self._config.delivery.url)) as ledger:
+            return ledger.cursor()[0]
+
+    def clear(self) -> None:
+        """Remove what is delivered from the outbox, as the dispatcher does every ten seconds."""
+        OutboxFiles(self._layout.outbox).drop(Cut.at(self.cursor()))
+
+    async def _route(self) -> None:
+        """Route again and again; a failure is told where Route tells it, and routing starts again."""
+        while not self._stop.is_set():
+            if self.routes.is_set():
+                try:
+                    await asyncio.to_thread(self._route_once)
+                    self.route_error = None
+                except Exception as error:  # noqa: BLE001  Spark's query starts again after any of them
+                    self.route_error = error
+            await asyncio.sleep(_POLL_SECONDS)
+
+    def _route_once(self) -> None:
+        start, end = self._outbox.covered(), self._reader.end()
+        ranges = list(start.join(self._reader.start()).ranges_to(end)) if start[0] < end[0] else []
+        if not ranges:
+            return
+        roster = self._rosters.current(start)
+        plan = pa.Table.from_batches(match_ranges(log_place(self._config), str(roster), ranges))
+        self.store.set_aside(asides_in(plan))
+        self._outbox.write(start, end, deliveries_in(plan))
+
+    async def _deliver(self) -> None:
+        """Start the dispatcher again when it dies, as its supervisor does, but not for ever."""
+        for _ in range(_STARTS):
+            try:
+                await drain_all(self._config, self._stop)
+            except Exception as error:  # noqa: BLE001  whatever it dies of
+                refusal = _refusal(error)
+                if refusal:
+                    self.refusals.append(refusal)
+                    return
+                problem = repr(error)
+            else:
+                return
+        self.crashes.append(f"the dispatcher dies again and again: {problem}")
+
+
+def _refusal(error: BaseException) -> str | None:
+    """The message of an error that a role ends with on purpose."""
+    if isinstance(error, BaseExceptionGroup):
+        texts = [_refusal(each) for each in error.exceptions]
+        return next((text for text in texts if text), None) if all(texts) else None
+    return str(error) if isinstance(error, HeadraceError) else None

@@ -1,0 +1,66 @@
+"""File faults: every kind of file of the embedded log, outbox and databases, each damaged in every way.
+
+What was accepted arrives, or somebody is told which file or which positions. Nothing else is right.
+The whole service, with Spark, the archive and the API, is put through the same by `make chaos`.
+"""
+
+import pytest
+from tests.chaos.account import Account, Outcome, Telling, Verdict, judge
+from tests.chaos.faults import Fault
+from tests.chaos.plain_runner import Case, PlainRunner
+from tests.chaos.prepared import STATES
+
+
+@pytest.fixture(scope="module")
+def runner(tmp_path_factory):
+    made = PlainRunner(tmp_path_factory.mktemp("chaos"))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+@pytest.mark.parametrize("state", STATES)
+def test_nothing_is_lost_without_being_told(runner, state, fault):
+    outcomes: dict[Case, Outcome | None] = {each: runner.run(each) for each in runner.cases(state, fault)}
+    assert any(outcomes.values()), "no file was damaged"
+    bad = {
+        str(case): outcome for case, outcome in outcomes.items() if outcome and not outcome.verdict.is_good
+    }
+    assert not bad, "\n".join(
+        f"{outcome.verdict} {case}: {outcome.missing} missing, {outcome.accounted} told. {outcome.detail}"
+        for case, outcome in bad.items()
+    )
+
+
+@pytest.fixture
+def account():
+    """Ten were accepted, the fourth is missing."""
+    made = Account({"plain": 0}, [f"e{number}" for number in range(10)])
+    made.arrived.update(("plain", each) for each in made.accepted if each != "e3")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("telling", "verdict"),
+    [
+        (Telling(), Verdict.LOST),
+        (Telling(refusals=["/data/log/END is damaged"], until=10), Verdict.TOLD),
+        (Telling(refusals=["/data/log/END is damaged"], until=3), Verdict.LOST),
+        (Telling(refusals=["something went wrong"], until=10), Verdict.LOST),
+        (Telling(standing=["something went wrong"]), Verdict.LOST),
+        (Telling(standing=["the log ends before position 7"]), Verdict.TOLD),
+        (Telling(set_aside=[range(2, 5)]), Verdict.TOLD),
+        (Telling(set_aside=[range(4, 9)]), Verdict.LOST),
+        (Telling(dead={("plain", 3)}), Verdict.TOLD),
+        (Telling(dead={("other", 3)}), Verdict.LOST),
+        (Telling(set_aside=[range(2, 5)], crashes=["Traceback"]), Verdict.CRASHED),
+        (Telling(crashes=["Traceback"]), Verdict.LOST),
+    ],
+)
+def test_only_who_names_it_has_told(account, telling, verdict):
+    assert judge(account, telling, ["END"]).verdict is verdict
+
+
+def test_everything_that_arrived_is_delivered_and_repetitions_are_counted(account):
+    account.arrived.update([("plain", "e3"), ("plain", "e4")])
+    assert judge(account, Telling(), ["END"]) == Outcome(Verdict.DELIVERED, 0, 0, 1, "")
