@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --use-pep517
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test lint format lock bench clean
+.PHONY: help demo up test chaos lint format lock bench clean
 
 help:  ## What can be done
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -18,6 +18,9 @@ up: $(VENV)/.runtime  ## Start the service on port 8080 and stay
 
 test: $(VENV)/.dev  ## Run every test
 	@$(BIN)/python -m pytest --numprocesses=auto --dist=loadscope --no-loadscope-reorder
+
+chaos: $(VENV)/.dev  ## Damage every kind of file of the real service, and see whether anything is lost: hours
+	@$(BIN)/python -m tests.chaos.run $(ONLY)
 
 lint: $(VENV)/.dev  ## Style, types, layers
 	$(BIN)/ruff check .

@@ -2,9 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 
 _LONGEST = 400
 
@@ -34,6 +35,31 @@ class Account:
     since: dict[str, int] = field(default_factory=dict)
     accepted: list[str] = field(default_factory=list)
     arrived: Counter[tuple[str, str]] = field(default_factory=Counter)
+    journal: Path | None = None
+
+    def accept(self, ids: Sequence[str]) -> None:
+        """Take down what was accepted; with a journal it outlives this process."""
+        self.accepted += ids
+        self._write(*(f"accepted {each}" for each in ids))
+
+    def arrive(self, name: str, id_: str) -> None:
+        self.arrived[name, id_] += 1
+        self._write(f"{name} {id_}")
+
+    def go_on(self, journal: Path) -> None:
+        """Write to a journal from here on; what it holds already counts."""
+        lines = journal.read_text().splitlines() if journal.exists() else []
+        for name, _, id_ in (line.partition(" ") for line in lines):
+            if name == "accepted":
+                self.accepted.append(id_)
+            else:
+                self.arrived[name, id_] += 1
+        self.journal = journal
+
+    def _write(self, *lines: str) -> None:
+        if self.journal is not None:
+            with self.journal.open("a") as file:
+                file.writelines(f"{line}\n" for line in lines)
 
     def missing(self) -> dict[str, set[int]]:
         """Numbers of accepted events that didn't arrive, by subscription."""

@@ -58,12 +58,13 @@ def damage_folder(data: Path, older: Path, name: str, fault: Fault) -> list[str]
 
 
 def _flip(path: Path, low: int, high: int, chance: random.Random) -> None:
+    """Flip a bit of a byte that isn't 0, where there is one: much of a database is unused, and full of zeros."""
+    content = path.read_bytes()[low:high]
+    used = [at for at, byte in enumerate(content) if byte] or range(len(content))
+    at = chance.choice(used)
     with path.open("rb+") as file:
-        at = chance.randrange(low, high)
-        file.seek(at)
-        byte = file.read(1)[0]
-        file.seek(at)
-        file.write(bytes([byte ^ (1 << chance.randrange(8))]))
+        file.seek(low + at)
+        file.write(bytes([content[at] ^ (1 << chance.randrange(8))]))
 
 
 def _size(path: Path) -> int:

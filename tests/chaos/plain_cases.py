@@ -18,7 +18,7 @@ from tests.chaos.account import Account, Outcome, Telling, judge
 from tests.chaos.faults import Fault, NotApplicable
 from tests.chaos.kinds import Kind, kinds_in
 from tests.chaos.plain_service import PlainService, plain_config
-from tests.chaos.prepared import STATES, Prepared, copies_of, numbered
+from tests.chaos.prepared import STATES, Prepared, copies_of, load_prepared, numbered
 
 from headrace.client.sink import Received, Sink
 from headrace.errors import HeadraceError
@@ -26,6 +26,7 @@ from headrace.telemetry.health import HEALTH, Status
 
 SEED = 15
 _LIMIT = 60.0
+_REFUSED = 100  # numbers that no earlier process used for events that were not accepted
 _STILL_SECONDS = 5.0
 _STILL_WHEN_TOLD = 0.5
 _PATIENT = {"retry": 1000, "backoffDelay": "PT0.02S", "backoffPolicy": "linear", "timeout": "PT5S"}
@@ -37,32 +38,39 @@ class PlainCases:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._account = Account()
-        self._sink = Sink(self._received)
         self._retry_refused = True
         self._number = 0
-        self._cases = 0
         self.names: dict[str, str] = {}
 
     def _received(self, delivery: Received) -> int:
         name = delivery.path.strip("/")
         if name == "retry" and self._retry_refused:
             return 503
-        self._account.arrived[name, delivery.event.id] += 1
+        self._account.arrive(name, delivery.event.id)
         return 200
 
     async def run(self) -> None:
-        async with self._sink:
-            prepared = await self._prepare()
-            _say(
-                {
-                    state: {each.name: each.faults for each in prepared.kinds(state).values()}
-                    for state in STATES
-                }
-            )
-            while line := await asyncio.to_thread(sys.stdin.readline):
-                wanted = json.loads(line)
-                kind = prepared.kinds(wanted["state"])[wanted["kind"]]
-                _say(await self._case(prepared, kind, Fault(wanted["fault"]), wanted["state"]))
+        prepared = await self._prepared()
+        _say({state: {name: each.faults for name, each in prepared.kinds(state).items()} for state in STATES})
+        while line := await asyncio.to_thread(sys.stdin.readline):
+            wanted = json.loads(line)
+            kind = prepared.kinds(wanted["state"])[wanted["kind"]]
+            is_begun = bool(wanted["deaths"])
+            _say(await self._case(prepared, kind, Fault(wanted["fault"]), wanted["state"], is_begun=is_begun))
+        await self._sink.__aexit__()
+
+    async def _prepared(self) -> Prepared:
+        """Prepare, or go on where an earlier process died; the sink has to be at the same address."""
+        saved = self._folder / "prepared.json"
+        if saved.exists():
+            prepared, self.names, port = load_prepared(saved)
+            self._number = len(prepared.account.accepted)
+            self._sink = await Sink(self._received, port=port).__aenter__()
+            return prepared
+        self._sink = await Sink(self._received).__aenter__()
+        prepared = await self._prepare()
+        prepared.save(saved, self.names, int(self._sink.url.rpartition(":")[2]))
+        return prepared
 
     async def _prepare(self) -> Prepared:
         """Delivered ones, retries that wait, planned ones that nobody has read, and accepted ones without a plan."""
@@ -106,25 +114,35 @@ class PlainCases:
             events = [numbered(self._number + each) for each in range(size)]
             self._number += size
             await service.publish(events)
-            self._account.accepted += [each.id for each in events]
+            self._account.accept([each.id for each in events])
 
     async def _until(self, holds: Any) -> None:
         async with asyncio.timeout(_LIMIT):
             while not holds():
                 await asyncio.sleep(0.01)
 
-    async def _case(self, prepared: Prepared, kind: Kind, fault: Fault, state: str) -> dict[str, Any]:
+    async def _case(
+        self, prepared: Prepared, kind: Kind, fault: Fault, state: str, *, is_begun: bool
+    ) -> dict[str, Any]:
         for part in HEALTH.reports():
             HEALTH.forget(part)
-        for left in self._folder.glob("case-*"):
-            shutil.rmtree(left)
-        self._cases += 1  # a path of its own: readers of a log are kept by its path
-        data = self._folder / f"case-{self._cases}"
-        self._account = prepared.begin(state, data)
-        self._retry_refused = state == "running"
+        data = (
+            self._folder / f"case-{state}-{kind.name.replace('/', '-')}-{fault}"
+        )  # readers are kept by their path
+        if not is_begun:
+            for left in self._folder.glob("case-*"):
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+            shutil.copytree(prepared.folder(state), data)
+        self._account = prepared.account_before()
+        self._account.go_on(data.with_name(f"{data.name}.txt"))
+        self._number = max(self._number, len(self._account.accepted) + _REFUSED)
+        self._retry_refused = state == "running" and not is_begun
         case = _Case(self, data, prepared.older_for(state, kind), kind, fault)
         try:
-            outcome = await (case.running() if state == "running" else case.stopped())
+            if is_begun:
+                outcome = await case.restarted()
+            else:
+                outcome = await (case.running() if state == "running" else case.stopped())
         except NotApplicable as reason:
             return {"verdict": "", "detail": str(reason)}
         return asdict(outcome)
@@ -146,17 +164,32 @@ class _Case:
         return self._judged()
 
     async def running(self) -> Outcome:
-        """The fault comes when a retry waits and the rest is being delivered; a restart has to bear it, too."""
+        """The fault comes when retries wait and plans are there that the dispatcher hasn't read yet.
+
+        A restart has to bear it, too.
+        """
         service = await self._opened(accept_damage=False)
         assert service is not None, self._telling.refusals
-        await self._cases._until(lambda: self._account.arrived["ordered", self._account.accepted[12]])
+        await self._cases._until(lambda: self._account.missing().keys() == {"retry"})
+        await self._cases._until(lambda: service.cursor() == len(self._account.accepted))
+        service.clear()
         try:
-            self._damage()
+            async with service.routing:
+                await self._cases._publish(service, [4] * 5)
+                # Nothing is awaited from here to the fault: the dispatcher, of the same event loop, stands still.
+                for _ in range(5):
+                    service.route_once(4)
+                self._damage()
         except NotApplicable:
             await service.close()
             raise
         self._cases._retry_refused = False
         await self._settle(service)
+        await self._start_and_settle()
+        return self._judged()
+
+    async def restarted(self) -> Outcome:
+        """Go on after the fault has killed the process, as a supervisor starts a role again."""
         await self._start_and_settle()
         return self._judged()
 

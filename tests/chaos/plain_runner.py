@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from tests.chaos.account import Outcome, Verdict
 from tests.chaos.faults import Fault
 
 _ROOT = Path(__file__).parents[2]
+_DEATHS = 3  # of a process in one case: it doesn't come back by being started again
 
 
 class Case(NamedTuple):
@@ -30,7 +30,8 @@ class PlainRunner:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._starts = 0
+        self._output = folder / "output.txt"
+        self._death = ""
         self._process: subprocess.Popen[str] | None = None
         self._kinds: dict[str, dict[str, list[str]]] = {}
         self._start()
@@ -43,21 +44,29 @@ class PlainRunner:
                     yield Case(state, kind, Fault(each))
 
     def run(self, case: Case) -> Outcome | None:
-        """None where the fault changes nothing."""
+        """None where the fault changes nothing. A process that dies is started again, as a supervisor does it."""
+        for deaths in range(_DEATHS):
+            answer = self._ask(case, deaths)
+            if answer is None:
+                continue
+            if not answer["verdict"]:
+                return None
+            note = f" (after {deaths} death of its process: {self._death})" if deaths else ""
+            detail = answer["detail"] + note
+            return Outcome(**answer | {"verdict": Verdict(answer["verdict"]), "detail": detail})
+        return Outcome(Verdict.CRASHED, 0, 0, 0, f"its process died {_DEATHS} times: {self._death}")
+
+    def _ask(self, case: Case, deaths: int) -> dict[str, Any] | None:
         if self._process is None:
             self._start()
         assert self._process is not None
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(case._asdict()) + "\n")
+        self._process.stdin.write(json.dumps(case._asdict() | {"deaths": deaths}) + "\n")
         self._process.stdin.flush()
         answer = self._answer()
         if answer is None:
-            return Outcome(
-                Verdict.CRASHED, 0, 0, 0, f"the process ends with {self._ended()}: {self._last_line()}"
-            )
-        if not answer["verdict"]:
-            return None
-        return Outcome(**answer | {"verdict": Verdict(answer["verdict"])})
+            self._death = self._ended()
+        return answer
 
     def close(self) -> None:
         if self._process is not None:
@@ -65,23 +74,19 @@ class PlainRunner:
             self._ended()
 
     def _start(self) -> None:
-        self._starts += 1
-        folder = self._folder / f"process-{self._starts}"
-        folder.mkdir()
         environment = os.environ | {
             "PYTHONPATH": os.pathsep.join([str(_ROOT / "src"), str(_ROOT)]),
             "SSL_CERT_FILE": os.devnull,  # each start reads all authorities else, and nothing here speaks TLS
         }
-        with (folder / "output.txt").open("w") as output:
+        with self._output.open("a") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.chaos.plain_cases", str(folder)],
+                [sys.executable, "-m", "tests.chaos.plain_cases", str(self._folder)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=output,
                 env=environment,
                 text=True,
             )
-        self._output = folder / "output.txt"
         kinds = self._answer()
         if kinds is None:
             raise RuntimeError(f"the cases can't be prepared:\n{self._output.read_text()}")
@@ -100,9 +105,4 @@ class PlainRunner:
             if stream is not None:
                 stream.close()
         self._process = None
-        shutil.rmtree(self._output.parent / "seed", ignore_errors=True)
         return signal.Signals(-status).name if status < 0 else f"status {status}"
-
-    def _last_line(self) -> str:
-        lines = self._output.read_text().splitlines()
-        return lines[-1] if lines else ""

@@ -62,6 +62,7 @@ class PlainService:
         self._stop = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self.routes = asyncio.Event()
+        self.routing = asyncio.Lock()
         self.route_error: Exception | None = None
         self.crashes: list[str] = []
         self.refusals: list[str] = []
@@ -133,14 +134,17 @@ class PlainService:
         while not self._stop.is_set():
             if self.routes.is_set():
                 try:
-                    await asyncio.to_thread(self._route_once)
+                    async with self.routing:
+                        await asyncio.to_thread(self.route_once)
                     self.route_error = None
                 except Exception as error:  # noqa: BLE001  Spark's query starts again after any of them
                     self.route_error = error
             await asyncio.sleep(_POLL_SECONDS)
 
-    def _route_once(self) -> None:
+    def route_once(self, most: int = 1 << 30) -> None:
+        """Plan what isn't covered, so many positions at most. Whoever calls it holds `routing`."""
         start, end = self._outbox.covered(), self._reader.end()
+        end = Cut.at(min(end[0], start[0] + most))
         ranges = list(start.join(self._reader.start()).ranges_to(end)) if start[0] < end[0] else []
         if not ranges:
             return

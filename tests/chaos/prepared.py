@@ -55,9 +55,12 @@ class Prepared:
         has_companions = state == "killed" or kind.name.endswith(_COMPANIONS)
         return self.older["killed" if has_companions else "stopped"]
 
-    def begin(self, state: str, data: Path) -> Account:
-        """Make a case's data folder, and the account that it begins with."""
-        shutil.copytree(self.folders["killed" if state == "killed" else "stopped"], data)
+    def folder(self, state: str) -> Path:
+        """What a case begins with a copy of."""
+        return self.folders["killed" if state == "killed" else "stopped"]
+
+    def account_before(self) -> Account:
+        """A copy of the account as it was then."""
         before = self.account
         return Account(dict(before.since), list(before.accepted), before.arrived.copy())
 
