@@ -19,7 +19,8 @@ up: $(VENV)/.runtime  ## Start the service on port 8080 and stay
 test: $(VENV)/.dev  ## Run every test
 	@$(BIN)/python -m pytest --numprocesses=auto --dist=loadscope --no-loadscope-reorder
 
-chaos: $(VENV)/.dev  ## Damage every kind of file of the real service, and see whether anything is lost: hours
+chaos: $(VENV)/.dev  ## Damage every kind of file of the real service, and see what is lost: hours
+	@$(BIN)/python -m tests.chaos.run --plain $(ONLY)
 	@$(BIN)/python -m tests.chaos.run $(ONLY)
 
 lint: $(VENV)/.dev  ## Style, types, layers

@@ -81,7 +81,8 @@ class Account:
 class Telling:
     """Everything that an operator was told, each where they would look for it.
 
-    `dead` are the dead letters, by subscription and position. `until` is how far refusals speak: a refusal is about what had been accepted before it; what is accepted later has to arrive, or be set aside.
+    `dead` are the dead letters, by subscription and position. A refusal is about what had been accepted before it,
+    `until` there; what is accepted later has to arrive, or to be set aside.
     """
 
     refusals: list[str] = field(default_factory=list)
@@ -90,6 +91,10 @@ class Telling:
     set_aside: list[range] = field(default_factory=list)
     dead: set[tuple[str, int]] = field(default_factory=set)
     crashes: list[str] = field(default_factory=list)
+
+    def accept_damage(self) -> None:
+        """The service goes on without what is damaged: from here on it has to be set aside, position by position."""
+        self.until = 0
 
     def specific(self, names: Collection[str]) -> str | None:
         """What named the file or its positions; a sentence that could be about anything counts for nothing."""

@@ -209,6 +209,8 @@ class _Case:
         service = await self._opened(accept_damage=False)
         if service is None and any("accept_damage" in text.lower() for text in self._telling.refusals):
             service = await self._opened(accept_damage=True)
+            if service is not None:
+                self._telling.accept_damage()
         if service is not None:
             await self._settle(service)
 

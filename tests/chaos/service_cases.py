@@ -212,6 +212,8 @@ class ServiceCase:
             run = ServiceRun(self._data, self._log(), settings)
             try:
                 if await run.start():
+                    if "LOG_ACCEPT_DAMAGE" in settings:
+                        self._telling.accept_damage()
                     await self._settle(run)
                     return
                 run.tell(self._telling, len(self._cases.account.accepted))
