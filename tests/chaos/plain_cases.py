@@ -22,6 +22,7 @@ from tests.chaos.prepared import STATES, Prepared, copies_of, load_prepared, num
 
 from headrace.client.sink import Received, Sink
 from headrace.errors import HeadraceError
+from headrace.matching.warming import warm_up
 from headrace.telemetry.health import HEALTH, Status
 
 SEED = 15
@@ -280,4 +281,5 @@ def _say(document: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    warm_up()  # else the first match compiles, for longer than anything here waits
     uvloop.run(PlainCases(Path(sys.argv[1])).run())

@@ -1,6 +1,7 @@
 """Cases on the whole service: Spark, the archive, the API, pulled, paused, dead and secret deliveries."""
 
 import asyncio
+import json
 import shutil
 import time
 from contextlib import suppress
@@ -238,7 +239,11 @@ class ServiceCase:
                     self._telling.refusals.append(told)
                     self._telling.until = len(self._cases.account.accepted)
             await self._until_still(run, client)
-        self._telling.standing = await run.standing()
+            self._telling.standing = await run.standing()
+            if run.process.is_running:
+                self._telling.standing += await self._statuses(client)
+                if self._kind.name.startswith("archive"):
+                    await self._look_back(client)
         run.tell(self._telling, len(self._cases.account.accepted))
         if self._missing_silently():
             self._telling.standing += await asyncio.to_thread(run.examine)
@@ -275,6 +280,27 @@ class ServiceCase:
             ]
         with suppress(HeadraceError):
             self._note_dead((await client.dead_letters(limit=1000))["deadLetters"])
+
+    async def _statuses(self, client: Client) -> list[str]:
+        """What the owners of subscriptions are told where something is missing."""
+        found = []
+        for name in self._cases.account.missing():
+            with suppress(HeadraceError):
+                shown = await client.subscription(self._cases.id_of(name))
+                found.append(json.dumps(shown["status"], ensure_ascii=False))
+        return found
+
+    async def _look_back(self, client: Client) -> None:
+        """History has every event, too, or says what it lacks: in Headrace's words, not in Spark's."""
+        account = self._cases.account
+        try:
+            counted = await client.finished(await client.backtest({"exact": {"source": "/chaos"}}))
+        except HeadraceError as error:
+            is_foreign = any(word in str(error) for word in ("org.apache", "java.", "Traceback"))
+            (self._telling.crashes if is_foreign else self._telling.standing).append(f"history: {error}")
+            return
+        account.since["history"] = 0
+        account.arrived.update(("history", each) for each in account.accepted[: counted["events"]])
 
     def _note_dead(self, letters: list[dict[str, Any]]) -> None:
         """A dead letter is what becomes of the events for `dead`; any other is told."""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 
 from tests.chaos.account import Telling
@@ -149,5 +150,7 @@ async def publish(client: Client, events: list[Event]) -> str | None:
 
 
 def _last_of_traceback(said: str) -> str:
+    """The line that says what went wrong, of a group of errors that of the last."""
     behind = said.partition(_TRACEBACK)[2].splitlines()[1:]
-    return next((line for line in behind if line and not line.startswith((" ", "\t", "|", "+"))), "")
+    lines = takewhile(lambda line: not re.match(r"\d{4}-\d\d-\d\d ", line), behind)
+    return ([line.strip(" |+-") for line in lines if line.strip(" |+-")] or [""])[-1]
