@@ -20,8 +20,7 @@ test: $(VENV)/.dev  ## Run every test
 	@$(BIN)/python -m pytest --numprocesses=auto --dist=loadscope --no-loadscope-reorder
 
 chaos: $(VENV)/.dev  ## Damage every kind of file of the real service, and see what is lost: hours
-	@$(BIN)/python -m tests.chaos.run --plain $(ONLY)
-	@$(BIN)/python -m tests.chaos.run $(ONLY)
+	@$(BIN)/python -m tests.chaos.run --with $(or $(WITH),spark) $(ONLY)
 
 lint: $(VENV)/.dev  ## Style, types, layers
 	$(BIN)/ruff check .

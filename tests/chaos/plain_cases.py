@@ -17,7 +17,8 @@ import uvloop
 from tests.chaos.account import Account, Outcome, Telling, judge
 from tests.chaos.faults import Fault, NotApplicable
 from tests.chaos.kinds import Kind, kinds_in
-from tests.chaos.plain_service import PlainService, plain_config
+from tests.chaos.plain_route import plain_config
+from tests.chaos.plain_service import PlainService
 from tests.chaos.prepared import STATES, Prepared, copies_of, load_prepared, numbered
 
 from headrace.client.sink import Received, Sink
@@ -179,7 +180,7 @@ class _Case:
                 await self._cases._publish(service, [4] * 5)
                 # Nothing is awaited from here to the fault: the dispatcher, of the same event loop, stands still.
                 for _ in range(5):
-                    service.route_once(4)
+                    service.route.route(4)
                 self._damage()
         except NotApplicable:
             await service.close()

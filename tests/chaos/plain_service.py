@@ -1,55 +1,32 @@
 """The service without Spark and without HTTP in front: the same log, route, outbox, ledger, store and dispatcher.
 
-Each part is opened as its role opens it, so what a role checks at its start is checked here. In the place of Spark the
-function that its workers run is called, one range at a time.
+Each part is opened as its role opens it, so what a role checks at its start is checked here.
 """
 
 import asyncio
-from contextlib import ExitStack, closing
-from pathlib import Path
+from contextlib import closing
 from typing import Any
 
-import pyarrow as pa
-from tests.delivery.office import QUICK
+from tests.chaos.plain_route import PlainRoute
 
-from headrace.config import Config, load_config
+from headrace.config import Config
 from headrace.errors import HeadraceError
 from headrace.eventlog.local.outbox import OutboxFiles
-from headrace.eventlog.opening import open_log
 from headrace.events.batch import Arrival
 from headrace.events.event import Event
 from headrace.events.positions import Cut
 from headrace.ledger.dead_letters import DeadQuery
 from headrace.ledger.ledger import Ledger
 from headrace.ledger.records import Records
-from headrace.pipeline.plan import asides_in, deliveries_in
-from headrace.pipeline.roster import RosterWriter
-from headrace.pipeline.worker import match_ranges
 from headrace.service.draining import drain_all
 from headrace.service.layout import Layout
-from headrace.service.logs import log_place, open_log_writer, open_outbox_writer
+from headrace.service.logs import open_log_writer
 from headrace.subscriptions.set_aside import Kind
-from headrace.subscriptions.store import Store
 from headrace.subscriptions.subscription import parse_subscription
 
-_SEGMENT_BYTES = 4000
 _POLL_SECONDS = 0.01
 _STARTS = 3
 """A dispatcher that has died so often in a row doesn't come back by being started again."""
-
-
-def plain_config(data: Path, *, accept_damage: bool = False) -> Config:
-    quick = {f"delivery.{key}": value for key, value in (QUICK | {"retries": 1000}).items()}
-    overrides: dict[str, Any] = quick | {
-        "data": str(data),
-        "log.segment_bytes": _SEGMENT_BYTES,
-        "log.accept_damage": accept_damage,
-        "store.patience_seconds": 0.5,
-        "delivery.patience_seconds": 0.5,
-        "delivery.shutdown_seconds": 0.5,
-        "archive.enabled": False,
-    }
-    return load_config(None, overrides, {})
 
 
 class PlainService:
@@ -58,7 +35,6 @@ class PlainService:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._layout = Layout(config.data)
-        self._closing = ExitStack()
         self._stop = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self.routes = asyncio.Event()
@@ -71,9 +47,9 @@ class PlainService:
         self._config.data.mkdir(parents=True, exist_ok=True)
         self._ingress = open_log_writer(self._config)
         try:
-            self._open_route()
+            self.route = PlainRoute(self._config)
         except BaseException:
-            await self.close()
+            await self._ingress.writer.close()
             raise
         if routes:
             self.routes.set()
@@ -81,27 +57,18 @@ class PlainService:
         if delivers:
             self.deliver()
 
-    def _open_route(self) -> None:
-        place = log_place(self._config)
-        self.store = Store(self._config.store.url, self._config.store.patience_seconds)
-        self._closing.callback(self.store.close)
-        self._reader = open_log(place)
-        self._outbox = open_outbox_writer(self._config, self._reader.start())
-        self._closing.callback(self._outbox.close)
-        self._rosters = RosterWriter(self._layout.work / "rosters", self.store, self._reader.end)
-
     async def close(self) -> None:
         self._stop.set()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._closing.close()
+        self.route.close()
         await self._ingress.writer.close()
 
     def subscribe(self, wish: dict[str, Any]) -> str:
-        return self.store.create(parse_subscription(wish), self._ingress.end).id
+        return self.route.store.create(parse_subscription(wish), self._ingress.end).id
 
     def set_aside(self) -> list[range]:
         """Positions that could not be routed."""
-        found = self.store.what_is_set_aside(1000)
+        found = self.route.store.what_is_set_aside(1000)
         return [range(each.position, each.until) for each in found if each.kind is not Kind.FILTER]
 
     def dead(self) -> list[tuple[str, int]]:
@@ -119,7 +86,7 @@ class PlainService:
         self._tasks.append(asyncio.create_task(self._deliver()))
 
     def covered(self) -> int:
-        return self._outbox.covered()[0]
+        return self.route.covered()
 
     def cursor(self) -> int:
         with closing(Ledger(self._config.delivery.url)) as ledger:
@@ -135,23 +102,11 @@ class PlainService:
             if self.routes.is_set():
                 try:
                     async with self.routing:
-                        await asyncio.to_thread(self.route_once)
+                        await asyncio.to_thread(self.route.route)
                     self.route_error = None
                 except Exception as error:  # noqa: BLE001  Spark's query starts again after any of them
                     self.route_error = error
             await asyncio.sleep(_POLL_SECONDS)
-
-    def route_once(self, most: int = 1 << 30) -> None:
-        """Plan what isn't covered, so many positions at most. Whoever calls it holds `routing`."""
-        start, end = self._outbox.covered(), self._reader.end()
-        end = Cut.at(min(end[0], start[0] + most))
-        ranges = list(start.join(self._reader.start()).ranges_to(end)) if start[0] < end[0] else []
-        if not ranges:
-            return
-        roster = self._rosters.current(start)
-        plan = pa.Table.from_batches(match_ranges(log_place(self._config), str(roster), ranges))
-        self.store.set_aside(asides_in(plan))
-        self._outbox.write(start, end, deliveries_in(plan))
 
     async def _deliver(self) -> None:
         """Start the dispatcher again when it dies, as its supervisor does, but not for ever."""

@@ -1,6 +1,7 @@
 """Put a service through every fault of its files, and print what came of each: `python -m tests.chaos.run --help`.
 
-It takes about a minute for each case with Spark. What is done stays in the folder: a run that was ended goes on there.
+A case takes a minute or two with Spark, some seconds without it. What is done stays in the folder: a run that was
+ended goes on there.
 """
 
 import argparse
@@ -67,9 +68,9 @@ def service_cases(prepared: Prepared) -> list[Case]:
     return sorted(found, key=lambda case: order.index(case.fault) if case.fault in order else len(order))
 
 
-async def run_service(folder: Path, only: list[str], results: Results) -> None:
-    cases = ServiceCases(folder)
-    say("preparing a data folder; Spark takes a while to start")
+async def run_service(folder: Path, only: list[str], results: Results, *, spark: bool) -> None:
+    cases = ServiceCases(folder, spark=spark)
+    say("preparing a data folder")
     prepared, sink = await cases.prepare()
     try:
         chosen = [case for case in service_cases(prepared) if wanted(case, only) and case not in results]
@@ -114,18 +115,25 @@ def say(text: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path("build/chaos"), help="where everything is kept")
-    parser.add_argument("--plain", action="store_true", help="without Spark: about a second for each case")
+    parser.add_argument(
+        "--with",
+        dest="how",
+        choices=("spark", "roles", "parts"),
+        default="spark",
+        help="spark: the whole service. roles: its http and dispatcher, and a route without Spark. "
+        "parts: all of it in one process, without HTTP in front; about a second for each case.",
+    )
     parser.add_argument(
         "only", nargs="*", help="texts that a case's name has, as: stopped 'delivery.db' empty"
     )
     given = parser.parse_args()
-    folder = given.folder.resolve() / ("plain" if given.plain else "service")
+    folder = given.folder.resolve() / given.how
     folder.mkdir(parents=True, exist_ok=True)
     results = Results(folder / "results.jsonl")
-    if given.plain:
+    if given.how == "parts":
         run_plain(folder, given.only, results)
     else:
-        asyncio.run(run_service(folder, given.only, results))
+        asyncio.run(run_service(folder, given.only, results, spark=given.how == "spark"))
     say(results.table())
     return 1 if {Verdict.LOST, Verdict.CRASHED} & results.counts().keys() else 0
 

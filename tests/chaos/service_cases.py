@@ -11,7 +11,8 @@ from typing import Any
 from tests.chaos.account import Account, Outcome, Telling, judge
 from tests.chaos.faults import Fault
 from tests.chaos.kinds import Kind, kinds_in
-from tests.chaos.plain_service import PlainService, plain_config
+from tests.chaos.plain_route import plain_config
+from tests.chaos.plain_service import PlainService
 from tests.chaos.prepared import Prepared, copies_of, load_prepared, numbered
 from tests.chaos.service_run import ServiceRun, next_step, publish
 
@@ -22,7 +23,6 @@ from headrace.events.event import Event
 
 SEED = 15
 _LIMIT = 240.0
-_STILL_SECONDS = 20.0
 _STILL_WHEN_TOLD = 6.0
 _TOKEN = "chaos-token"
 _DELIVERY = {"retry": 1000, "backoffDelay": "PT0.2S", "backoffPolicy": "linear"}
@@ -38,8 +38,10 @@ _CREDENTIAL = {
 class ServiceCases:
     """Owns the sink. The folder keeps what was prepared, so that another run goes on with it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, spark: bool) -> None:
         self.folder = folder
+        self.spark = spark
+        self.still_seconds = 20.0 if spark else 8.0
         self.account = Account()
         self.names: dict[str, str] = {}
         self.is_sick = True
@@ -73,7 +75,7 @@ class ServiceCases:
 
     async def _live(self, data: Path, sink: str) -> dict[str, Path]:
         """Delivered ones, archived ones, retries that wait, dead letters, a mailbox, a secret, a paused one."""
-        run = ServiceRun(data, self.folder / "seed.log", {})
+        run = ServiceRun(data, self.folder / "seed.log", {}, spark=self.spark)
         assert await run.start(), run.process.tail()
         async with Client(run.process.url) as client:
             for name in _PUSHED:
@@ -86,7 +88,7 @@ class ServiceCases:
             await self.until(lambda: not {"ordered", "plain", "secret"} & self.account.missing().keys())
             while len((await client.dead_letters())["deadLetters"]) < 24:
                 await asyncio.sleep(0.1)
-            await self.until(lambda: len(list(data.rglob("*.parquet"))) > 0)
+            await self.until(lambda: not self.spark or list(data.rglob("*.parquet")))
             await asyncio.sleep(11)  # the dispatcher clears the outbox every ten seconds
         await run.end()
         return copies_of(data, self.folder, "older")
@@ -184,7 +186,7 @@ class ServiceCase:
 
     async def _damage_running(self) -> None:
         """The dispatcher is held, so that plans wait for it when the fault comes; a restart has to bear it, too."""
-        run = ServiceRun(self._data, self._log(), {})
+        run = ServiceRun(self._data, self._log(), {}, spark=self._cases.spark)
         assert await run.start(), run.process.tail()
         try:
             run.freeze("dispatcher", frozen=True)
@@ -210,7 +212,7 @@ class ServiceCase:
         for _ in range(3):
             if settings is None:
                 return
-            run = ServiceRun(self._data, self._log(), settings)
+            run = ServiceRun(self._data, self._log(), settings, spark=self._cases.spark)
             try:
                 if await run.start():
                     if "LOG_ACCEPT_DAMAGE" in settings:
@@ -242,7 +244,7 @@ class ServiceCase:
             self._telling.standing = await run.standing()
             if run.process.is_running:
                 self._telling.standing += await self._statuses(client)
-                if self._kind.name.startswith("archive"):
+                if self._cases.spark and self._kind.name.startswith("archive"):
                     await self._look_back(client)
         run.tell(self._telling, len(self._cases.account.accepted))
         if self._missing_silently():
@@ -250,14 +252,14 @@ class ServiceCase:
 
     async def _until_still(self, run: ServiceRun, client: Client) -> None:
         seen, since, end = -1, time.monotonic(), time.monotonic() + _LIMIT
-        while time.monotonic() < end and run.process.is_running and not run.deaths():
+        while time.monotonic() < end and run.tend():
             await self._look(client)
             account = self._cases.account
             if not account.missing():
                 return
             if len(account.arrived) != seen:
                 seen, since = len(account.arrived), time.monotonic()
-            limit = _STILL_SECONDS if self._missing_silently() else _STILL_WHEN_TOLD
+            limit = self._cases.still_seconds if self._missing_silently() else _STILL_WHEN_TOLD
             if time.monotonic() - since > limit:
                 return
             await asyncio.sleep(0.5)
@@ -288,7 +290,7 @@ class ServiceCase:
             with suppress(HeadraceError):
                 shown = await client.subscription(self._cases.id_of(name))
                 found.append(json.dumps(shown["status"], ensure_ascii=False))
-        return found
+        return [text for text in found if any(name in text for name in self._kind.names())]
 
     async def _look_back(self, client: Client) -> None:
         """History has every event, too, or says what it lacks: in Headrace's words, not in Spark's."""

@@ -35,12 +35,53 @@ _DEATHS = 3  # of one role in one start: it doesn't come back by being started a
 _START_SECONDS = 400.0
 
 
-class ServiceRun:
-    """From one start to its end."""
+class RouteProcess:
+    """The route without Spark, in a process of its own; started again when it dies, as a supervisor does it."""
 
-    def __init__(self, data: Path, output: Path, settings: dict[str, str]) -> None:
+    def __init__(self, data: Path, output: Path) -> None:
+        self._data = data
+        self._output = output
+        self._process: subprocess.Popen[bytes] | None = None
+        self._starts = 0
+
+    def tend(self) -> None:
+        """Start it where it doesn't run."""
+        if (self._process is None or self._process.poll() is not None) and self._starts <= _DEATHS:
+            self._starts += 1
+            command = [sys.executable, "-m", "tests.chaos.plain_route", str(self._data)]
+            with self._output.open("ab") as output:
+                self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=output, stderr=output)
+
+    def end(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def deaths(self) -> list[str]:
+        return [f"the route ended {self._starts - 1} times"] if self._starts > _DEATHS else []
+
+    def standing(self) -> list[str]:
+        """What keeps it from routing now."""
+        lines = self._output.read_text(errors="replace").splitlines() if self._output.exists() else []
+        return [line for line in lines[-1:] if line != "routing"]
+
+
+class ServiceRun:
+    """From one start to its end. Without Spark, the route runs beside the other roles."""
+
+    def __init__(self, data: Path, output: Path, settings: dict[str, str], *, spark: bool) -> None:
         output.unlink(missing_ok=True)
-        self.process = ServiceProcess(data, free_port(), output, SETTINGS | settings)
+        routed = output.with_suffix(".route")
+        routed.unlink(missing_ok=True)
+        self._route = None if spark else RouteProcess(data, routed)
+        roles = {} if spark else {"ROLES": '["http", "dispatcher"]', "ARCHIVE_ENABLED": "false"}
+        self.process = ServiceProcess(data, free_port(), output, SETTINGS | roles | settings)
+
+    def tend(self) -> bool:
+        """Keep the route alive; False where the service has ended or dies again and again."""
+        if self._route is not None:
+            self._route.tend()
+        return self.process.is_running and not self.deaths()
 
     async def start(self) -> bool:
         """Whether it became ready: not where it ended, or dies again and again."""
@@ -52,12 +93,14 @@ class ServiceRun:
                 with suppress(ServiceUnreachable):
                     readiness = await client.readiness()
                     if readiness.get("ready"):
-                        return True
+                        return self.tend()
                 await asyncio.sleep(0.25)
         return False
 
     async def end(self) -> None:
         """Kill it and wait until no process of it holds a file: Spark takes long to stop, and a kill loses nothing."""
+        if self._route is not None:
+            self._route.end()
         if not self.process.is_running:
             return
         session = self.process.pid
@@ -74,7 +117,8 @@ class ServiceRun:
     def deaths(self) -> list[str]:
         ended = re.findall(r"role (\w+) ended with status (-?\d+)", self._said())
         times = Counter(role for role, _ in ended)
-        return [
+        routes = self._route.deaths() if self._route else []
+        return routes + [
             f"role {role} ended {count} times, with {dict(ended)[role]}"
             for role, count in times.items()
             if count >= _DEATHS
@@ -93,12 +137,13 @@ class ServiceRun:
 
     async def standing(self) -> list[str]:
         """What `/readyz` says where it isn't ready."""
+        told = self._route.standing() if self._route else []
         with suppress(HeadraceError):
             async with Client(self.process.url) as client:
                 readiness = await client.readiness()
                 if not readiness.get("ready"):
-                    return [json.dumps(readiness, ensure_ascii=False)]
-        return []
+                    told.append(json.dumps(readiness, ensure_ascii=False))
+        return told
 
     def examine(self) -> list[str]:
         """What `headrace doctor` finds at fault."""
