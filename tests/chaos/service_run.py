@@ -52,6 +52,11 @@ class RouteProcess:
             with self._output.open("ab") as output:
                 self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=output, stderr=output)
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has said anything: before, its functions are compiled."""
+        return self._output.exists() and self._output.stat().st_size > 0
+
     def end(self) -> None:
         if self._process is not None:
             self._process.kill()
@@ -92,8 +97,8 @@ class ServiceRun:
                     return False
                 with suppress(ServiceUnreachable):
                     readiness = await client.readiness()
-                    if readiness.get("ready"):
-                        return self.tend()
+                    if readiness.get("ready") and self.tend() and (not self._route or self._route.has_begun):
+                        return True
                 await asyncio.sleep(0.25)
         return False
 
