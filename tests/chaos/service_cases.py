@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 import time
 from contextlib import suppress
@@ -202,9 +203,11 @@ class ServiceCase:
         await self._start_and_settle()
 
     def _is_planned(self) -> bool:
-        """Files of the outbox are named by the positions they cover."""
-        ends = [int(path.stem.partition("-")[2]) for path in (self._data / "outbox").glob("*-*.*")]
-        return max(ends, default=0) >= len(self._cases.account.accepted)
+        """Files of the outbox are named by the positions they cover; what is being written has another suffix more."""
+        names = [
+            re.fullmatch(r"\d{20}-(\d{20})\.\w+", path.name) for path in (self._data / "outbox").iterdir()
+        ]
+        return max((int(name[1]) for name in names if name), default=0) >= len(self._cases.account.accepted)
 
     async def _start_and_settle(self) -> None:
         """Start; where that is refused, do what the refusal asks for, and start again."""
