@@ -29,8 +29,8 @@ from headrace.telemetry.health import HEALTH, Status
 SEED = 15
 _LIMIT = 60.0
 _REFUSED = 100  # numbers that no earlier process used for events that were not accepted
-_STILL_SECONDS = 5.0
-_STILL_WHEN_TOLD = 0.5
+_STILL_SECONDS = 20.0
+_STILL_WHEN_KNOWN = 0.5
 _PATIENT = {"retry": 1000, "backoffDelay": "PT0.02S", "backoffPolicy": "linear", "timeout": "PT5S"}
 
 
@@ -217,6 +217,8 @@ class _Case:
             await self._settle(service)
 
     async def _opened(self, *, accept_damage: bool) -> PlainService | None:
+        for part in HEALTH.reports():  # what a process that has ended said
+            HEALTH.forget(part)
         service = PlainService(plain_config(self._data, accept_damage=accept_damage))
         try:
             await service.open()
@@ -255,8 +257,8 @@ class _Case:
             if self._account.arrived.total() != seen:
                 seen, since = self._account.arrived.total(), time.monotonic()
             self._listen(service)
-            is_told = self._judged().verdict.is_good or service.crashes
-            if time.monotonic() - since > (_STILL_WHEN_TOLD if is_told else _STILL_SECONDS):
+            is_known = self._judged().verdict.is_good or service.crashes or service.is_settled()
+            if time.monotonic() - since > (_STILL_WHEN_KNOWN if is_known else _STILL_SECONDS):
                 return
             await asyncio.sleep(0.05)
 

@@ -4,7 +4,7 @@ Each part is opened as its role opens it, so what a role checks at its start is 
 """
 
 import asyncio
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 from tests.chaos.plain_route import PlainRoute
@@ -91,6 +91,13 @@ class PlainService:
     def cursor(self) -> int:
         with closing(Ledger(self._config.delivery.url)) as ledger:
             return ledger.cursor()[0]
+
+    def is_settled(self) -> bool:
+        """Whether everybody is done: what hasn't arrived then never does. False where that can't be known."""
+        with suppress(Exception), closing(Ledger(self._config.delivery.url)) as ledger:
+            end = self._ingress.end()[0]
+            return min(self.covered(), ledger.cursor()[0]) >= end and not ledger.count()[0]
+        return False
 
     def clear(self) -> None:
         """Remove what is delivered from the outbox, as the dispatcher does every ten seconds."""

@@ -42,7 +42,7 @@ class ServiceCases:
     def __init__(self, folder: Path, *, spark: bool) -> None:
         self.folder = folder
         self.spark = spark
-        self.still_seconds = 20.0 if spark else 8.0
+        self.still_seconds = 30.0 if spark else 15.0
         self.account = Account()
         self.names: dict[str, str] = {}
         self.is_sick = True
