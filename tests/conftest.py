@@ -4,11 +4,12 @@ import os
 from contextlib import contextmanager
 
 import pytest
-from headrace.matching.warm_up import warm_up
 from hypothesis import settings
 from tests.broker import Broker
 from tests.postgres import Postgres, programs
 from tests.subscriptions.stores import memory_url
+
+from headrace.matching.warm_up import warm_up
 
 settings.register_profile("headrace", deadline=None)
 settings.load_profile("headrace")

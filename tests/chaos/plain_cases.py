@@ -23,7 +23,7 @@ from tests.chaos.prepared import STATES, Prepared, copies_of, load_prepared, num
 
 from headrace.client.sink import Received, Sink
 from headrace.errors import HeadraceError
-from headrace.matching.warming import warm_up
+from headrace.matching.warm_up import warm_up
 from headrace.telemetry.health import HEALTH, Status
 
 SEED = 15

@@ -16,7 +16,7 @@ from tests.delivery.office import QUICK
 from headrace.config import Config, load_config
 from headrace.eventlog.opening import open_log
 from headrace.events.positions import Cut
-from headrace.matching.warming import warm_up
+from headrace.matching.warm_up import warm_up
 from headrace.pipeline.plan import asides_in, deliveries_in
 from headrace.pipeline.roster import RosterWriter
 from headrace.pipeline.worker import match_ranges

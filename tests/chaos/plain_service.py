@@ -12,9 +12,9 @@ from tests.chaos.plain_route import PlainRoute
 from headrace.config import Config
 from headrace.errors import HeadraceError
 from headrace.eventlog.local.outbox import OutboxFiles
-from headrace.events.batch import Arrival
 from headrace.events.event import Event
 from headrace.events.positions import Cut
+from headrace.events.recorded import Arrival
 from headrace.ledger.dead_letters import DeadQuery
 from headrace.ledger.ledger import Ledger
 from headrace.ledger.records import Records
@@ -119,7 +119,7 @@ class PlainService:
         """Start the dispatcher again when it dies, as its supervisor does, but not for ever."""
         for _ in range(_STARTS):
             try:
-                await drain_all(self._config, self._stop)
+                await drain_all(self._config, self._stop, lambda: None)
             except Exception as error:  # noqa: BLE001  whatever it dies of
                 refusal = _refusal(error)
                 if refusal:

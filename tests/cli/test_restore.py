@@ -15,9 +15,9 @@ from headrace.eventlog.local.files import WriterLock
 from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
-from headrace.events.batch import Arrival
 from headrace.events.event import Event
 from headrace.events.positions import Cut
+from headrace.events.recorded import Arrival
 from headrace.ledger.ledger import Changes, Key, Ledger, Wait
 from headrace.ledger.tables import WAITING
 from headrace.service.databases import check_databases, damages

@@ -5,13 +5,13 @@ import random
 import string
 
 import pytest
-from headrace.matching.index.kernels import memo
 
 from headrace.events.batch import to_batch
 from headrace.events.event import Event
 from headrace.events.recorded import Arrival
 from headrace.filters import compile_filter
 from headrace.matching import Matcher
+from headrace.matching.index.kernels import memo
 
 ATTRIBUTES = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
 

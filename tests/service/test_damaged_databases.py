@@ -11,6 +11,7 @@ from contextlib import closing
 
 import msgspec
 import pytest
+from headrace.service.states import READY, read_states
 from tests.api.role import HttpRole
 
 from headrace.config import load_config
@@ -19,7 +20,6 @@ from headrace.events.positions import Cut
 from headrace.ledger.ledger import Changes, Ledger
 from headrace.service.databases import check_databases, damages
 from headrace.service.role import EXIT_REFUSED
-from headrace.service.states import READY, read_states
 from headrace.subscriptions.channel import ChannelName
 from headrace.subscriptions.store import Store
 from headrace.telemetry.health import HEALTH

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+
+from headrace.events.event import Event
 from headrace.matching.bloom.watch import BloomState
 from headrace.matching.extraction.extractor import Extract
 from headrace.matching.extraction.fields import Fields
-from headrace.matching.index.kernels.arguments import ASKED, FOUND, PASSED
-
-from headrace.events.event import Event
 from headrace.matching.index.bloom import OFF
+from headrace.matching.index.kernels.arguments import ASKED, FOUND, PASSED
 from headrace.matching.levels import level_of
 from headrace.matching.rules.catalogue import Catalogue
 from headrace.matching.settings import BloomSettings

@@ -23,7 +23,7 @@ from headrace.ledger.tables import FAMILY
 from headrace.service.damage import setting_aside
 from headrace.service.databases import standings
 from headrace.service.layout import Layout
-from headrace.subscriptions.database import address_of
+from headrace.subscriptions.masks import without_password
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,7 +89,9 @@ def _ledger(config: Config) -> list[Witness]:
 
 def _remembered(config: Config, ledger: Ledger) -> Witness:
     settled = ledger.cursor().join(ledger.last_kept())
-    return Witness(f"the ledger {address_of(config.delivery.url)}", settled[ONLY_LANE], ledger.log_identity())
+    return Witness(
+        f"the ledger {without_password(config.delivery.url)}", settled[ONLY_LANE], ledger.log_identity()
+    )
 
 
 def _version(config: Config) -> str | None:

@@ -32,6 +32,8 @@ def configure_logs(form: str, quiet: Sequence[str] = ()) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(LineFormatter(form))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    logging.raiseExceptions = False  # a line that finds no room on a full disk is lost, without a trace for each
+    logging.raiseExceptions = (
+        False  # a line that finds no room on a full disk is lost, without a trace for each
+    )
     for library in quiet:
         logging.getLogger(library).setLevel(logging.WARNING)

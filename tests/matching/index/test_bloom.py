@@ -5,9 +5,9 @@ import math
 import numba
 import numpy as np
 import pytest
-from headrace.matching.index.kernels.hashes import hash_of, hash_text, hash_word
 
 from headrace.matching.index import bloom
+from headrace.matching.index.kernels.hashes import hash_of, hash_text, hash_word
 from headrace.matching.settings import BloomSettings
 
 SEED = np.uint64(0x5EED5EED5EED5EED)
