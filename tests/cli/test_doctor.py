@@ -1,12 +1,17 @@
 import importlib.util
+import os
 import socket
 import sys
+import time
 
 import msgspec
 import pytest
 
+from headrace.service.heartbeats import beat_path
 from headrace.service.process import free_port
 from headrace.subscriptions.keys import KeyFile
+from headrace.telemetry.health import Health
+from headrace.telemetry.heartbeat import Beat, State, write_beat
 
 
 @pytest.fixture
@@ -53,6 +58,7 @@ def test_all_is_well(doctor, java, tmp_path):
         "log",
         "secrets",
         "access",
+        "service",
     }
     assert all(finding["good"] for finding in findings.values())
     assert findings["python"]["what"] == f"Python {sys.version.split()[0]}"
@@ -78,6 +84,7 @@ def test_for_people_each_check_is_a_line(run, java):
             "log",
             "secrets",
             "access",
+            "service",
         )
     ]
 
@@ -180,3 +187,33 @@ def test_a_key_file_that_others_can_read(doctor, java, tmp_path):
     status, findings = doctor(JAVA_HOME=home)
     assert status == 1
     assert "no key" in findings["secrets"]["remedy"]
+
+
+def test_a_service_that_runs_is_looked_at(doctor, tmp_path):
+    """By its heartbeats: it is told what /readyz would say, whether that answers or not."""
+    run_folder, now, health = tmp_path / "data" / "run", time.monotonic(), Health()
+    run_folder.mkdir(parents=True)
+    assert doctor()[1]["service"] == {"good": True, "what": f"none runs on {tmp_path / 'data'}", "remedy": ""}
+    health.idle("intake", "nothing is planned")
+    beat = Beat(os.getpid(), State.STARTED, now, now - 90, 0, "", health.reports())
+    write_beat(beat_path(run_folder, "dispatcher"), beat)
+    assert "ready: dispatcher. dispatcher: nothing is planned" in doctor()[1]["service"]["what"]
+    health.blocked("database", "the disk is full; free some space")
+    write_beat(
+        beat_path(run_folder, "dispatcher"),
+        msgspec.structs.replace(beat, reports=health.reports(), at=time.monotonic()),
+    )
+    status, findings = doctor()
+    assert status == 1
+    assert findings["service"] == {
+        "good": False,
+        "what": "dispatcher is blocked",
+        "remedy": "dispatcher: database: the disk is full; free some space.",
+    }
+
+
+def test_a_service_that_ran_once_is_none(doctor, tmp_path):
+    run_folder, long_ago = tmp_path / "data" / "run", time.monotonic() - 100
+    run_folder.mkdir(parents=True)
+    write_beat(beat_path(run_folder, "http"), Beat(2**22 + 1, State.STARTED, long_ago, long_ago))
+    assert "none runs" in doctor()[1]["service"]["what"]

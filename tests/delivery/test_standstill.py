@@ -1,6 +1,6 @@
 """A cursor that doesn't move although there is something to deliver, and nothing is attempted."""
 
-from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -18,13 +18,18 @@ def progress(monkeypatch):
     HEALTH.forget("deliveries")
 
 
+class Lane:
+    def __init__(self, *, is_active):
+        self.is_active = is_active
+
+
 async def status(watch):
     await watch.look()
     return HEALTH.reports()["deliveries"].status
 
 
 async def test_what_is_settled_may_rest(progress, monkeypatch):
-    watch = Standstill(progress, [])
+    watch = Standstill(progress, cast("Any", []))
     progress.begin(0)
     progress.read_to(Cut.at(1))
     progress.settle(0)
@@ -34,8 +39,8 @@ async def test_what_is_settled_may_rest(progress, monkeypatch):
 
 
 async def test_what_was_read_and_is_not_attempted_stands_still(progress):
-    lane = SimpleNamespace(is_active=False)
-    watch = Standstill(progress, [lane])
+    lane = Lane(is_active=False)
+    watch = Standstill(progress, cast("Any", [lane]))
     progress.begin(0)
     progress.read_to(Cut.at(1))
     assert await status(watch) is Status.BLOCKED

@@ -27,12 +27,10 @@ def run(tmp_path, monkeypatch, caplog):
     write_snapshot(load_config(None, {"data": str(tmp_path)}, {}), config)
 
     def run_it(error):
-        module = types.ModuleType("cook")
-
         def fail(_):
             raise error
 
-        module.run = fail
+        module = types.SimpleNamespace(run=fail)
         monkeypatch.setitem(sys.modules, "headrace.service.roles.cook", module)
         status = role.main(["cook", str(config)])
         beat = read_beat(beat_path(tmp_path / "run", "cook"))
@@ -75,7 +73,7 @@ def test_who_finds_no_room_waits_for_it(run, monkeypatch):
         waited.append(arguments)
 
     monkeypatch.setattr(role, "await_room", note)
-    monkeypatch.setattr(role.signal, "signal", lambda *_: None)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
     assert run(StoreUnavailable("database or disk is full"))[0] == EXIT_FAILED
     [(part, _, needed, _)] = waited
     assert (part, needed) == ("cook", 1 << 20)

@@ -34,7 +34,7 @@ class Tended:
     def __init__(self, folder, monkeypatch):
         self.run = folder / "run"
         self.started, self.failure = [], None
-        monkeypatch.setattr(supervisor.subprocess, "Popen", self._popen)
+        monkeypatch.setattr("subprocess.Popen", self._popen)
         self.supervisor = Supervisor(load_config(None, {"data": str(folder), "roles": ["dispatcher"]}, {}))
         self.supervisor._prepare()
         self.supervisor._start("dispatcher")
@@ -53,7 +53,6 @@ class Tended:
         self.supervisor._restart_at = dict.fromkeys(self.supervisor._restart_at, 0.0)
         return self.supervisor._tend()
 
-    @property
     def standing(self) -> Standing:
         return standings(self.run, ["dispatcher"])["dispatcher"]
 
@@ -79,21 +78,23 @@ def tended(tmp_path, tend):
 
 
 def test_a_role_that_ended_is_restarting_and_says_why(tended):
-    assert tended.standing.word is Word.STARTING
+    assert tended.standing().word is Word.STARTING
     assert tended.end(1) is False
-    assert tended.standing.word is Word.RESTARTING
-    assert tended.standing.problem == "it ended with status 1 and starts again in 1 s"
+    assert tended.standing().word is Word.RESTARTING
+    assert tended.standing().problem == "it ended with status 1 and starts again in 1 s"
     tended.let_the_pause_pass()
     assert len(tended.started) == 2
     tended.end(-signal.SIGKILL)
-    assert tended.standing.problem == "it was ended by SIGKILL and starts again in 2 s"
+    assert tended.standing().problem == "it was ended by SIGKILL and starts again in 2 s"
 
 
 def test_its_last_words_are_passed_on(tended, monkeypatch):
     monkeypatch.setattr("os.getpid", lambda: Process.pid)
     Heartbeat(beat_path(tended.run, "dispatcher"), Health()).end("the ledger is damaged")
     tended.end(1)
-    assert tended.standing.problem == "it ended with status 1 and starts again in 1 s: the ledger is damaged"
+    assert (
+        tended.standing().problem == "it ended with status 1 and starts again in 1 s: the ledger is damaged"
+    )
 
 
 def test_a_role_in_a_crash_loop_is_not_ready_from_its_second_end_on(tended):
@@ -105,11 +106,11 @@ def test_a_role_in_a_crash_loop_is_not_ready_from_its_second_end_on(tended):
         health.started()
         heart.beat()
         assert has_started(tended.run, "dispatcher")
-        words.append(tended.standing.word)
+        words.append(tended.standing().word)
         tended.end(1)
         tended.let_the_pause_pass()
     assert words == [Word.READY, Word.READY, Word.RESTARTING, Word.RESTARTING]
-    assert "ended with status 1" in str(tended.standing.problem)
+    assert "ended with status 1" in str(tended.standing().problem)
 
 
 def test_a_start_that_the_system_refuses_is_tried_again(tended):
@@ -128,8 +129,8 @@ def test_a_full_disk_does_not_end_it(disk, tend):
     disk.fill()
     for number in range(3):
         assert tended.end(1) is False
-        assert tended.standing.word is Word.RESTARTING
-        assert f"starts again in {2**number} s" in str(tended.standing.problem)
+        assert tended.standing().word is Word.RESTARTING
+        assert f"starts again in {2**number} s" in str(tended.standing().problem)
         tended.let_the_pause_pass()
     disk.free()
 
@@ -166,4 +167,4 @@ def test_a_role_that_lasts_begins_anew_with_its_failures(tended):
         tended.let_the_pause_pass()
     tended.supervisor._started_at["dispatcher"] = time.monotonic() - 61
     tended.end(1)
-    assert tended.standing.problem == "it ended with status 1 and starts again in 1 s"
+    assert tended.standing().problem == "it ended with status 1 and starts again in 1 s"

@@ -24,9 +24,12 @@ from headrace.pipeline.java import find_java
 from headrace.service.continuity import look_at_log
 from headrace.service.databases import damages, standings
 from headrace.service.descriptors import LEAST, allowed, needed
+from headrace.service.heartbeats import last_beat
 from headrace.service.layout import Layout
+from headrace.service.role import ROLES
 from headrace.subscriptions.examination import examine
 from headrace.subscriptions.keys import KeyFile, keys_from
+from headrace.telemetry.readiness import judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +49,9 @@ class _Finding(NamedTuple):
 @options.config_file
 @options.as_json
 def doctor(spark: bool, data: str | None, config_file: Path | None, as_json: bool) -> None:
-    """Check Python, Java, Spark, port, limits, disk, database, brokers, keys and access; say how to mend what is wrong.
+    """Check Python, Java, Spark, port, limits, disk, database, log, keys, access and the service that runs, if one does.
+
+    What to do about each fault is said with it.
 
     \b
     Example:
@@ -65,6 +70,7 @@ def doctor(spark: bool, data: str | None, config_file: Path | None, as_json: boo
         "log": _log,
         "secrets": _secrets,
         "access": _access,
+        "service": _service,
     }
     findings = {}
     for name, check in checks.items():
@@ -239,6 +245,20 @@ def _access(config: Config) -> _Finding:
     except HeadraceError as error:
         return _Finding(False, f"{config.api.host} would be open to everybody", str(error))
     return _Finding(True, what)
+
+
+def _service(config: Config) -> _Finding:
+    """What `/readyz` says, and without asking it: it may be the one that doesn't answer."""
+    run_folder = Layout(config.data).run
+    heard = {role: judge(beat) for role in ROLES if (beat := last_beat(run_folder, role)) is not None}
+    if not heard:
+        return _Finding(True, f"none runs on {config.data}")
+    unwell = {role: each for role, each in heard.items() if not each.is_ready}
+    if not unwell:
+        notes = "; ".join(f"{role}: {each.did}" for role, each in heard.items() if each.did)
+        return _Finding(True, f"ready: {', '.join(heard)}. {notes}")
+    what = ", ".join(f"{role} is {each.word}" for role, each in unwell.items())
+    return _Finding(False, what, " ".join(f"{role}: {each.problem}." for role, each in unwell.items()))
 
 
 def _server(url: str) -> _Finding:

@@ -6,13 +6,15 @@ import time
 from typing import TYPE_CHECKING
 
 from headrace.telemetry.heartbeat import Beat, State, read_beat, write_beat
-from headrace.telemetry.readiness import Standing, judge
+from headrace.telemetry.readiness import Standing, is_alive, judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
 _NOBODY = 0
+# Longer than a supervisor lets a role wait for its next start.
+_FORGOTTEN_AFTER = 40.0
 
 
 def beat_path(run_folder: Path, role: str) -> Path:
@@ -23,6 +25,14 @@ def beat_path(run_folder: Path, role: str) -> Path:
 def standings(run_folder: Path, roles: Iterable[str]) -> dict[str, Standing]:
     """Tell how the roles are now."""
     return {role: judge(read_beat(beat_path(run_folder, role))) for role in roles}
+
+
+def last_beat(run_folder: Path, role: str) -> Beat | None:
+    """Return the last that was heard of a role; None where neither a process of it nor a supervisor can be there."""
+    beat = read_beat(beat_path(run_folder, role))
+    if beat is None or (beat.age(time.monotonic()) > _FORGOTTEN_AFTER and not is_alive(beat.pid)):
+        return None
+    return beat
 
 
 def has_started(run_folder: Path, role: str) -> bool:

@@ -102,7 +102,7 @@ def _running(beat: Beat, now: float) -> Standing:
 def _silent(beat: Beat, now: float) -> Standing:
     """A process that is there and says nothing is stuck; one that is gone will be started again."""
     silence, did = beat.age(now), _last_done(beat)
-    if not _is_alive(beat.pid) or silence == float("inf"):
+    if not is_alive(beat.pid) or silence == float("inf"):
         problem = f"process {beat.pid} has ended; start it with `headrace up`, if no supervisor does"
         return Standing(Word.RESTARTING, 0.0 if silence == float("inf") else silence, did, problem)
     problem = (
@@ -112,7 +112,10 @@ def _silent(beat: Beat, now: float) -> Standing:
     return Standing(Word.SILENT, silence, did, problem, beat.reports)
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Tell whether there is such a process; there is none of number 0."""
+    if not pid:
+        return False
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
