@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from headrace.database.watch import examine_all
-from headrace.errors import LogLocked, LogUnavailable
+from headrace.errors import LogLocked, LogUnavailable, first_line
 from headrace.eventlog.opening import open_log
 from headrace.eventlog.picking import pick
 from headrace.events.positions import Cut, lane_of
@@ -198,8 +198,10 @@ class Route:
         if refusal is not None:
             raise refusal
         self._progress.failed(error)
-        _log.error("routing stopped and starts again from position %s: %s", self._outbox.covered(), error)
-        if lacks_room(error):
+        is_full = error is not None and lacks_room(error)
+        told = first_line(error) if error is not None and is_full else error
+        _log.error("routing stopped and starts again from position %s: %s", self._outbox.covered(), told)
+        if is_full:
             await_room(PART, self._paths.work, _NEEDED_BYTES, stop.wait)
             self._progress.failed(error)
         stop.wait(self._settings.restart_seconds)

@@ -38,6 +38,7 @@ FOREVER = float("inf")
 _PART = "database"
 # A call that waits for longer than this is worth a word in the register of health.
 _TELL_AFTER = 5.0
+_LINE_SECONDS = 30.0
 # PostgreSQL's code for a full disk, and what SQLite says of writes that a quota or a failing disk refused.
 _DISK_FULL = "53100"
 _REFUSED_WRITES = frozenset({sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE})
@@ -103,7 +104,7 @@ def outlast_full_disks(is_stopping: Callable[[], bool]) -> None:
 
 def patiently(action: Callable[[], _T], seconds: float, may_repeat: Callable[[], bool] = lambda: True) -> _T:
     """Act, again and again while the database is lost, for so many seconds at most; longer while the disk is full."""
-    began, pause, is_told = time.monotonic(), _FIRST_PAUSE, False
+    waiting, pause = _Waiting(), _FIRST_PAUSE
     try:
         while True:
             try:
@@ -111,13 +112,13 @@ def patiently(action: Callable[[], _T], seconds: float, may_repeat: Callable[[],
             except DBAPIError as error:
                 if not is_passing(error):
                     raise
-                _judge(error, began + seconds - pause, may_repeat)
-                is_told |= _tell(error, time.monotonic() - began, is_slow=pause == _LONGEST_PAUSE)
+                _judge(error, waiting.began + seconds - pause, may_repeat)
+                if pause == _LONGEST_PAUSE:
+                    waiting.tell(error)
             time.sleep(pause * random.uniform(0.5, 1.0))
             pause = min(pause * 2, _LONGEST_PAUSE)
     finally:
-        if is_told:
-            HEALTH.forget(_PART)
+        waiting.end()
 
 
 def _judge(error: DBAPIError, last_start: float, may_repeat: Callable[[], bool]) -> None:
@@ -130,18 +131,34 @@ def _judge(error: DBAPIError, last_start: float, may_repeat: Callable[[], bool])
         raise StoreUnavailable(str(error.orig).strip(), unknown=is_unknown) from error
 
 
-def _tell(error: DBAPIError, waited: float, *, is_slow: bool) -> bool:
-    """Say that a call waits, and tell whether the register of health has it."""
-    reason = str(error.orig).strip()
-    if is_slow:
-        _log.warning("the database can't be used and is tried again: %s", reason)
-    if waited < _TELL_AFTER:
-        return False
+class _Waiting:
+    """What is said of a call that waits: a line in the log now and then, and a word in the register of health."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self._next_line = 0.0
+        self._is_told = False
+
+    def tell(self, error: DBAPIError) -> None:
+        """Say that it waits, and for what."""
+        now, reason = time.monotonic(), str(error.orig).strip()
+        if now >= self._next_line:
+            self._next_line = now + _LINE_SECONDS
+            _log.warning("the database can't be used and is tried again: %s", reason)
+        if now - self.began >= _TELL_AFTER:
+            self._is_told = True
+            HEALTH.blocked(_PART, _sentence(error, now - self.began))
+
+    def end(self) -> None:
+        """Take it back."""
+        if self._is_told:
+            HEALTH.forget(_PART)
+
+
+def _sentence(error: DBAPIError, seconds: float) -> str:
     remedy = "free some space" if is_out_of_room(error) else "see that it runs and can be reached"
-    HEALTH.blocked(
-        _PART, f"it can't be used for {waited:.0f} s ({reason}); {remedy}, and it goes on by itself"
-    )
-    return True
+    reason = str(error.orig).strip()
+    return f"it can't be used for {seconds:.0f} s ({reason}); {remedy}, and it goes on by itself"
 
 
 def is_out_of_room(error: DBAPIError) -> bool:
