@@ -47,3 +47,17 @@ async def test_what_was_read_and_is_not_attempted_stands_still(progress):
     assert "nothing is attempted" in HEALTH.reports()["deliveries"].note
     lane.is_active = True
     assert await status(watch) is Status.WORKING
+
+
+async def test_who_waits_for_the_ledger_does_not_stand_still(progress, monkeypatch):
+    monkeypatch.setattr(standstill, "_STANDS_STILL_AFTER", 1e-9)
+    watch = Standstill(progress, cast("Any", []))
+    progress.begin(0)
+    progress.read_to(Cut.at(1))
+    await watch.look()
+    assert await status(watch) is Status.BLOCKED
+    HEALTH.blocked("database", "the disk is full")
+    try:
+        assert await status(watch) is Status.WORKING
+    finally:
+        HEALTH.forget("database")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from headrace.telemetry.health import HEALTH
+from headrace.telemetry.health import HEALTH, Status
 
 if TYPE_CHECKING:
     from headrace.delivery.lanes import Lanes
@@ -28,7 +28,7 @@ class Standstill:
     async def look(self) -> None:
         """Report how far deliveries are settled, or that they stand still."""
         now, settled = time.monotonic(), self._progress.settled()
-        if settled != self._settled or settled == self._progress.read():
+        if settled != self._settled or settled == self._progress.read() or _waits_for_others():
             self._settled, self._moved_at = settled, now
         seconds = now - self._moved_at
         # All lanes are looked at only where the answer may be bad.
@@ -43,3 +43,8 @@ class Standstill:
                 f"what was read behind position {settled} has been waiting for {seconds:.0f} s, and nothing is "
                 "attempted; kill the role: it is started again and reads it anew",
             )
+
+
+def _waits_for_others() -> bool:
+    """Tell whether another part says why nothing moves: what can't be committed can't be settled."""
+    return any(each.status is Status.BLOCKED for name, each in HEALTH.reports().items() if name != _PART)

@@ -10,6 +10,7 @@ from headrace.errors import LogUnavailable
 from headrace.eventlog.local import committer
 from headrace.eventlog.local.committer import GroupCommitter
 from headrace.eventlog.local.writer import SegmentWriter
+from headrace.telemetry.health import HEALTH, Status
 
 
 class GatedWriter:
@@ -258,3 +259,29 @@ async def test_the_event_loop_does_not_wait_for_the_disk(gated):
     gated.let()
     await request
     await log.close()
+
+
+async def test_the_register_of_health_has_a_failure_until_a_commit_succeeds(gated):
+    """An attempt under way is no success: who isn't ready must not look so between two failures."""
+
+    def status():
+        return HEALTH.reports()["log"].status
+
+    log = GroupCommitter(gated, HUGE)
+    gated.failure = LogUnavailable("the disk is full")
+    first = send(log, "a")
+    await gated.begun()
+    assert status() is Status.WORKING
+    gated.let()
+    with pytest.raises(LogUnavailable):
+        await first
+    assert "the disk is full" in HEALTH.reports()["log"].note
+    second = send(log, "b")
+    await gated.begun()
+    assert status() is Status.BLOCKED
+    gated.failure = None
+    gated.let()
+    await second
+    assert status() is Status.WORKING
+    await log.close()
+    HEALTH.forget("log")

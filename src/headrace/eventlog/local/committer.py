@@ -43,6 +43,7 @@ class GroupCommitter:
         self._pending_bytes = 0
         self._committing: asyncio.Task[None] | None = None
         self._closed = False
+        self._is_failing = False
 
     async def append(self, arrivals: Sequence[Arrival], size: int) -> int:
         """Make the events durable, all or none, and return the position of the first."""
@@ -69,7 +70,8 @@ class GroupCommitter:
         while self._waiting:
             group = self._next_group()
             arrivals = [arrival for request in group for arrival in request.arrivals]
-            HEALTH.working(PART, f"stores {len(arrivals):,} events")
+            if not self._is_failing:  # an attempt is no success
+                HEALTH.working(PART, f"stores {len(arrivals):,} events")
             try:
                 position = await self._loop.run_in_executor(self._thread, self._writer.append, arrivals)
             except Exception as error:  # noqa: BLE001  each waiting request must hear of it
@@ -85,6 +87,7 @@ class GroupCommitter:
         return group
 
     def _settle(self, group: list[_Request], position: int) -> None:
+        self._is_failing = False
         HEALTH.working(PART, f"stored events from position {position} on", FOREVER)
         for request in group:
             self._pending_bytes -= request.size
@@ -93,6 +96,7 @@ class GroupCommitter:
             position += len(request.arrivals)
 
     def _fail(self, group: list[_Request], error: Exception) -> None:
+        self._is_failing = True
         HEALTH.blocked(PART, f"{first_line(error)}; see that its disk has room and works")
         for request in group:
             self._pending_bytes -= request.size
