@@ -120,6 +120,11 @@ def test_a_backup_of_a_running_service_is_whole(run, service, tmp_path):
     check_databases(Deployment(tmp_path / "new").config)
 
 
+def test_there_is_no_backup_of_nothing(run, tmp_path):
+    nothing = run("backup", tmp_path / "backup", "--data", tmp_path / "nowhere")
+    assert (nothing.exit_code, "--data" in nothing.output) == (1, True)
+
+
 def test_a_backup_goes_into_a_new_folder_and_not_of_a_damaged_database(run, deployment, backed_up, tmp_path):
     again = run("backup", backed_up, "--data", deployment.data)
     assert (again.exit_code, "isn't empty" in again.output) == (1, True)

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.database.copies import copy_database
 from headrace.database.integrity import damage_of
+from headrace.database.locations import is_absent
+from headrace.database.record import read_record
 from headrace.errors import BackupRefused, DatabaseDamaged
 from headrace.eventlog.local.files import TEMPORARY
 from headrace.service.backup_manifest import digest, write_manifest
@@ -104,6 +106,8 @@ def _copy_all(config: Config, folder: Path, on_file: Callable[[str], object], *,
 
 def _copy_sqlite(file: DatabaseFile, target: Path, on_file: Callable[[str], object]) -> None:
     on_file(target.name)
+    if is_absent(file.path) and read_record(file.path) is None:
+        raise BackupRefused(f"there is no database {file.path}; give the folder of a deployment with --data")
     finding = damage_of(file.path)
     if finding is not None:
         raise DatabaseDamaged(file.path, *file.contents, finding)
