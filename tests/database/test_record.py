@@ -14,12 +14,12 @@ from headrace.database.record import (
 NUMBERS = st.integers(0, 2**31 - 1)
 
 
-@given(NUMBERS, NUMBERS, st.booleans())
-def test_a_record_is_read_as_it_was_written(tmp_path_factory, identity, commits, suspect):
+@given(NUMBERS, NUMBERS, st.booleans(), st.none() | st.integers(0, 2**32 - 1))
+def test_a_record_is_read_as_it_was_written(tmp_path_factory, identity, commits, suspect, closed):
     path = tmp_path_factory.mktemp("record") / "store.db"
-    write_record(path, Record(1, 2, suspect=True))
-    write_record(path, Record(identity, commits, suspect))
-    assert read_record(path) == Record(identity, commits, suspect)
+    write_record(path, Record(1, 2, suspect=True, closed=7))
+    write_record(path, Record(identity, commits, suspect, closed))
+    assert read_record(path) == Record(identity, commits, suspect, closed)
 
 
 def test_no_flipped_bit_and_no_cut_of_a_record_is_believed(tmp_path):

@@ -8,8 +8,10 @@ import threading
 import pytest
 from tests.database.conftest import Library
 
+from headrace.database.integrity import damage_of
 from headrace.database.locations import companion
 from headrace.database.record import read_record, record_path
+from headrace.database.seal import seal
 from headrace.database.watch import examine_all, look_at_all
 from headrace.errors import DatabaseDamaged
 from headrace.telemetry.health import HEALTH, Status
@@ -177,3 +179,37 @@ def test_what_is_damaged_beside_the_database_is_forgiven(library):
     again = library()
     assert again.read() == [1]
     assert read_record(opened.path) is not None
+
+
+def test_every_flipped_bit_is_seen_in_a_file_that_was_closed_well(library):
+    """In a row's text, too, where SQLite itself sees nothing."""
+    opened = library()
+    opened.put(*range(50))
+    opened.close()
+    seal(opened.path)
+    again = library()
+    assert len(again.read()) == 50, "as it was left"
+    again.close()
+    whole = opened.path.read_bytes()
+    place = whole.index(b"hall")
+    opened.path.write_bytes(whole[:place] + b"hell" + whole[place + 4 :])
+    assert damage_of(opened.path) is None
+    told = refused(library, "was changed after the service had stopped")
+    assert "headrace restore --accept store" in told
+
+
+def test_a_commit_ends_what_is_known_of_the_closed_file(library):
+    opened = library()
+    opened.close()
+    seal(opened.path)
+    command = library()
+    command.put(1)
+    command.close()
+    assert library().read() == [1]
+
+
+def test_a_file_in_use_is_not_sealed(library):
+    opened = library()
+    before = read_record(opened.path)
+    seal(opened.path)
+    assert read_record(opened.path) == before

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.database.locations import is_absent
 from headrace.database.record import read_database, read_record
+from headrace.database.seal import checksum_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +23,7 @@ class Difference(StrEnum):
     FOREIGN = "foreign"
     OLDER = "older"
     OVERWRITTEN = "overwritten"
+    CHANGED = "changed"
 
 
 class Finding(NamedTuple):
@@ -50,6 +52,20 @@ def _compare(known: Record, path: Path) -> Finding | None:
         found = read_database(path)
     except sqlite3.Error:
         return None  # what is wrong with it is for others to tell
+    return _compare_counts(known, found) or _compare_checksums(known, found, path)
+
+
+def _compare_checksums(known: Record, found: Record, path: Path) -> Finding | None:
+    """See a change that isn't a commit of Headrace's; where there were such commits since, nothing is known."""
+    if known.closed is None or known.commits != found.commits or known.closed == checksum_of(path):
+        return None
+    text = (
+        "the file was changed after the service had stopped, by something else than this version of Headrace"
+    )
+    return Finding(Difference.CHANGED, text)
+
+
+def _compare_counts(known: Record, found: Record) -> Finding | None:
     if found.identity != known.identity:
         return Finding(Difference.FOREIGN, "it is another database than the one that was here before")
     if behind := known.commits_ahead_of(found):

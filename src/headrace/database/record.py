@@ -23,15 +23,24 @@ if TYPE_CHECKING:
 
 SUFFIX = ".record"
 _MOST = 0x7FFF_FFFF
-_LINE = re.compile(r"headrace database ([0-9a-f]{8}) commits ([0-9]{10}) (trusted|suspect) ([0-9a-f]{8})\n")
+_LINE = re.compile(
+    r"headrace database ([0-9a-f]{8}) commits ([0-9]{10}) (trusted|suspect) "
+    r"closed ([0-9a-f]{8}|-{8}) ([0-9a-f]{8})\n"
+)
+_CHECKED = len("headrace database 00000000 commits 0000000000 trusted closed -------- ")
 
 
 class Record(NamedTuple):
-    """`suspect`: it was changed under the processes that used it, which a later look may not find."""
+    """`suspect`: it was changed under the processes that used it, which a later look may not find.
+
+    `closed` is the checksum that the whole file had when its last user closed it; None while it is in use, and where
+    its users were killed.
+    """
 
     identity: int
     commits: int
     suspect: bool = False
+    closed: int | None = None
 
     def commits_ahead_of(self, other: Record) -> int:
         """Return how many commits this one knows of that the other one lacks; the count begins anew at 2**31."""
@@ -61,15 +70,17 @@ def read_record(path: Path) -> Record | None:
     except OSError:
         return None
     found = _LINE.fullmatch(line)
-    if found is None or found[4] != _check(line):
+    if found is None or found[5] != _check(line):
         return None
-    return Record(int(found[1], 16), int(found[2]), found[3] == "suspect")
+    closed = None if found[4].startswith("-") else int(found[4], 16)
+    return Record(int(found[1], 16), int(found[2]), found[3] == "suspect", closed)
 
 
 def write_record(path: Path, record: Record) -> None:
     """Remember it. The line has one length and is written in place, so that a full disk is no obstacle."""
     line = f"headrace database {record.identity:08x} commits {record.commits:010} "
     line += "suspect " if record.suspect else "trusted "
+    line += "closed -------- " if record.closed is None else f"closed {record.closed:08x} "
     content = f"{line}{_check(line)}\n".encode()
     descriptor = os.open(record_path(path), os.O_WRONLY | os.O_CREAT, 0o600)
     try:
@@ -101,6 +112,3 @@ def read_database(path: Path) -> Record:
 def _check(line: str) -> str:
     """Return the checksum of a line, with or without one at its end."""
     return f"{zlib.crc32(line[:_CHECKED].encode()):08x}"
-
-
-_CHECKED = len("headrace database 00000000 commits 0000000000 trusted ")

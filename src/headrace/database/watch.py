@@ -157,8 +157,10 @@ def examine_all() -> DatabaseDamaged | None:
 def remember(path: Path, found: Record) -> None:
     """Write down what a database says of itself, unless more is known already."""
     known = read_record(path)
-    if known is None or known.identity != found.identity or not known.commits_ahead_of(found):
-        write_record(path, found._replace(suspect=known is not None and known.suspect))
+    if known is None or known.identity != found.identity:
+        write_record(path, found)
+    elif known.commits != found.commits and not known.commits_ahead_of(found):
+        write_record(path, found._replace(suspect=known.suspect))
 
 
 def files_of(path: Path) -> _Files:

@@ -11,6 +11,7 @@ from headrace.database.comparison import compare
 from headrace.database.contents import LEDGER, STORE, Contents
 from headrace.database.integrity import damage_of
 from headrace.database.locations import is_absent, sqlite_path
+from headrace.database.seal import seal
 from headrace.database.watch import watch
 from headrace.errors import DatabaseDamaged
 from headrace.eventlog.local.segments import has_events
@@ -68,6 +69,12 @@ def check_databases(config: Config) -> None:
         finding = _damage(file, config)
         if finding is not None:
             raise DatabaseDamaged(file.path, *file.contents, finding)
+
+
+def seal_databases(config: Config) -> None:
+    """Remember how the SQLite files are left, now that no role uses them any more."""
+    for file in sqlite_files(config):
+        seal(file.path)
 
 
 def damages(config: Config) -> list[DatabaseDamaged]:

@@ -17,7 +17,7 @@ from headrace.config import write_snapshot
 from headrace.errors import ConfigError
 from headrace.eventlog.local.files import WriterLock
 from headrace.eventlog.local.writer import END_MARK
-from headrace.service.databases import check_databases
+from headrace.service.databases import check_databases, seal_databases
 from headrace.service.descriptors import check_descriptors
 from headrace.service.heartbeats import has_started, last_words, note_end, note_start, standings
 from headrace.service.layout import Layout
@@ -74,6 +74,7 @@ class Supervisor:
                 watch.look(standings(self._layout.run, self._config.roles))
         finally:
             self._stop_all()
+            seal_databases(self._config)
         return EXIT_REFUSED if refused else 0
 
     def _prepare(self) -> None:
