@@ -10,9 +10,9 @@ from tests.database.conftest import Library
 
 from headrace.database.integrity import damage_of
 from headrace.database.locations import companion
-from headrace.database.record import read_record, record_path
+from headrace.database.record import read_database, read_record, record_path
 from headrace.database.seal import seal
-from headrace.database.watch import examine_all, look_at_all
+from headrace.database.watch import examine_all, look_at_all, remember
 from headrace.errors import DatabaseDamaged
 from headrace.telemetry.health import HEALTH, Status
 
@@ -213,3 +213,41 @@ def test_a_file_in_use_is_not_sealed(library):
     before = read_record(opened.path)
     seal(opened.path)
     assert read_record(opened.path) == before
+
+
+@pytest.mark.parametrize("emptied", [False, True])
+def test_nobody_makes_a_new_database_in_the_place_of_one_that_was_removed(library, emptied):
+    """Neither another connection of this process nor another part of it."""
+    opened = library()
+    opened.put(1)
+    known = read_record(opened.path)
+    aside = opened.path.rename(opened.path.with_name("aside"))
+    if emptied:
+        opened.path.touch()
+    refused(library, "replaced" if emptied else "removed")
+    opened.engine.pool.dispose()
+    refused(opened.read, "while it was in use")
+    assert not opened.path.exists() or opened.path.stat().st_size == 0
+    assert read_record(opened.path) == known
+    opened.close()
+    refused(library, "a database was there before")
+    aside.replace(opened.path)
+    assert library().read() == [1]
+
+
+def test_a_new_connection_finds_out_first(library):
+    opened = library()
+    with opened.engine.connect():
+        aside = opened.path.rename(opened.path.with_name("aside"))
+        refused(opened.read, "removed")
+        assert not opened.path.exists()
+    aside.rename(opened.path)
+
+
+def test_what_is_remembered_of_one_database_is_not_replaced_by_another(library, tmp_path):
+    opened, other = library(), library(tmp_path / "other.db")
+    opened.put(1)
+    other.put(1)
+    known = read_record(opened.path)
+    remember(opened.path, read_database(other.path))
+    assert read_record(opened.path) == known

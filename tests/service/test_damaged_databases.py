@@ -127,8 +127,13 @@ def test_the_api_answers_503_and_the_role_ends_for_good(tmp_path):
         assert (status, problem["code"]) == (503, "database-damaged")
         assert "store.db" in problem["detail"]
         assert role.process.wait(30) == EXIT_REFUSED
-        assert "was removed while it was in use" in role.output
+        assert role.output.count("was removed while it was in use") == 1
         assert "Traceback" not in role.output
+        assert not (role.data / "store.db").exists(), "nobody has made a new one"
+        with pytest.raises(DatabaseDamaged, match="a database was there before"):
+            check_databases(load_config(None, {"data": str(role.data)}, {}))
+        (tmp_path / "elsewhere.db").rename(role.data / "store.db")
+        check_databases(load_config(None, {"data": str(role.data)}, {}))
 
 
 def test_the_dispatcher_ends_for_good_when_its_ledger_is_overwritten(tmp_path):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.database.comparison import Difference, compare
 from headrace.database.contents import LEDGER
 from headrace.database.record import forget_record, new_identity, next_count, read_database, record_of
-from headrace.database.watch import is_watched, remember
+from headrace.database.watch import remember, watch_of
 from headrace.errors import DatabaseDamaged
 from headrace.telemetry.health import HEALTH
 
@@ -27,7 +27,11 @@ def admit(path: Path, contents: Contents) -> None:
 
     An older ledger is admitted, and told: its cursor is older too, so that deliveries are repeated from there.
     """
-    finding = None if is_watched(path) else compare(path)
+    watching = watch_of(path)
+    if watching is not None:
+        watching.require()
+        return
+    finding = compare(path)
     if finding is None:
         return
     if finding.difference is Difference.OLDER and contents == LEDGER:

@@ -48,12 +48,14 @@ class Watch:
         self._contents: dict[str, Contents] = {}
         self._finding: str | None = None
         self._header = Header(path)
+        self._file: tuple[int, int] | None = None
         self._lock = threading.Lock()
 
     def attach(self, engine: Engine, contents: Contents) -> None:
         """Let the engine's connections be checked, its commits be counted, and its errors be looked into."""
         self._contents[contents.name] = contents
         self.users.add(id(engine))
+        event.listen(engine, "do_connect", self._connecting)
         event.listen(engine, "connect", self._connected)
         event.listen(engine, "checkout", self._taken)
         event.listen(engine, "checkin", self._given_back)
@@ -100,9 +102,25 @@ class Watch:
             self.report(finding)
         return self.error()
 
+    def require(self) -> None:
+        """Raise DatabaseDamaged unless the file is the one that this process opened first.
+
+        Be careful: opening one that is missing would make it, and open what is left of its write-ahead log with it.
+        """
+        refusal = self.error()
+        if refusal is not None:
+            raise refusal
+        now = _file(self.path)
+        if self._file is not None and self._file != now:
+            raise self.report(_change({"": self._file}, {"": now}))
+
+    def _connecting(self, *_: object) -> None:
+        self.require()
+
     def _connected(self, connection: Any, record: Any) -> None:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchall()  # opens the write-ahead log
-        record.info[_FILES] = files_of(self.path)
+        record.info[_FILES] = found = files_of(self.path)
+        self._file = self._file or found[""]
 
     def _taken(self, _connection: Any, record: Any, _proxy: Any) -> None:
         refusal = self.error()
@@ -138,10 +156,10 @@ def watch(engine: Engine, path: Path, contents: Contents) -> Watch:
     return found
 
 
-def is_watched(path: Path) -> bool:
-    """Tell whether this process has the file open already."""
+def watch_of(path: Path) -> Watch | None:
+    """Return who watches the file, where this process has it open already."""
     with _lock:
-        return path in _watches
+        return _watches.get(path)
 
 
 def look_at_all() -> DatabaseDamaged | None:
@@ -155,11 +173,15 @@ def examine_all() -> DatabaseDamaged | None:
 
 
 def remember(path: Path, found: Record) -> None:
-    """Write down what a database says of itself, unless more is known already."""
+    """Write down what a database says of itself, unless more is known already, or it is another one than it was."""
     known = read_record(path)
-    if known is None or known.identity != found.identity:
+    if known is None or known.identity == 0:
         write_record(path, found)
-    elif known.commits != found.commits and not known.commits_ahead_of(found):
+    elif (
+        known.identity == found.identity
+        and known.commits != found.commits
+        and not known.commits_ahead_of(found)
+    ):
         write_record(path, found._replace(suspect=known.suspect))
 
 
@@ -177,7 +199,7 @@ def _file(path: Path) -> tuple[int, int] | None:
 
 
 def _change(known: _Files, now: _Files) -> str:
-    suffix = next(each for each in _KINDS if known[each] != now[each])
+    suffix = next(each for each in known if known[each] != now[each])
     how = "removed" if now[suffix] is None else "replaced"
     return f"{_KINDS[suffix]} was {how} while it was in use"
 

@@ -32,6 +32,8 @@ _SETTINGS = {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    # Hadoop sets the rights of files itself, whatever the process's umask.
+    "spark.hadoop.fs.permissions.umask-mode": "077",
     # The source's latestOffset waits for events by itself; Spark may ask again at once.
     "spark.sql.streaming.pollingDelay": "1ms",
     # Old checkpoint files and progress reports are of no use to anyone.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -30,6 +31,8 @@ class DatabaseGuard:
         self._thread = threading.Thread(target=self._run, name="headrace-databases", daemon=True)
 
     def __enter__(self) -> Self:
+        for handler in logging.getLogger().handlers:
+            handler.addFilter(_is_news)
         self._thread.start()
         return self
 
@@ -46,6 +49,12 @@ class DatabaseGuard:
             self._refusal = look_at_all()
         if not self._ended.wait(_TELL_SECONDS):
             os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Let the role say once, at its end, what all of its parts would say again and again."""
+    arguments = record.args if isinstance(record.args, tuple) else ()
+    return record.levelno >= logging.ERROR or not any(isinstance(each, DatabaseDamaged) for each in arguments)
 
 
 def _refusal_in(error: BaseException | None) -> DatabaseDamaged | None:
