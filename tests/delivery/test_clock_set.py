@@ -13,10 +13,12 @@ from headrace.delivery.expiry import Expiry
 from headrace.delivery.outcome import Outcome, Verdict
 from headrace.eventlog.shares import UNSHARED
 from headrace.ledger.ledger import Changes, Key, Wait
+from headrace.ledger.letters import Sources
 from headrace.ledger.mailroom import Mailroom
 from headrace.subscriptions.delivery_spec import Ordering
 
 HOUR = 3600.0
+NOTHING = Sources(lambda _: {}, lambda *_: {})
 
 
 @pytest.fixture
@@ -71,6 +73,7 @@ async def test_what_a_sink_asked_for_is_waited_for_over_a_start(office, sink):
     late = Wait(Key(subscription, position), 1, CLOCK.time() + HOUR, "status 503")
     office.ledger.commit(Changes([late], [], [], None))
     async with office.delivering() as dispatcher:
+        await eventually(lambda: dispatcher._subscribers.get(subscription))
         await dispatcher._waiting._bring_forward()
         assert office.ledger.due(subscription, "sink", CLOCK.time() + HOUR + 1, 9) == [late]
     assert not sink.ids
@@ -117,9 +120,8 @@ async def test_set_forward_nothing_expires_that_waits_to_be_pulled(office, set_c
     monkeypatch.setattr(type(office.store.get(subscription)), "is_pulled", True)
     put_mail(office, subscription)
     set_clock(HOUR)
-    expiry = Expiry(
-        office.ledger, office.store, None, UNSHARED, delivery_settings(pull_retention_seconds=600.0)
-    )
+    settings = delivery_settings(pull_retention_seconds=600.0)
+    expiry = Expiry(office.ledger, office.store, NOTHING, UNSHARED, settings)
     assert expiry.clear() == 0
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.delivery.office import Office, eventually, sample
 from tests.delivery.test_replays import Past
 
+from headrace.clock import CLOCK
 from headrace.delivery import unsaved as unsaved_module
 from headrace.delivery.outcome import Outcome, Verdict
 from headrace.events.positions import Cut
@@ -31,8 +32,8 @@ class Sinks:
         self.free = asyncio.Event()
         self.begun = defaultdict(list)
         self.acknowledged = defaultdict(list)
-        self.under_way = Counter()
-        self.most_under_way = Counter()
+        self.under_way: Counter[tuple[str, int]] = Counter()
+        self.most_under_way: Counter[tuple[str, int]] = Counter()
         self.outcome = Outcome(Verdict.DONE)
 
     async def send(self, target, parcels):
@@ -100,13 +101,14 @@ async def test_the_cursor_waits_for_no_sink_that_hangs(office):
 
 @pytest.mark.parametrize("ordering", list(Ordering))
 async def test_what_is_under_way_is_not_begun_a_second_time(office, ordering):
-    """The ledger has it as waiting, and due, while the attempt goes on."""
+    """The ledger has it as waiting while the attempt goes on."""
     stuck = subscribe(office, ordering=ordering)
     sinks = Sinks(stuck)
-    async with office.delivering(sinks, **QUICKLY):
+    async with office.delivering(sinks, **QUICKLY) as dispatcher:
         send(office, range(40), stuck)
         await eventually(lambda: office.ledger.cursor() == Cut.at(40))
-        await asyncio.sleep(1.5)  # longer than it takes to look at all that waits
+        assert office.ledger.due(stuck, "sink", CLOCK.time(), 99) == [], "nobody has to look for it"
+        await dispatcher._waiting._take_up((stuck, "sink"))
         send(office, range(40, 60), stuck)
         await eventually(lambda: office.ledger.cursor() == Cut.at(60))
         sinks.free.set()
@@ -116,6 +118,23 @@ async def test_what_is_under_way_is_not_begun_a_second_time(office, ordering):
     if ordering is Ordering.ORDERED:
         assert sinks.acknowledged[stuck] == [*range(60)]
     assert office.ledger.count() == (0, 0)
+
+
+@pytest.mark.parametrize("ordering", list(Ordering))
+async def test_what_goes_back_to_the_ledger_is_due_again(office, ordering):
+    """A pause takes back what is queued, of which the ledger was told that it is held here."""
+    stuck = subscribe(office, ordering=ordering)
+    sinks = Sinks(stuck)
+    async with office.delivering(sinks, **QUICKLY):
+        send(office, range(40), stuck)
+        await eventually(lambda: office.ledger.cursor() == Cut.at(40))
+        office.store.wish(stuck, paused=True)
+        under_way = len(sinks.begun[stuck])
+        await eventually(lambda: len(office.ledger.due(stuck, "sink", CLOCK.time(), 99)) == 40 - under_way)
+        sinks.free.set()
+        office.store.wish(stuck, paused=False)
+        await eventually(office.settled)
+    assert Counter(sinks.acknowledged[stuck]) == Counter(range(40))
 
 
 async def test_a_long_attempt_that_fails_is_tried_again_and_counted(office):

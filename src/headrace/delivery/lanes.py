@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from math import inf
 from typing import TYPE_CHECKING
 
 from headrace.delivery.backoff import longest_wait
@@ -94,9 +93,9 @@ class Lanes:
         return list(self._busy)
 
     def longest_wait(self, subscription_id: str) -> float:
-        """Return how far ahead anything may be due; without end for a subscription that isn't known."""
+        """Return how far ahead anything may be due: not at all for a subscription that isn't known."""
         subscription = self._subscribers.get(subscription_id)
-        return inf if subscription is None else longest_wait(self._spec_of(subscription), self._settings)
+        return 0.0 if subscription is None else longest_wait(self._spec_of(subscription), self._settings)
 
     def follow(self, lane: Lane, subscription: Subscription) -> None:
         """Let a lane go on with a subscription that changed."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from headrace.delivery.parcel import read_parcels
 from headrace.delivery.stages import stored_parcel
 from headrace.errors import BrokerUnavailable, InvalidEvent
+from headrace.telemetry.health import HEALTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 _PAUSE_SECONDS = 0.5
+_PART = "reading of the log"
 
 
 class Library:
@@ -54,13 +56,17 @@ class Library:
         """Read events of the log; what can't be read any more is left out."""
         while True:
             try:
-                return await self.read(read_parcels, self._log, positions)
+                parcels = await self.read(read_parcels, self._log, positions)
             except BrokerUnavailable as error:
                 if self._is_stopping.is_set():
                     raise
                 _log.warning("the log is asked again: %s", error)
+                HEALTH.blocked(_PART, f"the log can't be read, and is asked again: {error}")
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._is_stopping.wait(), _PAUSE_SECONDS)
+            else:
+                HEALTH.forget(_PART)
+                return parcels
 
     async def parcels(self, waits: Iterable[Wait]) -> dict[Key, Parcel]:
         """Read the events of what waits; what can't be read any more is left out."""

@@ -18,6 +18,7 @@ from headrace.delivery.stages import Failure, address_of, failure_of, stored_eve
 from headrace.events.bindings.http import encode_structured
 from headrace.ledger.attempts import Attempt
 from headrace.ledger.ledger import Burial, Key, Sheaf, Wait
+from headrace.ledger.schedule import HELD
 from headrace.ledger.stages import DEAD_LETTER, REPLY, SINK
 from headrace.ledger.texts import storable
 from headrace.telemetry.metrics import (
@@ -124,21 +125,27 @@ class Settling:
         drained = lane.drain()
         self._lanes.queued -= len(drained)
         lane.backlog = lane.backlog or bool(drained)
-        lane.taken.difference_update(each.key for each in drained if each.waited)
+        due = max(CLOCK.time(), lane.breaker.until)
+        waited = [each for each in drained if each.waited]
+        lane.taken.difference_update(each.key for each in waited)
+        for delivery in waited:
+            if delivery.since:  # the ledger may have it as held here
+                self._wait(lane, delivery, max(due, delivery.due), reason)
         arrived = [each for each in drained if not each.waited]
         self._counts.spilled += len(arrived)
         self._keep(lane, [each.key.position for each in arrived if _is_as_it_came(each)], reason)
-        due = max(CLOCK.time(), lane.breaker.until)
         for delivery in arrived:
             if not _is_as_it_came(delivery):
                 self._wait(lane, delivery, due, reason)
         self._agenda.add(lane.place, due)
 
     def save(self, lane: Lane, deliveries: Iterable[Delivery]) -> None:
-        """Let the ledger know of what stays in memory, under way or queued: no attempt is counted."""
-        now = CLOCK.time()
+        """Let the ledger know of what stays in memory, under way or queued: no attempt is counted.
+
+        It isn't due while it is here, or the ledger would be asked for it again and again.
+        """
         for delivery in deliveries:
-            self._stay(lane, delivery, now, _ON_ITS_WAY)
+            self._stay(lane, delivery, HELD, _ON_ITS_WAY)
 
     def discard(self, lane: Lane | None, deliveries: Iterable[Delivery]) -> None:
         """Drop what nobody wants any more."""

@@ -9,7 +9,6 @@ import asyncio
 import time
 from collections import Counter
 from contextlib import suppress
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 from headrace.clock import CLOCK
@@ -82,18 +81,15 @@ class Waiting:
                 await asyncio.wait_for(self._agenda.woken(), seconds)
 
     async def _bring_forward(self) -> None:
-        """Make due what is due later than anything is ever put off to: the clock was set back since.
+        """Make due what is due later than anything is ever put off to.
 
-        After a start only: this process writes and compares due times by a clock of its own, which is never set.
+        Another dispatcher held it in memory, or the clock was set back since. After a start only: this process writes
+        and compares due times by a clock of its own, which is never set.
         """
         now = CLOCK.time()
         places = [(each.subscription, each.stage) for each in await self._in_thread(self._ledger.earliest)]
         latest = {place: now + self._lanes.longest_wait(place[0]) for place in places}
-        await self._in_thread(
-            self._ledger.bring_forward,
-            {place: moment for place, moment in latest.items() if moment < inf},
-            now,
-        )
+        await self._in_thread(self._ledger.bring_forward, latest, now)
 
     async def _look(self) -> float:
         """Find out who waits: after a start, and because others may add to the ledger. Return when to look again."""

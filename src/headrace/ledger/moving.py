@@ -15,6 +15,7 @@ from headrace.events.json_format import decode, encode
 from headrace.filters import compile_filter
 from headrace.ledger import redrives
 from headrace.ledger.redrive import DEAD_STATE
+from headrace.ledger.schedule import HELD
 from headrace.ledger.stages import SINK
 from headrace.ledger.tables import DEAD, WAITING
 
@@ -64,6 +65,7 @@ class Selection(NamedTuple):
         else:
             when = WAITING.c.due
             yield when > self.asked
+            yield when < HELD  # somebody is at it
         if request.since is not None:
             yield when >= request.since / 1000
         if request.until is not None:

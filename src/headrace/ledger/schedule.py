@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, FromClause, Select
 
+HELD = 253_402_300_799.0
+"""When something is due that a dispatcher has in memory: at the end of the year 9999, so that nobody looks for it.
+
+It is given another due time by that dispatcher, or by the next one that starts.
+"""
+
 
 class Entry(NamedTuple):
     """The earliest of what waits for a subscription at a stage is due then."""
