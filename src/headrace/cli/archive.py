@@ -14,7 +14,7 @@ from headrace.cli import options
 from headrace.cli.tables import print_table
 from headrace.config import load_config
 from headrace.errors import ArchiveError
-from headrace.eventlog.archive.keeper import Keeper
+from headrace.eventlog.archive.keeper import Keeper, forget_damaged
 from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.local.writer import END_MARK
 from headrace.eventlog.opening import kafka_place, open_log
@@ -118,10 +118,7 @@ def archive_forget(data: str | None, config_file: Path | None, as_json: bool) ->
       headrace archive forget
     """
     config = load_config(config_file, {"data": data})
-    log = _log(config)
-    if log is None:
-        raise ArchiveError(f"there is no log in {config.data} yet; start the service with `headrace up`")
-    damaged = Keeper(Storage(config.archive.path), log, config.archive).forget_damaged()
+    damaged = forget_damaged(Storage(config.archive.path))
     if as_json:
         click.echo(
             msgspec.json.encode({"files": [{"path": each.path, "held": each.held} for each in damaged]})

@@ -14,7 +14,7 @@ from tests.eventlog.arrivals import arrivals, build, memory_folder
 from headrace.errors import ArchiveDamaged, ArchiveRefused, LogDamaged
 from headrace.eventlog.archive.compaction import join_files
 from headrace.eventlog.archive.examination import blamed, check_sizes, examine
-from headrace.eventlog.archive.keeper import Keeper
+from headrace.eventlog.archive.keeper import Keeper, forget_damaged
 from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.damage import Damage
 from headrace.eventlog.local.reader import SegmentReader
@@ -155,14 +155,12 @@ def test_damaged_files_can_be_given_up(storage):
     files = storage.manifest().files
     _empty(_path(storage, files[0]))
     _path(storage, files[3]).unlink()
-    log = recorded_log([[arrival(n)] for n in range(5)])
-    keeping = keeper(storage, log, archive_settings())
-    given_up = keeping.forget_damaged()
+    given_up = forget_damaged(storage)
     assert [each.path for each in given_up] == [storage.uri(files[0].path), storage.uri(files[3].path)]
     manifest = storage.manifest()
     assert manifest.files == (files[1], files[2], files[4])
     assert manifest.lost == {0: 2}
-    assert keeping.forget_damaged() == []
+    assert forget_damaged(storage) == []
     assert storage.manifest() == manifest
 
 

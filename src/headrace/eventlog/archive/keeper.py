@@ -72,7 +72,7 @@ class Keeper:
         self, stopped: Callable[[], bool] = never, on_progress: Callable[[Manifest], None] | None = None
     ) -> Upkeep:
         """Bring the archive up to the end of the log. When stopped, it returns with what is committed."""
-        with self._alone():
+        with _alone(self._storage):
             if not self._swept:
                 self._storage.sweep()
             self._swept = False  # unless this run ends well, the next one has to clean up after it
@@ -94,22 +94,6 @@ class Keeper:
             )
             self._swept = not stopped()
             return upkeep
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        folder = self._storage.folder
-        if folder is None:
-            yield
-            return
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
-            lock = WriterLock(folder)
-        except LogLocked:
-            raise ArchiveBusy(str(folder)) from None
-        try:
-            yield
-        finally:
-            lock.release()
 
     def _join(self, stopped: Callable[[], bool]) -> int:
         joined = 0
@@ -134,19 +118,6 @@ class Keeper:
         self._unreadable |= {file.path for file in files if self._storage.uri(file.path) == error.path}
         _log.error("%s", error)
 
-    def forget_damaged(self) -> list[ArchiveDamaged]:
-        """Take every file out of the archive that can't be read, count its events as lost, and say which these are."""
-        with self._alone():
-            found = [(file, examine(self._storage, file)) for file in self._storage.manifest().files]
-            damaged = [(file, error) for file, error in found if error is not None]
-            lost: Counter[int] = Counter()
-            for file, _ in damaged:
-                lost[lane_of(file.first)] += file.rows
-            if damaged:
-                self._commit(drop=[file for file, _ in damaged], lost=lost)
-                ARCHIVE_LOST.inc(lost.total())
-            return [error for _, error in damaged]
-
     def _expire(self) -> int:
         files = files_to_expire(self._storage.manifest(), self._settings, time.time())
         if files:
@@ -167,3 +138,34 @@ class Keeper:
         manifest = self._storage.manifest().followed(now=time.time(), **changes)
         self._storage.commit(manifest)
         return manifest
+
+
+def forget_damaged(storage: Storage) -> list[ArchiveDamaged]:
+    """Take every file out of the archive that can't be read, count its events as lost, and say which these are."""
+    with _alone(storage):
+        manifest = storage.manifest()
+        found = [(file, examine(storage, file)) for file in manifest.files]
+        damaged = [(file, error) for file, error in found if error is not None]
+        lost: Counter[int] = Counter()
+        for file, _ in damaged:
+            lost[lane_of(file.first)] += file.rows
+        if damaged:
+            storage.commit(manifest.followed(now=time.time(), drop=[file for file, _ in damaged], lost=lost))
+            ARCHIVE_LOST.inc(lost.total())
+        return [error for _, error in damaged]
+
+
+@contextmanager
+def _alone(storage: Storage) -> Iterator[None]:
+    if storage.folder is None:
+        yield
+        return
+    storage.folder.mkdir(parents=True, exist_ok=True)
+    try:
+        lock = WriterLock(storage.folder)
+    except LogLocked:
+        raise ArchiveBusy(str(storage.folder)) from None
+    try:
+        yield
+    finally:
+        lock.release()
