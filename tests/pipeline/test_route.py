@@ -10,9 +10,11 @@ from tests.pipeline.deadly import make_an_event_deadly
 
 from headrace.config import load_config
 from headrace.errors import OutboxGap
+from headrace.eventlog.local.outbox_files import list_ranges
 from headrace.events.positions import Cut, position_at
 from headrace.pipeline.plan import cuts_of
 from headrace.pipeline.route import Route, RoutePaths
+from headrace.telemetry.health import HEALTH
 
 
 def _plan(*rows: tuple[int, str | None, int | None]) -> pa.Table:
@@ -114,6 +116,23 @@ def _check_a_filter_that_costs_too_much(deployment) -> int:
     return position
 
 
+def _check_holes_are_routed_again(deployment) -> None:
+    """A file is removed and another one damaged while the route runs, of a time with other subscriptions than now."""
+    before = deployment.pairs()
+    first, second, *_ = list_ranges(deployment.folder / "outbox")
+    first.path.unlink()
+    content = bytearray(second.path.read_bytes())
+    content[-40] ^= 1
+    second.path.write_bytes(content)
+    deadline = time.monotonic() + 120
+    while len(deployment.pairs()) < len(before):  # who reads finds out, and the route looks again
+        assert time.monotonic() < deadline, f"{len(deployment.pairs())} of {len(before)} pairs are back"
+        time.sleep(0.1)
+    assert sorted(deployment.pairs()) == sorted(before)
+    assert len(list((deployment.folder / "outbox").glob("*.damaged"))) == 1
+    HEALTH.forget("outbox")
+
+
 def test_events_are_routed_as_subscriptions_come_and_go(deployment, monkeypatch):
     """One Spark for the whole story: starting it is most of the time."""
     make_an_event_deadly(deployment.folder / "site", monkeypatch)
@@ -134,6 +153,8 @@ def test_events_are_routed_as_subscriptions_come_and_go(deployment, monkeypatch)
         third = deployment.append("order", "x")
         expected |= {(third, everything.id), (third + 1, everything.id)}
         _wait_for_coverage(deployment, deployment.writer.end)
+
+        _check_holes_are_routed_again(deployment)
 
         fourth = _check_a_filter_that_costs_too_much(deployment)
         expected.add((fourth, everything.id))

@@ -8,6 +8,8 @@ import pytest
 from pyspark.sql.types import StructType
 
 from headrace.errors import VersionDiffers
+from headrace.eventlog.local.segments import list_segments
+from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events.positions import Cut, position_at
 from headrace.pipeline.caution import Suspect
 from headrace.pipeline.cluster import own_version
@@ -70,6 +72,27 @@ def test_a_batch_ends_at_its_limit_of_bytes_between_two_commits(reader, deployme
     assert reader.latestOffset(_at(1), None) == _at(4)
     deployment.append_data("x" * 100_000)
     assert reader.latestOffset(_at(6), None) == _at(7), "one commit at least"
+
+
+def test_what_the_log_has_removed_is_a_batch_of_its_own(tmp_path, reader, deployment):
+    """Workers set it aside; the outbox had a hole there, or the cursor is older than the log."""
+    deployment.writer.close()
+    deployment.writer = SegmentWriter(tmp_path / "log", 1)  # a segment per commit
+    for each in "abcdefgh":
+        deployment.append(each)
+    for segment in list_segments(tmp_path / "log")[:6]:
+        segment.path.unlink()
+    end = reader.latestOffset(_at(2), None)
+    assert end == _at(6), "where the log begins now"
+    rows = [
+        row
+        for partition in reader.partitions(_at(2), end)
+        for batch in reader.read(partition)
+        for row in batch.to_pylist()
+    ]
+    assert [(row["position"], row["until"]) for row in rows if row["aside"] is None] == [(2, 6)]
+    assert [(row["position"], row["until"]) for row in rows if row["aside"]] == [(2, 6)]
+    assert reader.latestOffset(end, None) == _at(8)
 
 
 @pytest.mark.parametrize(

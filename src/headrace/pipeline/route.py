@@ -155,6 +155,13 @@ class Route:
 
     def _run_query(self, spark: SparkSession, stop: threading.Event, on_ready: Callable[[], None]) -> None:
         query = self._start(spark)
+        try:
+            self._follow(query, stop, on_ready)
+        except BaseException:
+            query.stop()  # or a second one would write beside it
+            raise
+
+    def _follow(self, query: StreamingQuery, stop: threading.Event, on_ready: Callable[[], None]) -> None:
         ready, look_at = False, time.monotonic() + _LOOK_SECONDS
         while query.isActive and not stop.wait(0.5 if ready else 0.05):
             is_warm = self._batches >= WARM_UP_TICKS

@@ -41,11 +41,11 @@ def continuity_of(config: Config, ledger: Ledger) -> Continuity:
 
 def _archive(config: Config) -> list[Witness]:
     """Ask an archive on this machine. One that can't be read is told of by who archives."""
-    storage = Storage(config.archive.path)
-    if not config.archive.enabled or storage.folder is None:
+    path = config.archive.path.removeprefix("file://")
+    if not config.archive.enabled or "://" in path:
         return []
     try:
-        return [Witness(f"the archive {storage.folder}", Cut(storage.manifest().archived)[ONLY_LANE])]
+        return [Witness(f"the archive {path}", Cut(Storage(path).manifest().archived)[ONLY_LANE])]
     except ArchiveError as error:
         _log.warning("the archive isn't compared with the log: %s", error)
         return []

@@ -146,7 +146,8 @@ class OutboxFiles:
         """Wait for whoever writes; what is needed from here on is written down, or it would not look for it."""
         settled = _settled(self._folder)
         if settled is None or settled > begin:
-            _settle(self._folder, begin)
+            with suppress(OSError):  # a full disk: it is tried again with the next look
+                _settle(self._folder, begin)
         self._wait(
             f"no file in {self._folder} plans the deliveries of position {begin}; they are routed again"
         )

@@ -42,14 +42,22 @@ class PlannedRange(NamedTuple):
 
     start: int
     end: int
-    path: Path
+    folder: Path
+
+    @property
+    def path(self) -> Path:
+        """Where it is. Made when asked for: very many are listed, and few are opened."""
+        return self.folder / f"{self.start:020d}-{self.end:020d}{SUFFIX}"
 
 
 def list_ranges(folder: Path) -> list[PlannedRange]:
     """List the files in order of position; what has another name isn't one."""
-    names = sorted(entry.name for entry in os.scandir(folder))
-    found = (match for name in names if (match := _NAME.fullmatch(name)))
-    ranges = (PlannedRange(int(match[1]), int(match[2]), folder / match[0]) for match in found)
+    found = (
+        match
+        for name in sorted(entry.name for entry in os.scandir(folder))
+        if (match := _NAME.fullmatch(name))
+    )
+    ranges = (PlannedRange(int(match[1]), int(match[2]), folder) for match in found)
     return [each for each in ranges if each.start < each.end]
 
 
@@ -63,8 +71,7 @@ def uncovered(ranges: Iterable[PlannedRange], begin: int) -> Iterator[tuple[int,
 
 def write_pairs(folder: Path, start: int, end: int, pairs: pa.Table) -> None:
     """Write the deliveries of positions [start, end), durably, all or none."""
-    path = folder / f"{start:020d}-{end:020d}{SUFFIX}"
-    write_whole(path, encode_pairs(start, end, pairs))
+    write_whole(PlannedRange(start, end, folder).path, encode_pairs(start, end, pairs))
 
 
 def encode_pairs(start: int, end: int, pairs: pa.Table) -> bytes:
