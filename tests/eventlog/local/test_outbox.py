@@ -1,3 +1,4 @@
+import errno
 import os
 from contextlib import ExitStack, closing, contextmanager
 from itertools import accumulate, pairwise
@@ -540,3 +541,29 @@ def test_whatever_happens_to_files_the_pairs_are_those_of_a_run_without_faults(
         assert position == edges[-1]
         assert sorted(found) == plan(cursor, edges[-1]), "nothing lost, nothing doubled"
         assert read(folder, cursor) == plan(cursor, edges[-1])
+
+
+def test_all_damaged_files_are_found_at_once(tmp_path, open_outbox):
+    """So that one new query of the route fills all holes."""
+    writer = open_outbox(tmp_path)
+    _write_files(writer, [0, 3, 6, 9, 12])
+    for number in (1, 3):
+        _flip(list_ranges(tmp_path)[number].path)
+    files = OutboxFiles(tmp_path)
+    assert [end for end, _ in files.read(Cut())] == [Cut.at(3)]
+    assert [span.start for span in list_ranges(tmp_path)] == [0, 6]
+    writer.look_again()
+    _route_from(writer, 12)
+    assert read(tmp_path) == plan(0, 12)
+
+
+def test_a_file_that_the_disk_can_not_read_is_damaged(tmp_path, open_outbox, monkeypatch):
+    _write_files(open_outbox(tmp_path), [0, 3])
+    (span,) = list_ranges(tmp_path)
+
+    def broken(_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("pathlib.Path.read_bytes", broken)
+    with pytest.raises(UnreadablePairs, match="the disk"):
+        read_pairs(span)

@@ -76,16 +76,8 @@ class OutboxFiles:
         if begin >= covered:
             return
         limit = covered if self._end_of_log is None else self._end_of_log()[ONLY_LANE]
-        for span in list_ranges(self._folder):
-            if span.end <= begin:
-                continue
-            if span.start > begin or span.end > covered:
-                break
-            if span.end > limit:
-                self._wait(
-                    f"deliveries of position {span.end - 1} are planned, and the log ends at {limit}: {_PUT_BACK}"
-                )
-                return
+        ranges = list_ranges(self._folder)
+        for span in _contiguous(ranges, begin, min(covered, limit)):
             pairs = self._load(span)
             if pairs is None:
                 break
@@ -93,7 +85,7 @@ class OutboxFiles:
             yield Cut.at(span.end), _between(pairs, begin, span.end)
             begin = span.end
         if begin < covered:
-            self._stop_at_hole(begin)
+            self._hold(ranges, begin, limit)
 
     def size(self, start: Cut) -> int:
         """Return how many bytes the files take that hold positions behind `start`."""
@@ -134,7 +126,8 @@ class OutboxFiles:
         except FileNotFoundError:
             return None
         except UnreadablePairs as error:
-            span.path.rename(span.path.with_name(span.path.name + DAMAGED))
+            with suppress(FileNotFoundError):
+                span.path.rename(span.path.with_name(span.path.name + DAMAGED))
             sync_folder(self._folder)
             _log.error(
                 "%s is damaged: %s. It is kept as %s%s, and positions %d to %d are routed again from the log.",
@@ -142,10 +135,18 @@ class OutboxFiles:
             )  # fmt: skip
             return None
 
-    def _stop_at_hole(self, begin: int) -> None:
-        """Wait for whoever writes; what is needed from here on is written down, or it would not look for it."""
+    def _hold(self, ranges: list[PlannedRange], begin: int, limit: int) -> None:
+        """Wait for the events of what is planned, or for whoever writes to fill a hole."""
+        if any(span.start <= begin < span.end and span.path.exists() and span.end > limit for span in ranges):
+            self._wait(
+                f"deliveries of position {begin} are planned, and the log ends at {limit}: {_PUT_BACK}"
+            )
+            return
+        for span in ranges:
+            if span.start > begin and not self.is_held:
+                self._load(span)  # what is damaged is routed again together
         settled = _settled(self._folder)
-        if settled is None or settled > begin:
+        if settled is None or settled > begin:  # or nobody would look for it
             with suppress(OSError):  # a full disk: it is tried again with the next look
                 _settle(self._folder, begin)
         self._wait(
@@ -259,6 +260,14 @@ class OutboxFileWriter:
         except FileNotFoundError:
             pass
         raise LogUnavailable(f"the outbox {self._folder} was removed or replaced while it was in use")
+
+
+def _contiguous(ranges: list[PlannedRange], begin: int, end: int) -> Iterator[PlannedRange]:
+    """Yield the files that follow one another from `begin` on, and end no later than `end`."""
+    for span in ranges:
+        if span.start <= begin < span.end <= end:
+            yield span
+            begin = span.end
 
 
 def end_of_outbox(folder: Path) -> int:

@@ -7,6 +7,7 @@ The name says the positions too, and both have to agree. Files of the first form
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import struct
@@ -90,7 +91,7 @@ def encode_pairs(start: int, end: int, pairs: pa.Table) -> bytes:
 
 def read_pairs(span: PlannedRange) -> pa.Table:
     """Read a file into memory, or raise UnreadablePairs with the reason; FileNotFoundError where it is gone."""
-    content = span.path.read_bytes()
+    content = _content(span)
     body = content if content.startswith(_BARE_ARROW) else _body(content, span)
     try:
         pairs = pa.ipc.open_file(pa.py_buffer(body)).read_all()
@@ -100,6 +101,15 @@ def read_pairs(span: PlannedRange) -> pa.Table:
     if pairs.num_rows and not _lies_within(pairs["position"], span):
         raise UnreadablePairs(f"it has deliveries of positions outside {span.start} to {span.end - 1}")
     return pairs
+
+
+def _content(span: PlannedRange) -> bytes:
+    try:
+        return span.path.read_bytes()
+    except OSError as error:
+        if error.errno == errno.EIO:
+            raise UnreadablePairs("the disk can't read it") from error
+        raise
 
 
 def _body(content: bytes, span: PlannedRange) -> memoryview:
