@@ -41,3 +41,21 @@ def test_a_broken_manifest(tmp_path, command):
     assert refused.exit_code == 1
     assert "checksum is wrong" in refused.output
     assert "Traceback" not in refused.output
+
+
+def test_what_is_damaged_is_set_aside_and_what_can_not_be_read_is_given_up(tmp_path):
+    build(tmp_path / "log", ["abc", "de"], segment_bytes=1)
+    segment = min((tmp_path / "log").glob("*.seg"))
+    content = bytearray(segment.read_bytes())
+    content[-20] ^= 1
+    segment.write_bytes(content)
+    told = run("run", "--data", tmp_path)
+    assert "archived 2 events" in told.output
+    assert "3 positions can't be archived any more" in told.output
+    assert json.loads(run("forget", "--data", tmp_path, "--json").output) == {"files": []}
+    (file,) = (tmp_path / "archive" / "events").rglob("*.parquet")
+    file.write_bytes(b"")
+    given_up = run("forget", "--data", tmp_path)
+    assert f"gave up {file}, which held 2 events of channel default/default" in given_up.output
+    after = json.loads(run("status", "--data", tmp_path, "--json").output)
+    assert (after["events"], after["positions_lost"]) == (0, 5)

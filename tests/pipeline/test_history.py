@@ -1,17 +1,22 @@
 """The history on real Spark: archive and log as one table, asked with filters, against the reference evaluator."""
 
+import shutil
 import uuid
+from contextlib import closing
 from dataclasses import replace
 from functools import reduce
 
 import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
+from tests.eventlog.arrivals import build
 from tests.filters.drawing import drawn
 from tests.filters.strategies import events, expressions, filters, odd_events
 
 from headrace.config import load_config
+from headrace.errors import ArchiveDamaged
 from headrace.eventlog.archive.archiver import archive_log
+from headrace.eventlog.archive.examination import blamed
 from headrace.eventlog.archive.manifest import ArchivedFile
 from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.kafka.reader import KafkaLogReader
@@ -19,6 +24,7 @@ from headrace.eventlog.kafka.settings import KafkaSettings
 from headrace.eventlog.kafka.topics import ensure_topics
 from headrace.eventlog.kafka.writer import KafkaLogWriter
 from headrace.eventlog.local.reader import SegmentReader
+from headrace.eventlog.local.segments import segment_path
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.eventlog.opening import kafka_place
 from headrace.events.batch import SCHEMA, from_batch
@@ -36,6 +42,7 @@ from headrace.pipeline.history import History, LogPart
 from headrace.pipeline.log_table import LogTable
 from headrace.pipeline.seek import first_match
 from headrace.pipeline.session import Session
+from headrace.subscriptions.store import Store
 
 CHANNELS = [("a", "b"), ("a", "../*[b]"), ("A", "b")]
 TOGETHER = 6
@@ -291,6 +298,47 @@ def test_nothing_archived_and_nothing_logged(spark, tmp_path):
     assert empty.events().count() == 0
     assert first_match(empty, Extent(), compile_filter([])) == ()
     assert backtest(empty, Extent(), compile_filter([]), bucket_seconds=1).buckets == ()
+
+
+def _flip_data(path):
+    content = bytearray(path.read_bytes())
+    for at in range(8, 400):
+        content[at] ^= 0x55
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [lambda path: path.unlink(), lambda path: path.write_bytes(b""), _flip_data],
+    ids=["removed", "emptied", "flipped"],
+)
+def test_a_damaged_file_is_named_and_never_left_out(spark, kept, tmp_path, spoil):
+    storage, log, _ = kept
+    shutil.copytree(storage.folder, tmp_path / "archive")
+    copy = Storage(str(tmp_path / "archive"))
+    file = copy.manifest().files[0]
+    spoil(tmp_path / "archive" / file.path)
+    with pytest.raises(Exception) as caught:  # of Spark, or of ours
+        History(spark, copy, log).events().toArrow()
+    error = blamed(copy, caught.value)
+    assert isinstance(error, ArchiveDamaged)
+    assert f"{file.rows} events of channel {file.namespace}/{file.channel}" in str(error)
+
+
+def test_damage_of_the_log_is_gone_around_and_set_aside(spark, tmp_path):
+    folder = build(tmp_path / "log", ["abc", "de", "fghi"], segment_bytes=1)
+    path = segment_path(folder, 3)
+    content = bytearray(path.read_bytes())
+    content[-20] ^= 1
+    path.write_bytes(content)
+    url = f"sqlite:///{tmp_path}/store.db"
+    table = LogTable(str(folder), url)
+    assert table.largest((0, 9)) > 1
+    found = History(spark, None, table).events().select("position").toArrow()
+    assert sorted(found["position"].to_pylist()) == [0, 1, 2, 5, 6, 7, 8]
+    with closing(Store(url)) as store:
+        (aside,) = store.what_is_set_aside(10)
+    assert (aside.kind, aside.position, aside.until) == ("damage", 3, 5)
 
 
 def test_without_an_archive(spark, kept):
