@@ -153,9 +153,10 @@ async def test_nothing_is_routed_while_the_log_ends_before_the_outbox(config, la
         assert "ends at 3" in obstacle
 
 
-async def test_nothing_is_routed_from_another_log(config, layout, tmp_path):
+async def test_nothing_is_routed_from_another_log(config, layout):
     async with serving(config) as log:
         await log.append(arrivals("abc"), 10)
+    route(config, 3)
     shutil.rmtree(layout.log)
     build(layout.log, ["uvwxyz"])
     with closing(open_outbox_writer(config, Cut())) as outbox:
@@ -164,4 +165,13 @@ async def test_nothing_is_routed_from_another_log(config, layout, tmp_path):
         assert "was routed from the log" in obstacle
     shutil.rmtree(layout.log)
     with closing(open_outbox_writer(config, Cut())) as outbox:
-        assert "there is no log" in (outbox.look_again() or "")
+        assert "ends at 0" in (outbox.look_again() or "")
+
+
+async def test_a_log_without_its_mark_is_routed_from_all_the_same(config, layout):
+    async with serving(config) as log:
+        await log.append(arrivals("abc"), 10)
+    route(config, 3)
+    (layout.log / "END").unlink()
+    with closing(open_outbox_writer(config, Cut())) as outbox:
+        assert outbox.look_again() is None

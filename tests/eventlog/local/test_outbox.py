@@ -1,5 +1,6 @@
 import errno
 import os
+import shutil
 from contextlib import ExitStack, closing, contextmanager
 from itertools import accumulate, pairwise
 
@@ -567,3 +568,13 @@ def test_a_file_that_the_disk_can_not_read_is_damaged(tmp_path, open_outbox, mon
     monkeypatch.setattr("pathlib.Path.read_bytes", broken)
     with pytest.raises(UnreadablePairs, match="the disk"):
         read_pairs(span)
+
+
+def test_a_folder_that_is_gone_is_waited_for(tmp_path, open_outbox):
+    _write_files(open_outbox(tmp_path / "outbox"), [0, 3])
+    files = OutboxFiles(tmp_path / "outbox")
+    shutil.rmtree(tmp_path / "outbox")
+    assert list(files.read(Cut())) == []
+    assert files.is_held
+    _write_files(open_outbox(tmp_path / "outbox"), [0, 3])
+    assert read(tmp_path / "outbox") == plan(0, 3)

@@ -35,6 +35,7 @@ from headrace.eventlog.local.outbox_files import (
     write_pairs,
 )
 from headrace.eventlog.local.reader import SegmentReader
+from headrace.eventlog.local.recovery import end_of_log
 from headrace.eventlog.local.segments import ONLY_LANE
 from headrace.events.positions import Cut
 from headrace.telemetry.health import HEALTH
@@ -210,8 +211,8 @@ class OutboxFileWriter:
             return f"{self._folder} was routed from the log {of.name}, and {log} is the log {own.name}: {_PUT_BACK}"
         try:
             end = SegmentReader(log).end()[ONLY_LANE]
-        except FileNotFoundError:
-            return f"there is no log in {log}: {_PUT_BACK}"
+        except (FileNotFoundError, LogUnavailable):  # its mark is gone; the next event brings it back
+            end = end_of_log(log)
         planned = self._holes[-1][0]
         if end < planned:
             return f"deliveries are planned up to position {planned}, and {log} ends at {end}: {_PUT_BACK}"

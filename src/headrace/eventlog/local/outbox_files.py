@@ -52,12 +52,12 @@ class PlannedRange(NamedTuple):
 
 
 def list_ranges(folder: Path) -> list[PlannedRange]:
-    """List the files in order of position; what has another name isn't one."""
-    found = (
-        match
-        for name in sorted(entry.name for entry in os.scandir(folder))
-        if (match := _NAME.fullmatch(name))
-    )
+    """List the files in order of position; what has another name isn't one, and a folder that is gone has none."""
+    try:
+        names = sorted(entry.name for entry in os.scandir(folder))
+    except FileNotFoundError:
+        return []
+    found = (match for name in names if (match := _NAME.fullmatch(name)))
     ranges = (PlannedRange(int(match[1]), int(match[2]), folder) for match in found)
     return [each for each in ranges if each.start < each.end]
 
