@@ -4,7 +4,13 @@ import pytest
 
 from headrace.errors import LogLocked
 from headrace.eventlog.local import files
-from headrace.eventlog.local.files import WriterLock, remove_temporaries, write_whole
+from headrace.eventlog.local.files import (
+    WriterLock,
+    read_checked,
+    remove_temporaries,
+    write_checked,
+    write_whole,
+)
 
 
 def names(folder):
@@ -80,3 +86,17 @@ def test_two_folders_have_two_locks(tmp_path):
         locks.append(WriterLock(tmp_path / name))
     for lock in locks:
         lock.release()
+
+
+def test_a_checked_file_is_what_was_written_or_counts_as_missing(tmp_path):
+    path = tmp_path / "f"
+    assert read_checked(path) is None
+    for content in (b"", b"7", b"two\nlines"):
+        write_checked(path, content)
+        assert read_checked(path) == content
+        whole = path.read_bytes()
+        for at in range(len(whole)):
+            path.write_bytes(whole[:at])
+            assert read_checked(path) is None
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+            assert read_checked(path) is None

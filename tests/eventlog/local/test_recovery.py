@@ -401,3 +401,35 @@ def test_damage_that_is_accepted_is_kept_and_gone_on_behind(one_segment, fresh, 
     assert lost == set(range(begin, first)) - set(expected)
     with closing(SegmentWriter(folder, HUGE, accept_damage=True)) as writer:
         assert writer.end == first + 1
+    assert reopen(folder) == first + 1, "what was accepted isn't asked about again"
+
+
+def test_damage_behind_what_was_accepted_is_refused(fresh):
+    folder = build(fresh(), COMMITS, segment_bytes=1)
+    _cut(segment_path(folder, FRAMES[1]))
+    with closing(SegmentWriter(folder, HUGE, accept_damage=True)) as writer:
+        writer.append([arrival("next")])
+    assert reopen(folder) == FRAMES[3] + 1
+    _cut(segment_path(folder, 0))
+    assert refused(folder).path == str(segment_path(folder, 0))
+
+
+def _cut(path):
+    os.truncate(path, path.stat().st_size - 1)
+
+
+def test_a_cut_is_told_with_its_place(one_segment, fresh, caplog):
+    lay_out, edges = one_segment
+    folder = lay_out(fresh())
+    os.truncate(segment_path(folder, 0), edges[3] - 7)
+    set_end(folder, None)
+    reopen(folder)
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert str(segment_path(folder, 0)) in record.message
+    assert f"cut at byte {edges[2]}" in record.message
+    assert f"the last {edges[3] - 7 - edges[2]} bytes" in record.message
+    assert f"position {FRAMES[2]}" in record.message
+    caplog.clear()
+    reopen(folder)
+    assert not caplog.records
