@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from headrace.subscriptions.subscription import Subscription
 
 _log = logging.getLogger(__name__)
-_PART = "deliveries"
 _REFRESH_SECONDS = 0.5
 _SWEEP_SECONDS = 10.0
 _REPORT_SECONDS = 5.0
@@ -284,10 +283,6 @@ class Dispatcher:
         self._counts.tell()
         await self._journal.flush()
         HEALTH.idle("ledger", "what came of attempts is committed", _COMMITS_WITHIN)
-        if self._lanes.queued:
-            HEALTH.working(_PART, f"{self._lanes.queued} deliveries are queued or under way")
-        else:
-            HEALTH.idle(_PART, "everything that was read is delivered, or waits in the ledger")
 
     async def _settle(self) -> None:
         await self._flush()
@@ -306,7 +301,6 @@ class Dispatcher:
         await self._credentials.close()
         self._thread.shutdown()
         self._library.close()
-        HEALTH.forget(_PART)
 
     async def _in_thread(self, call: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
