@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.gate import OPEN_GATE
@@ -24,6 +25,7 @@ from headrace.errors import (
 from headrace.events.attributes import shown
 from headrace.events.bindings.http import Mode, mode_of, read
 from headrace.events.recorded import Arrival
+from headrace.heap import collector_paused
 from headrace.subscriptions.channel import ChannelName
 from headrace.subscriptions.quotas import UNLIMITED
 from headrace.telemetry.metrics import ACCEPT_SECONDS, ACCEPTED, MALFORMED, REFUSED
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 _PATH = re.compile(r"/channels/([^/]+)/([^/]+)/?")
 _HOST = re.compile(r"([^.:]+)-kn-channel\.([^.:]+)[.:]?.*")
+_LONG = 1 << 18
 _EVENT_OVERHEAD = 512  # what an event weighs in memory besides its data, roughly
 
 
@@ -129,7 +132,8 @@ class Ingress:
                     raise PayloadTooLarge("the request", limit)
                 if not message.get("more_body"):
                     break
-            await self._store(channel, headers, b"".join(chunks))
+            with collector_paused() if size > _LONG else nullcontext():
+                await self._store(channel, headers, b"".join(chunks))
         finally:
             self._held_bytes -= size
 
@@ -146,13 +150,17 @@ class Ingress:
         """Read the events of a request. Others get their turn between the parts of a long one."""
         trace, largest = _trace_of(headers), self._settings.max_event_bytes
         arrivals: list[Arrival] = []
-        for number, events in enumerate(read(headers, body)):
-            if number:
-                await asyncio.sleep(0)
-            for event in events if len(body) > largest else ():
-                if event.data is not None and len(event.data) > largest:
-                    raise PayloadTooLarge(f"the data of event {shown(event.id)}", largest)
-            arrivals += [Arrival(event, channel.namespace, channel.name, *trace) for event in events]
+        try:
+            for number, events in enumerate(read(headers, body)):
+                if number:
+                    await asyncio.sleep(0)
+                for event in events if len(body) > largest else ():
+                    if event.data is not None and len(event.data) > largest:
+                        raise PayloadTooLarge(f"the data of event {shown(event.id)}", largest)
+                arrivals += [Arrival(event, channel.namespace, channel.name, *trace) for event in events]
+        except BaseException:
+            arrivals.clear()  # the error would keep them
+            raise
         return arrivals
 
     def _limit(self, headers: Headers) -> int:

@@ -34,6 +34,8 @@ class Part(NamedTuple):
 def parts(array: bytes, size: int = PART_BYTES) -> Iterator[Part]:
     """Yield arrays of about this size; an element that is longer is alone. What is no array comes as one part.
 
+    A part without a text has nothing in it: it is for those who have something else to do meanwhile.
+
     Be careful: only who finds every part to be an array that isn't empty knows that the whole was one.
     """
     begin = re.match(rb"\s*\[", array)
@@ -51,6 +53,7 @@ def parts(array: bytes, size: int = PART_BYTES) -> Iterator[Part]:
             depth, in_string = 0, False
         else:
             look += len(window)
+            yield Part(b"", start)  # a long element takes long to look at, too
     yield Part(b"[" + array[start:], start)
 
 

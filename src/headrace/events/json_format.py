@@ -122,6 +122,8 @@ class _Batch:
 
     def read(self, part: Part) -> list[Event]:
         """Return the events of a part; none if there was a fault in this one or in one before."""
+        if not part.text:
+            return []
         if self._found:
             return self._examine(part)
         try:
