@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from headrace.subscriptions.protocols import Faults
 
 _HIGHEST = 2**63 - 1
+_MOST_DIGITS = 20
 
 
 class Parameters:
@@ -59,7 +60,7 @@ class Parameters:
         text = self._given.get(name)
         if text is None:
             return None
-        if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+        if not _is_number(text) or not least <= int(text) <= most:
             self._faults.append((name, f"{text!r} can't be used; give a number from {least} to {most}"))
             return None
         return int(text)
@@ -71,7 +72,7 @@ class Parameters:
     def seconds(self, name: str) -> float | None:
         """Read a time, RFC 3339 or milliseconds, as seconds since the epoch."""
         text = self._given.get(name)
-        value: Any = int(text) if text is not None and text.isascii() and text.isdigit() else text
+        value: Any = int(text) if text is not None and _is_number(text) else text
         milliseconds = parse_time(value, name, self._faults)
         return None if milliseconds is None else milliseconds / 1000
 
@@ -120,6 +121,11 @@ class Parameters:
         return None
 
 
+def _is_number(text: str) -> bool:
+    """Tell whether a text has digits only, and no more than any number here: Python refuses thousands of them."""
+    return text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+
+
 def _is_storable(value: Any) -> bool:
     """Tell whether a database could have such a value: no integer beyond 64 bits, no text with a NUL."""
     return "\0" not in value if isinstance(value, str) else abs(value) <= _HIGHEST
@@ -134,6 +140,6 @@ def parse_limit(text: str | None, default: int, most: int) -> int:
     """Read how many are to be shown."""
     if text is None:
         return default
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= most:
+    if not _is_number(text) or not 1 <= int(text) <= most:
         raise InvalidRequest([("limit", f"{text!r} can't be used; give a number from 1 to {most}")])
     return int(text)

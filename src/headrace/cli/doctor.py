@@ -49,7 +49,7 @@ class _Finding(NamedTuple):
 @options.config_file
 @options.as_json
 def doctor(spark: bool, data: str | None, config_file: Path | None, as_json: bool) -> None:
-    """Check Python, Java, Spark, port, limits, disk, database, log, keys, access and the service that runs, if one does.
+    """Check Python, Java, Spark, port, limits, disk, databases, log, keys, access, and the service if it runs.
 
     What to do about each fault is said with it.
 

@@ -55,6 +55,11 @@ async def test_a_token_of_each_kind_of_key_says_who_it_is(provider, algorithm):
         ({"sub": None}, "lacks a claim"),
         ({"iss": "https://elsewhere.example"}, "not trusted"),
         ({"iss": None}, "who issued it"),
+        ({"exp": float("inf")}, "wrong"),
+        ({"exp": float("nan")}, "wrong"),
+        ({"exp": [1]}, "wrong"),
+        ({"nbf": float("inf")}, "wrong"),
+        ({"sub": {"a": 1}}, "wrong"),
     ],
 )
 async def test_claims_that_are_wrong_are_refused(provider, claims, reason):
@@ -78,6 +83,24 @@ async def test_claims_that_lie_too_deep_are_refused(provider):
     deep = base64.urlsafe_b64encode(b'{"iss":' + b"[" * 10_000).rstrip(b"=").decode()
     with pytest.raises(Unauthenticated, match="neither an API key nor a token"):
         await _tokens(provider).holder(f"{head}.{deep}.{signature}")
+
+
+@pytest.mark.parametrize("expires", [10**400, "99999999999", 2**63])
+async def test_a_token_may_be_good_for_ever(provider, expires):
+    tokens, token = _tokens(provider), provider.token(exp=expires)
+    assert (await tokens.holder(token)).id
+    assert tokens.remembered(token) is not None
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [b"[" * 5000, b'{"iss":' * 3000, b'{"exp":' + b"9" * 5000 + b"}", b"[]", b"1", b"null", b"{\xff}"],
+)
+async def test_claims_that_cant_be_read_are_no_token(provider, claims):
+    part = base64.urlsafe_b64encode(claims).rstrip(b"=").decode()
+    head = base64.urlsafe_b64encode(b'{"alg":"RS256"}').rstrip(b"=").decode()
+    with pytest.raises(Unauthenticated, match=r"neither an API key nor a token|longer than"):
+        await _tokens(provider).holder(f"{head}.{part}.AAAA")
 
 
 async def test_clocks_may_be_a_little_wrong(provider):
