@@ -29,13 +29,15 @@ class Verdict(StrEnum):
 class Account:
     """One producer, so an event's position is the number of those accepted before it, as long as nothing is skipped.
 
-    `since` says from which number on a subscription wants the events.
+    `since` says from which number on a subscription wants the events; nothing is expected yet of those in `later`,
+    whose sinks refuse.
     """
 
     since: dict[str, int] = field(default_factory=dict)
     accepted: list[str] = field(default_factory=list)
     arrived: Counter[tuple[str, str]] = field(default_factory=Counter)
     journal: Path | None = None
+    later: set[str] = field(default_factory=set)
 
     def accept(self, ids: Sequence[str]) -> None:
         """Take down what was accepted; with a journal it outlives this process."""
@@ -70,6 +72,7 @@ class Account:
                 if not self.arrived[name, self.accepted[number]]
             }
             for name, since in self.since.items()
+            if name not in self.later
         }
         return {name: numbers for name, numbers in found.items() if numbers}
 

@@ -39,14 +39,13 @@ class PlainCases:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._account = Account()
-        self._retry_refused = True
+        self._account = Account(later={"retry"})
         self._number = 0
         self.names: dict[str, str] = {}
 
     def _received(self, delivery: Received) -> int:
         name = delivery.path.strip("/")
-        if name == "retry" and self._retry_refused:
+        if name in self._account.later:
             return 503
         self._account.arrive(name, delivery.event.id)
         return 200
@@ -82,7 +81,7 @@ class PlainCases:
         for name in ("ordered", "plain", "retry"):
             self._subscribe(service, name)
         await self._publish(service, [4] * 3)
-        await self._until(lambda: not {"ordered", "plain"} & self._account.missing().keys())
+        await self._until(lambda: not self._account.missing())
         await self._until(lambda: service.cursor() == 12)  # what has to be tried again is in the ledger
         older = await self._copied(service, data, "older")
         service = PlainService(plain_config(data))
@@ -138,7 +137,6 @@ class PlainCases:
         self._account = prepared.account_before()
         self._account.go_on(data.with_name(f"{data.name}.txt"))
         self._number = max(self._number, len(self._account.accepted) + _REFUSED)
-        self._retry_refused = state == "running" and not is_begun
         case = _Case(self, data, prepared.older_for(state, kind), kind, fault)
         try:
             if is_begun:
@@ -168,11 +166,12 @@ class _Case:
     async def running(self) -> Outcome:
         """The fault comes when retries wait and plans are there that the dispatcher hasn't read yet.
 
-        A restart has to bear it, too.
+        A restart has to bear it, too: only then are the retries accepted.
         """
+        self._account.later = {"retry"}
         service = await self._opened(accept_damage=False)
         assert service is not None, self._telling.refusals
-        await self._cases._until(lambda: self._account.missing().keys() == {"retry"})
+        await self._cases._until(lambda: not self._account.missing())
         await self._cases._until(lambda: service.cursor() == len(self._account.accepted))
         service.clear()
         try:
@@ -185,13 +184,12 @@ class _Case:
         except NotApplicable:
             await service.close()
             raise
-        self._cases._retry_refused = False
         await self._settle(service)
-        await self._start_and_settle()
-        return self._judged()
+        return await self.restarted()
 
     async def restarted(self) -> Outcome:
-        """Go on after the fault has killed the process, as a supervisor starts a role again."""
+        """Go on where a process has ended, also by the fault itself."""
+        self._account.later = set()
         await self._start_and_settle()
         return self._judged()
 
@@ -257,10 +255,13 @@ class _Case:
             if self._account.arrived.total() != seen:
                 seen, since = self._account.arrived.total(), time.monotonic()
             self._listen(service)
-            is_known = self._judged().verdict.is_good or service.crashes or service.is_settled()
+            is_known = self._judged().verdict.is_good or service.crashes or self._is_settled(service)
             if time.monotonic() - since > (_STILL_WHEN_KNOWN if is_known else _STILL_SECONDS):
                 return
             await asyncio.sleep(0.05)
+
+    def _is_settled(self, service: PlainService) -> bool:
+        return service.is_settled(but_for_retries=bool(self._account.later))
 
     def _listen(self, service: PlainService) -> None:
         """Take down what an operator can see now."""

@@ -17,6 +17,7 @@ from headrace.config import Config, load_config
 from headrace.eventlog.opening import open_log
 from headrace.events.positions import Cut
 from headrace.matching.warm_up import warm_up
+from headrace.pipeline.opened_log import opened_log
 from headrace.pipeline.plan import asides_in, deliveries_in
 from headrace.pipeline.roster import RosterWriter
 from headrace.pipeline.worker import match_ranges
@@ -48,6 +49,7 @@ class PlainRoute:
     """The one writer of the outbox; for one thread at a time. Making it raises what the role's start raises."""
 
     def __init__(self, config: Config) -> None:
+        opened_log.cache_clear()  # a start has new workers
         self._place = log_place(config)
         with ExitStack() as undo:
             self.store = Store(config.store.url, config.store.patience_seconds)

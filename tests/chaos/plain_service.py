@@ -92,11 +92,12 @@ class PlainService:
         with closing(Ledger(self._config.delivery.url)) as ledger:
             return ledger.cursor()[0]
 
-    def is_settled(self) -> bool:
+    def is_settled(self, *, but_for_retries: bool) -> bool:
         """Whether everybody is done: what hasn't arrived then never does. False where that can't be known."""
         with suppress(Exception), closing(Ledger(self._config.delivery.url)) as ledger:
             end = self._ingress.end()[0]
-            return min(self.covered(), ledger.cursor()[0]) >= end and not ledger.count()[0]
+            waiting = 0 if but_for_retries else ledger.count()[0]
+            return min(self.covered(), ledger.cursor()[0]) >= end and not waiting
         return False
 
     def clear(self) -> None:
