@@ -43,16 +43,18 @@ class ServiceCases:
         self.folder = folder
         self.spark = spark
         self.still_seconds = 30.0 if spark else 15.0
-        self.account = Account()
+        self.account = Account(later={"retry"})
         self.names: dict[str, str] = {}
-        self.is_sick = True
+        self.is_preparing = True
         self._number = 0
         self._cases = 0
 
     def received(self, delivery: Received) -> int:
         name = delivery.path.strip("/")
-        if name in ("retry", "dead") and self.is_sick:
-            return 503 if name == "retry" else 400
+        if name in self.account.later:
+            return 503
+        if name == "dead" and self.is_preparing:
+            return 400
         if name == "secret" and delivery.headers.get("authorization") != f"Bearer {_TOKEN}":
             return 401
         self.account.arrive(name, delivery.event.id)
@@ -172,7 +174,7 @@ class ServiceCase:
         self._data = self._cases.new_folder()
         shutil.copytree(self._prepared.folder(self._state), self._data)
         self._cases.account = self._prepared.account_before()
-        self._cases.is_sick = False
+        self._cases.is_preparing = False
         if self._state == "running":
             await self._damage_running()
         else:
@@ -186,7 +188,11 @@ class ServiceCase:
         self._kind.damage(self._data, older, self._fault, SEED)
 
     async def _damage_running(self) -> None:
-        """The dispatcher is held, so that plans wait for it when the fault comes; a restart has to bear it, too."""
+        """The dispatcher is held, so that plans wait for it when the fault comes.
+
+        A restart has to bear it, too: only then are the retries accepted.
+        """
+        self._cases.account.later = {"retry"}
         run = ServiceRun(self._data, self._log(), {}, spark=self._cases.spark)
         assert await run.start(), run.process.tail()
         try:
@@ -200,6 +206,7 @@ class ServiceCase:
                 await self._settle(run)
         finally:
             await run.end()
+        self._cases.account.later = set()
         await self._start_and_settle()
 
     def _is_planned(self) -> bool:
