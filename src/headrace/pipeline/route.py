@@ -11,7 +11,7 @@ import shutil
 import threading
 import time
 import uuid
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -158,7 +158,8 @@ class Route:
         try:
             self._follow(query, stop, on_ready)
         except BaseException:
-            query.stop()  # or a second one would write beside it
+            with suppress(Exception):  # what went wrong first is what is told
+                query.stop()  # or a second one would write beside it
             raise
 
     def _follow(self, query: StreamingQuery, stop: threading.Event, on_ready: Callable[[], None]) -> None:
