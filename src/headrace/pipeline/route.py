@@ -100,6 +100,8 @@ class Route:
 
         What `beside` opens may use the session as long as the route does.
         """
+        # A batch that fails, or is interrupted, is told of by its query: without the trace of every call between.
+        logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
         # The kernels are compiled while the JVM starts; workers then find them on disk.
         warming = threading.Thread(target=warm_up, name="headrace-warm-up", daemon=True)
         warming.start()
