@@ -7,6 +7,7 @@ the most memory it had since, in bytes. It ends with its input.
 import asyncio
 import sys
 from pathlib import Path
+from typing import Any
 
 import uvloop
 from tests.api.door import Door
@@ -26,7 +27,7 @@ def peak() -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
-async def main(folder: Path, settings: dict[str, str]) -> None:
+async def main(folder: Path, settings: dict[str, Any]) -> None:
     door = Door(folder, **settings)
     watchdog = Watchdog()
     watching = asyncio.create_task(watchdog.run())
