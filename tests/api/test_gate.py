@@ -110,8 +110,16 @@ async def test_without_a_key_nothing_but_health_is_answered(closed):
             assert answer.headers["www-authenticate"] == 'Bearer realm="headrace"'
     for path in ("/healthz", "/readyz", "/openapi.json"):
         assert (await closed.call("GET", path)).status == 200
+    assert "details" not in (await closed.call("GET", "/readyz")).json, "it names folders and addresses"
     assert (await closed.post(V1)).status == 401
     assert (await closed.post(V1, path="/channels/no/where")).status == 401, "it doesn't tell what there is"
+
+
+async def test_why_a_role_is_not_ready_is_for_those_who_may_look_everywhere(closed):
+    some, all_ = await closed.key(shop=["admin"]), await closed.key(everywhere=["subscribe"])
+    assert "details" not in (await closed.call("GET", "/readyz", some)).json
+    assert "details" not in (await closed.call("GET", "/readyz", {"authorization": "Bearer nonsense"})).json
+    assert set((await closed.call("GET", "/readyz", all_)).json["details"]) == set(closed.roles)
 
 
 @pytest.mark.parametrize(

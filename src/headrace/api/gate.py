@@ -18,7 +18,7 @@ from headrace.api.problems import status_of
 from headrace.api.refusals import Refusals
 from headrace.api.things import Thing, Things
 from headrace.auth.audit.pending import Draft
-from headrace.auth.principal import ANYONE
+from headrace.auth.principal import ANYONE, STRANGER
 from headrace.auth.roles import EVERYWHERE, Role
 from headrace.errors import CrossOrigin, Forbidden, HeadraceError, NotFound, Unauthenticated
 
@@ -130,9 +130,14 @@ class Gate:
         return access, thing
 
     async def _principal(self, request: Request, permission: Permission) -> Principal:
-        if self._authentication is None or permission.is_open:
+        if self._authentication is None or (permission.is_open and permission.role is None):
             return ANYONE
-        return await self._authentication.principal(request.scope["headers"])
+        try:
+            return await self._authentication.principal(request.scope["headers"])
+        except Unauthenticated:
+            if permission.is_open:
+                return STRANGER
+            raise
 
     async def _find(self, params: Mapping[str, str], permission: Permission, access: Access) -> Thing | None:
         """Look at what the request is about, where that tells whose it is, or what it was before a change."""

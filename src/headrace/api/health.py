@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
+from headrace.api.access import access_of
 from headrace.api.documents import json_response
 from headrace.telemetry.metrics import exposition
 
@@ -39,15 +40,19 @@ class Health:
         """Say that this process answers."""
         return json_response({"status": "ok"})
 
-    async def readiness(self, _: Request) -> Response:
-        """Say whether the roles of this machine are ready; with all of them, events are delivered at once."""
+    async def readiness(self, request: Request) -> Response:
+        """Say whether the roles of this machine are ready; with all of them, events are delivered at once.
+
+        Why they aren't names folders and databases: that is for those who may look everywhere.
+        """
         roles, now = self._roles(), time.monotonic()
         ready = all(each.is_ready for each in roles.values())
-        document = {
+        document: dict[str, Any] = {
             "ready": ready,
             "roles": {role: each.word for role, each in roles.items()},
-            "details": {role: each.document(now) for role, each in roles.items()},
         }
+        if access_of(request).namespaces is None:
+            document["details"] = {role: each.document(now) for role, each in roles.items()}
         return json_response(document, 200 if ready else 503)
 
     async def metrics(self, _: Request) -> Response:

@@ -53,6 +53,8 @@ class Permission:
 
 
 OPEN = Permission(is_open=True)
+OPEN_IN_PART = Permission(Role.SUBSCRIBE, is_open=True)
+"""Everybody gets an answer, and those with the role in every namespace get all of it."""
 KNOWN = Permission()
 
 
@@ -80,7 +82,7 @@ PERMISSIONS: Mapping[str, Mapping[str, Permission]] = {
     "/channels/{namespace}/{name}": {"POST": _publish(Of.PATH)},
     # Health
     "/healthz": {"GET": OPEN},
-    "/readyz": {"GET": OPEN},
+    "/readyz": {"GET": OPEN_IN_PART},
     METRICS: {"GET": _subscribe(Of.EVERY)},
     # What there is
     "/openapi.json": {"GET": OPEN},

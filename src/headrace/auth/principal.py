@@ -41,3 +41,6 @@ class Principal:
 
 ANYONE = Principal("anyone", {EVERYWHERE: ALL_ROLES})
 """Whoever it is, where nobody is asked who they are."""
+
+STRANGER = Principal("a stranger")
+"""Who didn't say who they are, and may do nothing that isn't open to everybody."""
