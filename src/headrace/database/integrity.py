@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 START_SECONDS = 20.0
-"""How long a start looks at one database at most. A million rows take about a second."""
+"""How long a start looks at one database at most; what it has not seen by then counts as whole."""
 
 _CERTAIN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _LIKELY = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
