@@ -29,7 +29,7 @@ async def test_only_what_was_not_settled_is_repeated(office, sink):
         subscriptions = [office.subscribe(sink.url), office.subscribe(stuck.url)]
         for start in range(0, 100, 10):
             office.send(events(*range(start, start + 10)), *subscriptions)
-        async with office.crashing(memory_seconds=600.0):
+        async with office.crashing():
             await eventually(lambda: len(sink.requests) == 100 and office.ledger.cursor() == Cut.at(40))
         cursor = office.ledger.cursor()[0]
         stuck.reply = lambda _: answer(200)
@@ -71,8 +71,7 @@ async def test_what_a_crash_left_in_the_ledger_is_not_begun_a_second_time(office
         office.send(events(0), holder)
         for start in range(1, 31, 10):
             office.send(events(*range(start, start + 10)), dead, waiting)
-        slow = {"backoff_seconds": 60.0, "backoff_max_seconds": 60.0, "memory_seconds": 600.0}
-        async with office.crashing(retries=100, **slow):
+        async with office.crashing(retries=100, backoff_seconds=60.0, backoff_max_seconds=60.0):
             await eventually(lambda: office.ledger.count() == (30, 30))
         assert office.ledger.cursor() == Cut.at(0)
         assert (len(gone.requests), len(sink.requests)) == (30, 30)
@@ -157,7 +156,8 @@ async def test_the_role_killed_in_the_middle_loses_nothing(office, sink, tmp_pat
     sink.reply = refuse_some_once
     subscription = office.subscribe(sink.url)
     office.send(events(*range(300)), subscription)
-    role = Role(office, tmp_path, concurrency=2, flush_seconds=0.02, backoff_seconds=0.3)
+    settings = {"flush_seconds": 0.02, "backoff_seconds": 0.3, "memory_seconds": 600.0}
+    role = Role(office, tmp_path, concurrency=2, **settings)
     role.start()
     try:
         await eventually(lambda: len(sink.requests) > 100)
