@@ -152,4 +152,5 @@ def _summary(silent: list[tuple[str, int]]) -> str:
 
 
 def _is_specific(text: str, names: Collection[str]) -> bool:
-    return any(name in text for name in names) or re.search(r"\bpositions? \d+", text) is not None
+    """A file's name, or positions from one to another; a position alone is in many a message that tells nothing."""
+    return any(name in text for name in names) or re.search(r"\bpositions \d+ to \d+", text) is not None

@@ -39,13 +39,15 @@ class Kind:
         return changed
 
     def names(self) -> Iterator[str]:
-        """What a message may call it by: the file, or the folder that it is in."""
-        for file in (*self.files, *([self.folder] if self.folder else [])):
+        """What a message may call it by: the file, or the path of the folder that it is in."""
+        for file in self.files:
             path = Path(file)
             yield path.name
             yield path.name.removesuffix("-wal").removesuffix("-shm")
             if len(path.parts) > 1:
                 yield f"/{path.parts[0]}"
+        if self.folder:
+            yield f"/{self.folder}"
 
 
 def kinds_in(data: Path, older: Path) -> dict[str, Kind]:

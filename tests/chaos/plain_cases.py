@@ -8,6 +8,7 @@ import json
 import shutil
 import sys
 import time
+import zlib
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -127,9 +128,8 @@ class PlainCases:
     ) -> dict[str, Any]:
         for part in HEALTH.reports():
             HEALTH.forget(part)
-        data = (
-            self._folder / f"case-{state}-{kind.name.replace('/', '-')}-{fault}"
-        )  # readers are kept by their path
+        # A path of its own, since readers are kept by their path; and one that names no file, or every message would.
+        data = self._folder / f"case-{zlib.crc32(f'{state} {kind.name} {fault}'.encode())}"
         if not is_begun:
             for left in self._folder.glob("case-*"):
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
