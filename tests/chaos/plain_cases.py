@@ -29,6 +29,7 @@ from headrace.telemetry.health import HEALTH, Status
 
 SEED = 15
 _LIMIT = 60.0
+_STOP_SECONDS = 30.0
 _REFUSED = 100  # numbers that no earlier process used for events that were not accepted
 _STILL_SECONDS = 20.0
 _STILL_WHEN_KNOWN = 0.5
@@ -245,7 +246,10 @@ class _Case:
         self._listen(service)
         self._telling.crashes += service.crashes
         try:
-            await service.close()
+            async with asyncio.timeout(_STOP_SECONDS):
+                await service.close()
+        except TimeoutError:
+            self._telling.crashes.append(f"it doesn't stop within {_STOP_SECONDS:g} s")
         except Exception as error:  # noqa: BLE001  an operator would see its traceback
             self._telling.crashes.append(f"the stop fails with {error!r}")
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from tests.chaos.account import Outcome, Verdict
 from tests.chaos.faults import Fault
 
 _ROOT = Path(__file__).parents[2]
+_LIMIT = 180.0  # a process that says nothing for so long hangs, and is killed
 _DEATHS = 3  # of a process in one case: it doesn't come back by being started again
 
 
@@ -95,6 +97,9 @@ class PlainRunner:
     def _answer(self) -> dict[str, Any] | None:
         assert self._process is not None
         assert self._process.stdout is not None
+        is_said, _, _ = select.select([self._process.stdout], [], [], _LIMIT)
+        if not is_said:
+            self._process.kill()
         line = self._process.stdout.readline()
         return json.loads(line) if line else None
 
