@@ -25,14 +25,15 @@ class Watched:
     """The service in a process of its own, whose loop is watched."""
 
     def __init__(self, folder: Path) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.api.watched", str(folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=(folder / "output").open("wb"),
-            text=True,
-            cwd=Path(__file__).parents[2],
-        )
+        with (folder / "output").open("wb") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.api.watched", str(folder)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=output,
+                text=True,
+                cwd=Path(__file__).parents[2],
+            )
         assert self._process.stdout is not None
         self.port = int(self._process.stdout.readline())
         self.folder = folder
@@ -80,7 +81,7 @@ def test_the_loop_never_stands_still(watched, case):
     outcome = watched.ask(case)
     assert outcome.status in case.statuses, outcome.body[:500]
     assert outcome.standstill < LONGEST_SECONDS
-    if outcome.status >= 400:
+    if outcome.status >= 400 and not case.name.startswith("import"):  # it tells of up to 1,000 lines
         assert len(outcome.body) < LONGEST_REFUSAL
 
 
