@@ -7,7 +7,6 @@ the most memory it had since, in bytes. It ends with its input.
 import asyncio
 import sys
 from pathlib import Path
-from typing import Any
 
 import uvloop
 from tests.api.door import Door
@@ -27,8 +26,8 @@ def peak() -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
-async def main(folder: Path, settings: dict[str, Any]) -> None:
-    door = Door(folder, **settings)
+async def main(folder: Path) -> None:
+    door = Door(folder)
     watchdog = Watchdog()
     watching = asyncio.create_task(watchdog.run())
     lines = asyncio.StreamReader()
@@ -46,4 +45,4 @@ async def main(folder: Path, settings: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     with parsing_elsewhere():
-        uvloop.run(main(Path(sys.argv[1]), {}))
+        uvloop.run(main(Path(sys.argv[1])))
