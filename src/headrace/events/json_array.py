@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 PART_BYTES = 1 << 16
+_SHORT = 2 * PART_BYTES
+"""What is read as a whole: of the smallest events it takes about 20 milliseconds."""
 _ESCAPE = re.compile(rb"\\.", re.DOTALL)
 _QUOTE, _COMMA, _OPEN, _CLOSE = 1, 2, 3, 4
-_KINDS = np.zeros(256, np.uint8)
-for _characters, _kind in ((b'"', _QUOTE), (b",", _COMMA), (b"[{", _OPEN), (b"]}", _CLOSE)):
-    _KINDS[list(_characters)] = _kind
+_STRUCTURE = {ord('"'): _QUOTE, ord(","): _COMMA}
+_STRUCTURE |= dict.fromkeys(b"[{", _OPEN) | dict.fromkeys(b"]}", _CLOSE)
+_KINDS = bytes(_STRUCTURE.get(character, 0) for character in range(256))
 
 
 class Part(NamedTuple):
@@ -39,7 +41,7 @@ def parts(array: bytes, size: int = PART_BYTES) -> Iterator[Part]:
     Be careful: only who finds every part to be an array that isn't empty knows that the whole was one.
     """
     begin = re.match(rb"\s*\[", array)
-    if begin is None or len(array) <= size:
+    if begin is None or len(array) <= (_SHORT if size == PART_BYTES else size):
         yield Part(array, 0)
         return
     start = look = begin.end()
@@ -68,8 +70,8 @@ def _last_comma(window: bytes, depth: int, in_string: bool) -> tuple[int | None,
     """Return the place of the last comma that isn't inside of an element, and how deep the window ends."""
     if b"\\" in window:
         window = _ESCAPE.sub(b"__", window)
-    kinds: npt.NDArray[np.uint8] = _KINDS[np.frombuffer(window, np.uint8)]
-    places = np.flatnonzero(kinds)
+    kinds: npt.NDArray[np.uint8] = np.frombuffer(window.translate(_KINDS), np.uint8)
+    places = np.flatnonzero(kinds != 0)
     found = kinds[places]
     quoted = np.logical_xor.accumulate(found == _QUOTE) ^ in_string
     steps = np.zeros(len(found), np.int32)

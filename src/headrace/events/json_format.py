@@ -42,6 +42,7 @@ _write = msgspec.json.Encoder().encode
 _UNREADABLE = (msgspec.DecodeError, RecursionError)
 _BYTE = re.compile(r"\(byte (\d+)\)")
 _MOST_ATTRIBUTES = 1000
+_NESTED = (list, dict)
 _MOST_NESTED_BYTES = 1 << 16
 """What the attributes of an event may have in arrays and objects, as CloudEvents 0.3 allows them."""
 _MOST_FAULTY = 1000
@@ -195,7 +196,7 @@ def _event(members: _Members) -> Event:
         except _UNREADABLE as error:
             found.append(f"attribute {shown(name)} is not readable: {error}")
             continue
-        if isinstance(value, list | dict):
+        if isinstance(value, _NESTED):
             nested += len(memoryview(raw))
         if value is not None:
             attributes[name] = value
