@@ -14,6 +14,7 @@ import pyarrow as pa
 from tests.delivery.office import QUICK
 
 from headrace.config import Config, load_config
+from headrace.errors import LogUnavailable
 from headrace.eventlog.opening import open_log
 from headrace.events.positions import Cut
 from headrace.matching.warm_up import warm_up
@@ -65,11 +66,14 @@ class PlainRoute:
 
     def route(self, most: int = _ALL) -> None:
         """Plan what isn't covered, so many positions at most."""
+        obstacle = self._outbox.look_again()  # as Route does every second
+        if obstacle is not None:
+            raise LogUnavailable(obstacle)
         start, end = self._outbox.covered(), self._reader.end()
         end = Cut.at(min(end[0], start[0] + most))
         if start[0] >= end[0]:
             return
-        ranges = list(start.join(self._reader.start()).ranges_to(end))
+        ranges = list(start.ranges_to(end))
         roster = self._rosters.current(start)
         plan = pa.Table.from_batches(match_ranges(self._place, str(roster), ranges))
         self.store.set_aside(asides_in(plan))

@@ -18,6 +18,7 @@ from headrace.events.recorded import Arrival
 from headrace.ledger.dead_letters import DeadQuery
 from headrace.ledger.ledger import Ledger
 from headrace.ledger.records import Records
+from headrace.service.databases import check_databases
 from headrace.service.draining import drain_all
 from headrace.service.layout import Layout
 from headrace.service.logs import open_log_writer
@@ -45,11 +46,13 @@ class PlainService:
 
     async def open(self, *, routes: bool = True, delivers: bool = True) -> None:
         self._config.data.mkdir(parents=True, exist_ok=True)
+        check_databases(self._config)  # as the supervisor does
         self._ingress = open_log_writer(self._config)
         try:
             self.route = PlainRoute(self._config)
         except BaseException:
             await self._ingress.writer.close()
+            self._ingress.close()
             raise
         if routes:
             self.routes.set()
@@ -62,6 +65,7 @@ class PlainService:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self.route.close()
         await self._ingress.writer.close()
+        self._ingress.close()
 
     def subscribe(self, wish: dict[str, Any]) -> str:
         return self.route.store.create(parse_subscription(wish), self._ingress.end).id

@@ -10,6 +10,7 @@ from tests.eventlog.arrivals import arrival, arrivals, build
 
 from headrace.cli.main import main
 from headrace.config import load_config
+from headrace.database.copies import put_aside
 from headrace.errors import LogReplaced
 from headrace.eventlog.archive.keeper import Keeper
 from headrace.eventlog.archive.storage import Storage
@@ -37,6 +38,7 @@ async def serving(config):
         yield opened.writer
     finally:
         await opened.writer.close()
+        opened.close()
 
 
 def route(config, end):
@@ -138,7 +140,7 @@ async def test_an_outbox_that_was_removed_begins_where_the_ledger_waits_for_it(c
     with closing(open_outbox_writer(config, Cut.at(2))) as outbox:
         assert outbox.covered() == Cut.at(1)
     shutil.rmtree(layout.outbox)
-    (layout.data / "delivery.db").unlink()
+    put_aside(layout.data / "delivery.db")
     with closing(open_outbox_writer(config, Cut.at(2))) as outbox:
         assert outbox.covered() == Cut.at(2), "nobody waits for anything before"
         assert [end for end, _ in OutboxFiles(layout.outbox).read(Cut())] == [Cut.at(2)]

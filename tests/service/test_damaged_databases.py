@@ -11,7 +11,6 @@ from contextlib import closing
 
 import msgspec
 import pytest
-from headrace.service.states import READY, read_states
 from tests.api.role import HttpRole
 
 from headrace.config import load_config
@@ -19,6 +18,7 @@ from headrace.errors import DatabaseDamaged
 from headrace.events.positions import Cut
 from headrace.ledger.ledger import Changes, Ledger
 from headrace.service.databases import check_databases, damages
+from headrace.service.heartbeats import standings
 from headrace.service.role import EXIT_REFUSED
 from headrace.subscriptions.channel import ChannelName
 from headrace.subscriptions.store import Store
@@ -143,7 +143,7 @@ def test_the_dispatcher_ends_for_good_when_its_ledger_is_overwritten(tmp_path):
     role.start()
     try:
         deadline = time.monotonic() + 30
-        while read_states(role.data / "run", ["dispatcher"]) != {"dispatcher": READY}:
+        while not standings(role.data / "run", ["dispatcher"])["dispatcher"].is_ready:
             assert role.process.poll() is None, role.output
             assert time.monotonic() < deadline
             time.sleep(0.02)

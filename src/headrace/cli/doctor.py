@@ -18,7 +18,7 @@ import msgspec
 from headrace.auth.exposure import check_exposure, describe
 from headrace.cli import options
 from headrace.config import Config, load_config
-from headrace.errors import HeadraceError, SchemaRefused
+from headrace.errors import DatabaseDamaged, HeadraceError, SchemaRefused
 from headrace.pipeline.cluster import check_master
 from headrace.pipeline.java import find_java
 from headrace.service.continuity import look_at_log
@@ -217,6 +217,10 @@ def _embedded_log(config: Config) -> _Finding:
     """A log that others are ahead of would be refused at the start; holes of the outbox heal while it runs."""
     try:
         standing = look_at_log(config)
+    except DatabaseDamaged:
+        return _Finding(
+            False, "it can't be compared with a ledger that is damaged", "Mend the database first."
+        )
     except HeadraceError as error:
         return _Finding(False, "log, outbox and ledger don't fit together", str(error))
     return _Finding(True, standing)

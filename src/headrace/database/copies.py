@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from headrace.database.integrity import open_to_read
 from headrace.database.locations import WRITE_AHEAD_INDEX, WRITE_AHEAD_LOG, companion
-from headrace.database.record import SUFFIX
+from headrace.database.record import record_path
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-PARTS = ("", WRITE_AHEAD_LOG, WRITE_AHEAD_INDEX, SUFFIX)
+_PARTS = ("", WRITE_AHEAD_LOG, WRITE_AHEAD_INDEX)
 """How the names of the files end that a database consists of."""
 
 
@@ -37,9 +37,9 @@ def put_aside(path: Path) -> Path | None:
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     kept = path.with_name(f"{path.name}.replaced-{moment}")
     found = False
-    for part in PARTS:
-        file = companion(path, part)
+    files = [(companion(path, part), companion(kept, part)) for part in _PARTS]
+    for file, target in [*files, (record_path(path), record_path(kept))]:
         if file.exists():
-            file.rename(companion(kept, part))
+            file.rename(target)
             found = True
     return kept if found else None

@@ -1,9 +1,9 @@
 """What is remembered of a database outside of it: which one it is, and how many commits it has had at least.
 
 Each database has a random identity (`application_id`) and counts its commits (`user_version`), both in SQLite's header.
-A small file beside it repeats them after each commit. So a start sees that the database is missing, is another one,
-or is an older copy: one that was put back, or one whose write-ahead log is gone. The file is never ahead of the
-database: it is written after a commit is durable, and a crash may lose its last writes.
+A small file in the folder `records` beside it repeats them after each commit. So a start sees that the database is
+missing, is another one, or is an older copy: one that was put back, or one whose write-ahead log is gone. The file is
+never ahead of the database: it is written after a commit is durable, and a crash may lose its last writes.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.database.integrity import open_to_read
-from headrace.database.locations import companion
 
 if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
 
-SUFFIX = ".record"
+FOLDER = "records"
+"""Not beside the database: who puts an older copy back takes all files of its name."""
+
 _MOST = 0x7FFF_FFFF
 _LINE = re.compile(
     r"headrace database ([0-9a-f]{8}) commits ([0-9]{10}) (trusted|suspect) "
@@ -60,7 +61,7 @@ def new_identity() -> int:
 
 def record_path(path: Path) -> Path:
     """Return where it is remembered what is known of a database."""
-    return companion(path, SUFFIX)
+    return path.parent / FOLDER / f"{path.name}.record"
 
 
 def read_record(path: Path) -> Record | None:
@@ -82,12 +83,20 @@ def write_record(path: Path, record: Record) -> None:
     line += "suspect " if record.suspect else "trusted "
     line += "closed -------- " if record.closed is None else f"closed {record.closed:08x} "
     content = f"{line}{_check(line)}\n".encode()
-    descriptor = os.open(record_path(path), os.O_WRONLY | os.O_CREAT, 0o600)
+    descriptor = _open(record_path(path))
     try:
         os.pwrite(descriptor, content, 0)
         os.ftruncate(descriptor, len(content))  # what was there may have been something else
     finally:
         os.close(descriptor)
+
+
+def _open(file: Path) -> int:
+    try:
+        return os.open(file, os.O_WRONLY | os.O_CREAT, 0o600)
+    except FileNotFoundError:
+        file.parent.mkdir(mode=0o700, exist_ok=True)
+        return os.open(file, os.O_WRONLY | os.O_CREAT, 0o600)
 
 
 def forget_record(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Who remembers the embedded log: the outbox, the ledger and the archive. They are asked before it takes an event.
+"""Who remembers the embedded log: outbox, ledger, archive, and its record. They are asked before it takes an event.
 
 Where the ledger's database can't be reached, the start fails and is tried again: nothing is accepted unchecked.
 """
@@ -9,10 +9,11 @@ import logging
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from headrace.errors import ArchiveError
+from headrace.errors import ArchiveError, LogUnavailable
 from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.local.continuity import Continuity, Witness
 from headrace.eventlog.local.identity import LogIdentity, read_identity, write_identity
+from headrace.eventlog.local.mark import Mark
 from headrace.eventlog.local.outbox import end_of_outbox
 from headrace.eventlog.local.outbox_files import DAMAGED, list_ranges
 from headrace.eventlog.local.recovery import end_of_log
@@ -35,8 +36,18 @@ _log = logging.getLogger(__name__)
 
 def continuity_of(config: Config, ledger: Ledger) -> Continuity:
     """Ask everybody how far they know the log, and which one that was."""
-    witnesses = [_outbox(Layout(config.data).outbox), _remembered(config, ledger), *_archive(config)]
+    layout = Layout(config.data)
+    witnesses = [_outbox(layout.outbox), _remembered(config, ledger), *_archive(config), *_record(layout)]
     return Continuity(witnesses, setting_aside(config))
+
+
+def _record(layout: Layout) -> list[Witness]:
+    """Ask the mark that the log's writer leaves outside of the log; a start makes one anew that can't be read."""
+    try:
+        end = Mark(layout.log_end).get()
+    except (FileNotFoundError, LogUnavailable):
+        return []
+    return [] if end is None else [Witness(f"the record {layout.log_end}", end)]
 
 
 def _archive(config: Config) -> list[Witness]:
@@ -66,7 +77,7 @@ def look_at_log(config: Config) -> str:
     layout = Layout(config.data)
     if not layout.log.is_dir() and not layout.outbox.is_dir():
         return "none yet: it is made at the start"
-    witnesses = [_outbox(layout.outbox), *_ledger(config), *_archive(config)]
+    witnesses = [_outbox(layout.outbox), *_ledger(config), *_archive(config), *_record(layout)]
     end = end_of_log(layout.log)
     Continuity(witnesses).check(layout.log, read_identity(layout.log), end)
     known = ", ".join(f"{each.what} knows it up to {each.end}" for each in witnesses)

@@ -138,6 +138,7 @@ def _open_log(
     config: Config, channels: KnownChannels, gate: Gate, keeping: Keeping, opened: AsyncExitStack
 ) -> tuple[Ingress, Callable[[], Cut]]:
     log = open_log_writer(config)
+    opened.callback(log.close)
     opened.push_async_callback(log.writer.close)
     pressure = Pressure(log.gauges, config.api)
     beside(opened, pressure.follow(_LOOK_SECONDS))

@@ -26,6 +26,11 @@ class Layout:
         return self.data / "outbox"
 
     @property
+    def log_end(self) -> Path:
+        """How far the log went, outside of it: so that its loss, or an older copy of it, is noticed."""
+        return self.data / "records" / "log.end"
+
+    @property
     def work(self) -> Path:
         """Spark's scratch space; may be removed while the service is stopped."""
         return self.data / "pipeline"

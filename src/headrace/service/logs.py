@@ -33,11 +33,12 @@ _NEEDED_BYTES = 1 << 16
 
 
 class IngressLog(NamedTuple):
-    """What the ingress needs of the log."""
+    """What the ingress needs of the log; `close` lets go of what the gauges read, when the writer has been closed."""
 
     writer: LogWriter
     end: Callable[[], Cut]
     gauges: Gauges
+    close: Callable[[], object] = lambda: None
 
 
 async def report_room_again(folder: Path) -> None:
@@ -84,6 +85,7 @@ def _local_log(config: Config) -> IngressLog:
         config.log.segment_bytes,
         accept_damage=config.log.accept_damage,
         continuity=continuity_of(config, ledger),
+        end_record=layout.log_end,
     )
     remember_log(config, writer.identity, ledger)
     reader = SegmentReader(layout.log)
@@ -94,7 +96,7 @@ def _local_log(config: Config) -> IngressLog:
         folders=[layout.log, layout.outbox, layout.data],
     )
     return IngressLog(
-        GroupCommitter(writer, config.log.max_pending_bytes), lambda: Cut.at(writer.end), gauges
+        GroupCommitter(writer, config.log.max_pending_bytes), lambda: Cut.at(writer.end), gauges, ledger.close
     )
 
 

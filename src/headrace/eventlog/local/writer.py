@@ -42,6 +42,7 @@ class SegmentWriter:
     """The one writer of a log folder; a lock keeps a second one out. Not for two threads at a time.
 
     Readers are told of a frame only after it was synced: an event that a failed sync takes back was never seen.
+    `end_record` is a mark outside of the folder that says how far the log went: it outlives the folder.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class SegmentWriter:
         *,
         accept_damage: bool = False,
         continuity: Continuity | None = None,
+        end_record: Path | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
@@ -63,8 +65,13 @@ class SegmentWriter:
             remove_temporaries(folder)
             self._mark = Mark(folder / END_MARK, create=True)
             self._begin(continuity or Continuity())
-            self._mark.set(self._end)
+            self._ends = [self._mark, *_record(end_record)]
+            self._tell_end()
             undo.pop_all()
+
+    def _tell_end(self) -> None:
+        for mark in self._ends:
+            mark.set(self._end)
 
     def _begin(self, continuity: Continuity) -> None:
         """Find where to go on, which is behind everything that the witnesses know, and say that the log was started."""
@@ -122,13 +129,14 @@ class SegmentWriter:
         self._size += FRAME_HEADER + len(body)
         self._make_sure()
         self._end += len(arrivals)
-        self._mark.set(self._end)
+        self._tell_end()
         return first
 
     def close(self) -> None:
         """Let go of the folder."""
         self._file.close()
-        self._mark.close()
+        for mark in self._ends:
+            mark.close()
         self._lock.release()
 
     def _write(self, header: bytes, body: memoryview) -> None:
@@ -198,6 +206,13 @@ class SegmentWriter:
         self._file = self._path.open("rb+", buffering=0)
         self._salt, self._size, self._end = tail.salt, tail.size, tail.end
         self._is_untidy = False
+
+
+def _record(path: Path | None) -> list[Mark]:
+    if path is None:
+        return []
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return [Mark(path, create=True)]
 
 
 def _put_away(folder: Path) -> None:
