@@ -1,5 +1,6 @@
 import os
 import re
+import shutil
 import signal
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.eventlog.arrivals import HUGE, arrival, arrivals, build, ids, logs, memory_folder, python, read
 
-from headrace.errors import LogDamaged, LogError
+from headrace.errors import LogDamaged, LogError, LogUnavailable
 from headrace.eventlog.damage import Damage
 from headrace.eventlog.local.frames import FRAME_HEADER
 from headrace.eventlog.local.reader import SegmentReader
@@ -330,3 +331,13 @@ def test_a_range_of_so_many_bytes_ends_between_commits(tmp_path, segment_bytes):
     while ends[-1] < 7:
         ends.append(reader.reach(ends[-1], 7, one))
     assert ends == [0, 3, 4, 6, 7]
+
+
+def test_a_log_that_is_gone_is_told(tmp_path):
+    with pytest.raises(LogUnavailable, match=r"there is no log in .*/none: put it back"):
+        SegmentReader(tmp_path / "none")
+    with closing(SegmentWriter(tmp_path / "log", 1000)):
+        reader = SegmentReader(tmp_path / "log")
+        shutil.rmtree(tmp_path / "log")
+        with pytest.raises(LogUnavailable, match="put it back"):
+            reader.start()

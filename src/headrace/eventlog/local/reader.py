@@ -7,11 +7,12 @@ what follows is found again. Who reads decides whether a hole is an error or is 
 from __future__ import annotations
 
 from bisect import bisect_right
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from headrace.errors import LogError, LogExpired
+from headrace.errors import LogError, LogExpired, LogUnavailable
 from headrace.eventlog.damage import Damage, refuse
 from headrace.eventlog.local.frames import (
     FRAME_HEADER,
@@ -37,6 +38,17 @@ _ANY_SIZE = 1 << 62
 _MOST_MAPPED = 4
 
 
+@contextmanager
+def _log_in(folder: Path) -> Iterator[None]:
+    """Say what it means that a file of the log isn't there."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise LogUnavailable(
+            f"there is no log in {folder}: put it back, or start the role that makes one (http or ingress)"
+        ) from None
+
+
 class SegmentReader:
     """Any number of readers in any process; one instance is for one thread.
 
@@ -49,14 +61,16 @@ class SegmentReader:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._mark = Mark(folder / END_MARK)
+        with _log_in(folder):
+            self._mark = Mark(folder / END_MARK)
         self._segments: list[Segment] = []
         self._listed_to = 0
         self._mapped: dict[int, _MappedSegment] = {}
 
     def start(self) -> Cut:
         """Return the cut before which nothing is kept any more."""
-        segments = list_segments(self._folder)
+        with _log_in(self._folder):
+            segments = list_segments(self._folder)
         return Cut.at(segments[0].first) if segments else Cut()
 
     def end(self) -> Cut:
