@@ -36,6 +36,7 @@ async def main(folder: Path) -> None:
         spare_heap()
         say(url.rpartition(":")[2])
         while await lines.readline():
+            await asyncio.sleep(0.1)  # the watchdog has its turn before
             say(f"{watchdog.longest} {peak()}")
             Path("/proc/self/clear_refs").write_text("5")
             watchdog.reset()

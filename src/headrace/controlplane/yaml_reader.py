@@ -16,6 +16,7 @@ MOST_LEVELS = 100
 MOST_VALUES = 500_000
 MOST_DOCUMENTS = 10_000
 _LONGEST_NUMBER = 100
+_LONGEST_WORD = 10_000
 _TAG = "tag:yaml.org,2002:"
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _PAIR = re.compile(rb"\\\\|\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
@@ -125,8 +126,8 @@ def _key(value: Any, mapping: dict[str, Any], event: Any) -> str:
 def _scalar(event: Any) -> Any:
     tag = event.tag
     if tag in (None, "!"):
-        if not event.implicit[0]:
-            return event.value  # it stands in quotes
+        if not event.implicit[0] or len(event.value) > _LONGEST_WORD:
+            return event.value  # it stands in quotes, or is too long for anything but a text
         tag = _RESOLVER.resolve(yaml.ScalarNode, event.value, event.implicit)
     match tag.removeprefix(_TAG):
         case "str":

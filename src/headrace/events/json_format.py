@@ -129,8 +129,10 @@ class _Batch:
             return self._examine(part)
         try:
             events = [_event(members) for members in _read_objects(part.text)]
-        except (*_UNREADABLE, InvalidEvent):
+        except (msgspec.ValidationError, RecursionError, InvalidEvent):
             return self._examine(part)
+        except msgspec.DecodeError as error:
+            raise _unreadable(error, part) from None
         self._count(len(events), part)
         return events
 
@@ -174,12 +176,13 @@ def _array(part: Part) -> list[msgspec.Raw]:
     except msgspec.ValidationError:
         raise InvalidEvent(["a batch must be a JSON array"]) from None
     except _UNREADABLE as error:
-        raise InvalidEvent([f"the body is not readable JSON: {_placed(str(error), part)}"]) from None
+        raise _unreadable(error, part) from None
 
 
-def _placed(problem: str, part: Part) -> str:
-    """Say where in the whole a fault lies that was found in a part."""
-    return _BYTE.sub(lambda found: f"(byte {int(found[1]) + max(0, part.start - 1)})", problem)
+def _unreadable(error: Exception, part: Part) -> InvalidEvent:
+    """Say what is wrong, and where in the whole that lies, not where in the part."""
+    placed = _BYTE.sub(lambda found: f"(byte {int(found[1]) + max(0, part.start - 1)})", str(error))
+    return InvalidEvent([f"the body is not readable JSON: {placed}"])
 
 
 def _event(members: _Members) -> Event:
