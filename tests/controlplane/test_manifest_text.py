@@ -46,7 +46,7 @@ def test_times_stay_the_strings_that_they_are_in_json():
         ("a: " + "[" * 5000, "nested too deeply"),
         (b"a: \xff\xfe", "no YAML"),
         ("a: " + "1" * 5000, "more than 100 characters"),
-        ("a: 1" + ":1" * 5000, "more than 100 characters"),
+        ("a: 1" + ":1" * 3000, "more than 100 characters"),
         ("a: 1.0e+400", "no number of JSON"),
         ("a: 0x" + "f" * 17, "more than 64 bits"),
         ("a: !!set {b}", "constructor"),
