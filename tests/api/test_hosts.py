@@ -49,8 +49,16 @@ GARBAGE = [
 ]
 
 
-def scope(*hosts, server=("127.0.0.1", 8080)):
-    return {"headers": [(b"host", each.encode("utf-8")) for each in hosts], "server": server}
+def scope(*hosts, server=("127.0.0.1", 8080), path="/subscriptions"):
+    return {"path": path, "headers": [(b"host", each.encode("utf-8")) for each in hosts], "server": server}
+
+
+def test_a_short_name_of_a_channel_is_good_for_its_events_alone():
+    """Somebody may own it."""
+    Hosts(["x"]).check(scope("orders-kn-channel.shop:80", path="/"))
+    for path in ("/subscriptions", "/channels/shop/orders", "/api/channels"):
+        with pytest.raises(WrongHost):
+            Hosts(["x"]).check(scope("orders-kn-channel.shop:80", path=path))
 
 
 async def test_a_page_of_a_stranger_that_leads_its_name_here_creates_nothing(door):

@@ -23,6 +23,8 @@ _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{0,5})?", re.ASCII)
 _ANY = "*"
 # Names of a cluster's own DNS. `svc` and `cluster.local` are no domains that anybody could register.
 _CHANNEL = re.compile(r".*-kn-channel\..*\.svc(\.cluster\.local)?")
+# A channel's name without the cluster's domain. Somebody may own it, so that it is good for sending events alone.
+_SHORT_CHANNEL = re.compile(r"[^.]+-kn-channel\.[^.]+")
 _REMEMBERED = 1024
 
 
@@ -51,7 +53,9 @@ class Hosts:
         if name in self._names or name.endswith(self._suffixes) or _is_loopback(name):
             return True
         # An address can't be made to lead elsewhere: probes of a cluster use the one that they connect to.
-        return name == (scope.get("server") or ("",))[0] or _CHANNEL.fullmatch(name) is not None
+        if name == (scope.get("server") or ("",))[0] or _CHANNEL.fullmatch(name) is not None:
+            return True
+        return scope["path"] in ("/", "") and _SHORT_CHANNEL.fullmatch(name) is not None
 
     def _remember(self, host: bytes) -> None:
         if len(self._known) >= _REMEMBERED:
