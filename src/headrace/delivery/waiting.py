@@ -101,7 +101,8 @@ class Waiting:
 
     async def _take_up(self, place: Place) -> None:
         subscription, stage = place
-        if self._subscribers.get(subscription) is None:
+        # Pulled as far as is known: it may have got a sink meanwhile, and what waits for that isn't moved back.
+        if self._subscribers.get(subscription) is None or self._mailing.is_pulled(subscription):
             await self._refresh()
         if stage == SINK and self._mailing.is_pulled(subscription):
             await self._move_to_mailbox(place)
