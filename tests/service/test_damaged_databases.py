@@ -72,7 +72,7 @@ def test_a_start_is_refused_and_doctor_tells_why(deployment, name, fault):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_missing_database_beside_a_log_with_events_is_no_fresh_start(deployment, name):
     """Even where nothing is remembered of it."""
-    for file in deployment.data.glob(f"{NAMES[name]}*"):
+    for file in deployment.data.rglob(f"{NAMES[name]}*"):
         file.unlink()
     check_databases(deployment)
     log = deployment.data / "log"
