@@ -4,13 +4,14 @@ import subprocess
 import sys
 
 PROGRAM = """
-from headrace.matching.warming import warm_up
+from headrace.matching.warm_up import warm_up
 warm_up()
 from numba.core.dispatcher import Dispatcher
 from headrace.matching import pairs
-from headrace.matching.index import grams, hashing, kernel, keys, trees
+from headrace.matching.index.build import grams, trees
+from headrace.matching.index.kernels import hashes, keys, walk
 from headrace.matching.scan import escapes, extensions, scanner
-wanted = [grams.choose_grams, hashing._hash_at, kernel.match_rows, keys.fill, keys._seed_owners, trees.cover, trees._hand_down,
+wanted = [grams.choose_grams, hashes._hash_at, walk.match_rows, keys.fill, keys._seed_owners, trees.cover, trees._hand_down,
           escapes._unescape_each, extensions._read_texts, extensions._read_types, scanner._scan_all, pairs._spread]
 print(all(isinstance(each, Dispatcher) and each.signatures for each in wanted))
 """

@@ -12,7 +12,7 @@ import msgspec
 from headrace.cli import options
 from headrace.cli.chart import draw, print_chart
 from headrace.cli.filters import compiled, takes_filter, written
-from headrace.cli.jobs import follow
+from headrace.cli.jobs import follow, requested
 from headrace.cli.plots import require_plots
 from headrace.cli.points import MOMENT
 from headrace.cli.tables import print_table
@@ -68,7 +68,7 @@ def backtest(
 
 async def _backtest(filters: Any, asked: dict[str, Any], url: str) -> dict[str, Any]:
     async with options.connect(url) as client:
-        return await follow(client, await client.backtest(filters, **asked))
+        return await follow(client, await requested(client, client.backtest(filters, **asked)))
 
 
 def _show(result: dict[str, Any]) -> None:

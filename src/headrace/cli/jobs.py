@@ -12,13 +12,23 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Coroutine, Mapping
 
     from headrace.client import Client
 
 detached = click.option(
     "--detach", is_flag=True, help="Print the job's id and don't wait for its end; else Ctrl-C cancels it."
 )
+
+
+async def requested(client: Client, request: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+    """Ask for a job. Ctrl-C meanwhile cancels it as well: the service may have it before its answer is here."""
+    asked = asyncio.ensure_future(request)
+    try:
+        return await asyncio.shield(asked)
+    except asyncio.CancelledError:
+        await _cancel(client, await asked)
+        raise
 
 
 async def follow(client: Client, job: Mapping[str, Any]) -> dict[str, Any]:

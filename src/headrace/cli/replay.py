@@ -10,7 +10,7 @@ import msgspec
 
 from headrace.cli import options
 from headrace.cli.filters import optional_filter, takes_filter
-from headrace.cli.jobs import detached, follow, say_where
+from headrace.cli.jobs import detached, follow, requested, say_where
 from headrace.cli.points import POINT
 
 
@@ -65,7 +65,7 @@ async def _replay(
     subscription_id: str, asked: dict[str, Any], url: str, *, detach: bool
 ) -> dict[str, Any] | None:
     async with options.connect(url) as client:
-        job = await client.replay(subscription_id, **asked)
+        job = await requested(client, client.replay(subscription_id, **asked))
         if detach:
             say_where(job)
             return None

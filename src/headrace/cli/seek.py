@@ -11,7 +11,7 @@ import msgspec
 
 from headrace.cli import options
 from headrace.cli.filters import optional_filter, takes_filter
-from headrace.cli.jobs import detached, follow, say_where
+from headrace.cli.jobs import detached, follow, requested, say_where
 from headrace.cli.points import POINT
 
 
@@ -70,7 +70,7 @@ async def _seek(
     subscription_id: str, to: Any, url: str, *, dry_run: bool, detach: bool
 ) -> dict[str, Any] | None:
     async with options.connect(url) as client:
-        job = await client.seek(subscription_id, to, dry_run=dry_run)
+        job = await requested(client, client.seek(subscription_id, to, dry_run=dry_run))
         if detach:
             say_where(job)
             return None

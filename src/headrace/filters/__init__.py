@@ -10,13 +10,24 @@ if TYPE_CHECKING:
     from headrace.filters.explanation import Explanation
     from headrace.filters.filter import Filter
     from headrace.filters.triggers import compile_trigger
+    from headrace.filters.upstream.bloom import ExportedBloom
     from headrace.filters.upstream.unions import Union, union
 
-__all__ = ["Explanation", "Filter", "Limits", "Union", "compile_filter", "compile_trigger", "union"]
+__all__ = [
+    "Explanation",
+    "ExportedBloom",
+    "Filter",
+    "Limits",
+    "Union",
+    "compile_filter",
+    "compile_trigger",
+    "union",
+]
 __getattr__ = exported(
     __name__,
     {
         "Explanation": "headrace.filters.explanation",
+        "ExportedBloom": "headrace.filters.upstream.bloom",
         "Filter": "headrace.filters.filter",
         "Limits": "headrace.filters.bounds.limits",
         "Union": "headrace.filters.upstream.unions",
