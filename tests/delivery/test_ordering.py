@@ -241,3 +241,20 @@ async def test_a_redriven_event_lets_nothing_overtake_what_waits(office):
             send(office, range(60, 80), subscription)
             await eventually(office.settled)
     assert [each for each in mood.accepted if each != 1000] == [*range(80)]
+
+
+async def test_more_than_may_join_does_not_overtake_what_joins(office):
+    """The lane looks into the ledger, with nothing known to be there, while more comes than it lets join."""
+    mood = Moody()
+    async with RawSink(mood) as sink, office.delivering(queue_length=40) as dispatcher:
+        subscription = office.subscribe(sink.url, ORDERED)
+        send(office, range(5), subscription)
+        await eventually(office.settled)
+        lane = dispatcher._lanes.get(subscription)
+        await eventually(lambda: not lane.backlog and lane.joining is None)
+        lane.joining = []
+        send(office, range(5, 35), subscription)
+        await eventually(lambda: dispatcher._progress._lanes[0]._read_to == 35)
+        dispatcher._agenda.wake(lane.place)
+        await eventually(office.settled)
+    assert mood.accepted == [*range(35)]

@@ -142,7 +142,7 @@ class Intake:
             if lane is not None and not self._subscribers.wants(delivery.key):
                 self._settling.discard(lane, [delivery])
                 return
-            is_behind = lane is not None and lane.is_ordered and lane.backlog
+            is_behind = lane is not None and lane.must_wait
             if lane is not None and not is_behind and lane.queued < share and self._lanes.room(lane) > 0:
                 self._lanes.put(lane, delivery)
                 return
@@ -243,7 +243,7 @@ class Intake:
             self._settling.set_aside(lane, delivery, _MAY_PRECEDE)
         elif lane.joining is not None and len(lane.joining) < lane.capacity // 2:
             self._lanes.join(lane, delivery)
-        elif not has_room or (lane.is_ordered and lane.backlog):
+        elif not has_room or lane.must_wait:
             self._settling.part(lane)
             self._settling.set_aside(lane, delivery, lane.obstacle or _FULL)
         else:

@@ -128,6 +128,11 @@ class Lane:
         return self._rate >= _BRISK
 
     @property
+    def must_wait(self) -> bool:
+        """Whether what is new has to go behind something: the ledger's, or what waits to join."""
+        return self.is_ordered and (self.backlog or self.joining is not None)
+
+    @property
     def is_busy(self) -> bool:
         """Whether anything is under way, or waits in memory."""
         return bool(self._tasks or self._queue or self.joining)
