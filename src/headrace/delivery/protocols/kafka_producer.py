@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -62,6 +63,7 @@ class Door:
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
         self.failure: Exception | None = None
+        self._transports: deque[Any] = deque(maxlen=_MOST_TRANSPORTS)
 
     async def connect(
         self, loop: asyncio.AbstractEventLoop, factory: Callable[[], Any], host: str, port: int, ssl: Any
@@ -70,12 +72,20 @@ class Door:
         made = await self._guard.connect(host, port, _REQUEST_SECONDS)
         try:
             name = host if ssl else None
-            return await loop.create_connection(factory, sock=made, ssl=ssl, server_hostname=name)
+            connection = await loop.create_connection(factory, sock=made, ssl=ssl, server_hostname=name)
         except BaseException:
             made.close()
             raise
+        self._transports.append(connection[0])
+        return connection
+
+    def abort(self) -> None:
+        """Close what is left of connections at once: over TLS the client would wait for brokers to say goodbye."""
+        while self._transports:
+            self._transports.pop().abort()
 
 
+_MOST_TRANSPORTS = 64
 _door: ContextVar[Door] = ContextVar("door")
 
 
@@ -230,6 +240,7 @@ class Producer:
         if not stopping.done():
             await self._break_off(stopping)
         stopping.exception() if not stopping.cancelled() else None
+        self._door.abort()
 
     async def _break_off(self, stopping: asyncio.Task[None]) -> None:
         """Stop without what the brokers still owe: the client alone would wait for them."""
