@@ -20,7 +20,7 @@ test: $(VENV)/.dev  ## Run every test
 	@$(BIN)/python -m pytest --numprocesses=auto --dist=loadscope --no-loadscope-reorder
 
 chaos: $(VENV)/.dev  ## Damage every kind of file of the real service, and see what is lost: hours
-	@$(BIN)/python -m tests.chaos.run --with $(or $(WITH),spark) $(ONLY)
+	@$(BIN)/python -m tests.chaos.run --with $(or $(WITH),spark) --one-in $(or $(ONE_IN),1) $(ONLY)
 
 lint: $(VENV)/.dev  ## Style, types, layers
 	$(BIN)/ruff check .

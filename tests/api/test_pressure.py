@@ -79,7 +79,11 @@ async def test_a_disk_with_too_little_room_turns_events_away_before_the_log_is_h
 
 @pytest.mark.parametrize(
     ("error", "has_trace"),
-    [(BrokerUnavailable("broker:9092", "no answer"), False), (OSError("the disk is away"), True)],
+    [
+        (BrokerUnavailable("broker:9092", "no answer"), False),
+        (FileNotFoundError(2, "No such file or directory", "/data/log"), False),
+        (OSError("the disk is away"), True),
+    ],
 )
 async def test_looks_that_fail_leave_what_the_last_one_found_and_are_told_once(
     open_door, monkeypatch, caplog, error, has_trace

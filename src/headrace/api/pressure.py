@@ -81,7 +81,7 @@ class Pressure:
         """Say it when looks begin to fail, and not again with each of them."""
         if not self._is_blind:
             self._is_blind = True
-            unforeseen = None if isinstance(error, HeadraceError) else error
+            unforeseen = None if isinstance(error, HeadraceError | FileNotFoundError) else error
             _log.warning(
                 "%s; how full everything is can't be told, and what was seen last counts until it can",
                 error,

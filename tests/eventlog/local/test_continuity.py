@@ -208,8 +208,10 @@ def _refuses(writer):
     for _ in range(2):
         with pytest.raises(LogUnavailable, match="start the service again"):
             writer.append([arrival("lost")])
-    assert "start the service again" in HEALTH.reports()["log"].note
-    HEALTH.forget("log")
+    # Not where a disk that has room again is told: that mends nothing here.
+    assert "log" not in HEALTH.reports()
+    assert "start the service again" in HEALTH.reports()["log files"].note
+    HEALTH.forget("log files")
 
 
 def test_a_log_that_is_removed_while_it_is_written_takes_no_event(folder):

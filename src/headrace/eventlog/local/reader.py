@@ -143,8 +143,10 @@ class SegmentReader:
 
     def _list(self) -> None:
         """List the segments anew: these hold every position below the end, which is therefore read first."""
-        self._listed_to = self._end()
-        self._segments = list_segments(self._folder)
+        end = self._end()
+        with _log_in(self._folder):
+            self._segments = list_segments(self._folder)
+        self._listed_to = end
         kept = {segment.first for segment in self._segments}
         self._mapped = {first: mapped for first, mapped in self._mapped.items() if first in kept}
 

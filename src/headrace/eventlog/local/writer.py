@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from headrace.events.recorded import Arrival
 
 _log = logging.getLogger(__name__)
+REPLACED_PART = "log files"
+"""Its name in the register of health, where it stays until the process ends: room on the disk mends nothing."""
+
 END_MARK = "END"
 
 
@@ -158,7 +161,7 @@ class SegmentWriter:
         if self._replaced is None:
             self._replaced = self._what_happened()
         if self._replaced is not None:
-            HEALTH.blocked("log", self._replaced)
+            HEALTH.blocked(REPLACED_PART, self._replaced)
             raise LogUnavailable(self._replaced)
 
     def _what_happened(self) -> str | None:
