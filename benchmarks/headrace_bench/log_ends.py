@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace.eventlog.local.outbox import OutboxFiles
 from headrace.eventlog.local.reader import SegmentReader
-from headrace.eventlog.opening import kafka_place, open_log
+from headrace.eventlog.location import kafka_place, open_log
 from headrace.events.positions import Cut
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def local_ends(data: Path) -> Ends:
 
 def kafka_ends(settings: KafkaSettings) -> Ends:
     """Watch log and outbox in Kafka. Marks of transactions are counted as if they were events."""
-    from headrace.eventlog.kafka.outbox import Coverage  # optional dependency
+    from headrace.eventlog.kafka.outbox.writer import Coverage  # optional dependency
 
     log, coverage, lock = open_log(kafka_place(settings)), Coverage(settings), threading.Lock()
 

@@ -13,10 +13,10 @@ from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events.positions import Cut
 from headrace.events.recorded import Arrival
 from headrace.ledger.ledger import Changes, Ledger
-from headrace.service.heartbeats import has_started
-from headrace.service.layout import Layout
-from headrace.service.process import ServiceProcess, free_port
-from headrace.subscriptions.store import Store
+from headrace.service.processes.heartbeats import has_started
+from headrace.service.processes.service import ServiceProcess, free_port
+from headrace.service.storage.layout import Layout
+from headrace.subscriptions.store.store import Store
 from headrace.subscriptions.subscription import parse_subscription
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from headrace.client import Client
 from headrace.config import load_config
 from headrace.events.bindings.http import encode_batch, encode_binary
 from headrace.events.positions import Cut
-from headrace.service.process import ServiceProcess, free_port
-from headrace.service.processes import role_processes
-from headrace.subscriptions.store import Store
+from headrace.service.processes.listing import role_processes
+from headrace.service.processes.service import ServiceProcess, free_port
+from headrace.subscriptions.store.store import Store
 from headrace.subscriptions.subscription import parse_subscription
 from headrace_bench.events import bench_events
 from headrace_bench.figures import counter, cpu_seconds, observed, quantiles

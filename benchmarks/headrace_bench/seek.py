@@ -17,11 +17,11 @@ from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.filters import compile_filter
 from headrace.matching import Scope
-from headrace.pipeline.extent import Extent
-from headrace.pipeline.history import History
-from headrace.pipeline.log_table import LogTable
-from headrace.pipeline.seek import first_match
-from headrace.pipeline.session import Session
+from headrace.pipeline.history.extent import Extent
+from headrace.pipeline.history.history import History
+from headrace.pipeline.history.log_table import LogTable
+from headrace.pipeline.history.seek import first_match
+from headrace.pipeline.spark.session import Session
 from headrace_bench.seek_events import CHANNEL, NEEDLE, archived_events, extension_at, id_at
 from headrace_bench.spark_input import count_every_read, measured
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.filters import Filter
-    from headrace.pipeline.history import Part
+    from headrace.pipeline.history.history import Part
 
 _WANTED = 0.9
 """Where the event that is sought stands: with nine tenths of the history before it."""

@@ -11,31 +11,31 @@ from typing import Any
 
 import msgspec
 
+from headrace.api.access.gate import Gate
+from headrace.api.access.recorder import Recorder
 from headrace.api.app import build_app
-from headrace.api.arrivals import Arrivals
-from headrace.api.attempts import Attempts
-from headrace.api.authority import Authority
-from headrace.api.bulk import Bulk
-from headrace.api.channels import KnownChannels
-from headrace.api.consents import Consents
-from headrace.api.discovery import Discovery
-from headrace.api.filters import Filters
-from headrace.api.gate import Gate
-from headrace.api.handing import Handing
-from headrace.api.health import Health
-from headrace.api.hosts import hosts_of
-from headrace.api.ingress import Ingress
-from headrace.api.interest import InterestDoor
-from headrace.api.management import Management
-from headrace.api.pressure import Gauges, Pressure
-from headrace.api.probing import Probing
-from headrace.api.proxies import Proxies
-from headrace.api.pulling import Pulling
-from headrace.api.rates import Rates
-from headrace.api.recording import Recorder
-from headrace.api.subscription_status import Statuses
-from headrace.api.subscriptions import Subscriptions
-from headrace.api.travel import Travel
+from headrace.api.handlers.access import Authority
+from headrace.api.handlers.attempts import Attempts
+from headrace.api.handlers.bulk import Bulk
+from headrace.api.handlers.channels import Management
+from headrace.api.handlers.consents import Consents
+from headrace.api.handlers.discovery import Discovery
+from headrace.api.handlers.filters import Filters
+from headrace.api.handlers.health import Health
+from headrace.api.handlers.history import Travel
+from headrace.api.handlers.ingress import Ingress
+from headrace.api.handlers.interest import InterestDoor
+from headrace.api.handlers.probes import Probing
+from headrace.api.handlers.pull import Pulling
+from headrace.api.handlers.subscriptions import Subscriptions
+from headrace.api.ingress.channels import KnownChannels
+from headrace.api.ingress.pressure import Gauges, Pressure
+from headrace.api.ingress.rates import Rates
+from headrace.api.pull.arrivals import Arrivals
+from headrace.api.pull.messages import Handing
+from headrace.api.requests.hosts import hosts_of
+from headrace.api.requests.proxies import Proxies
+from headrace.api.subscriptions.status import Statuses
 from headrace.auth.audit.entries import by_command
 from headrace.auth.audit.log import AuditLog
 from headrace.auth.authentication import Authentication
@@ -46,30 +46,30 @@ from headrace.auth.keys.store import KeyStore
 from headrace.auth.tokens.token import Tokens
 from headrace.config import load_config
 from headrace.controlplane.deployment import Deployment
-from headrace.controlplane.door import ControlDoor
+from headrace.controlplane.handler import ControlDoor
 from headrace.controlplane.plane import ControlPlane
 from headrace.controlplane.registry import Registry
-from headrace.delivery.specs import default_spec
+from headrace.delivery.attempt.specs import default_spec
 from headrace.eventlog.local.committer import GroupCommitter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
-from headrace.eventlog.picking import Picker
+from headrace.eventlog.picker import Picker
 from headrace.events.batch import from_batch
 from headrace.events.positions import Cut
 from headrace.events.recorded import Recorded
 from headrace.interest import Interests
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
-from headrace.ledger.letters import Sources
-from headrace.ledger.mailroom import Mailroom
-from headrace.ledger.records import Records
-from headrace.service.serving import make_server
-from headrace.service.things import things_of
-from headrace.subscriptions.keys import KeyFile
-from headrace.subscriptions.quota_store import QuotaStore
-from headrace.subscriptions.quotas import UNLIMITED, Quotas
-from headrace.subscriptions.safe import Safe
-from headrace.subscriptions.store import Store
+from headrace.ledger.pull.consumers import Mailroom
+from headrace.ledger.pull.events import Sources
+from headrace.ledger.records.records import Records
+from headrace.service.http.resources import things_of
+from headrace.service.http.server import make_server
+from headrace.subscriptions.quotas.quotas import UNLIMITED, Quotas
+from headrace.subscriptions.quotas.store import QuotaStore
+from headrace.subscriptions.secrets.keys import KeyFile
+from headrace.subscriptions.secrets.safe import Safe
+from headrace.subscriptions.store.store import Store
 from headrace.telemetry.readiness import Standing, Word
 
 V1 = {"ce-specversion": "1.0", "ce-id": "1", "ce-source": "/s", "ce-type": "t"}

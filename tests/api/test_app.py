@@ -1,5 +1,5 @@
 import pytest
-from tests.api.test_management import assert_problem
+from tests.api.handlers.test_channels import assert_problem
 
 
 @pytest.mark.parametrize(

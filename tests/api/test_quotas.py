@@ -4,9 +4,9 @@ import msgspec
 import pytest
 from tests.api.door import BATCHED, V1
 
-from headrace.api.rates import Rates
+from headrace.api.ingress.rates import Rates
 from headrace.errors import RateExceeded
-from headrace.subscriptions.quotas import Overrides, Quotas
+from headrace.subscriptions.quotas.quotas import Overrides, Quotas
 
 WISH = {"sink": "http://sink/", "protocol": "HTTP"}
 

@@ -11,7 +11,7 @@ from tests.api.door import CHANNEL, V1
 from tests.api.role import HttpRole
 
 from headrace.events.positions import Cut
-from headrace.subscriptions.store import Store
+from headrace.subscriptions.store.store import Store
 
 
 def _ask(role, path, body=None, headers=()):

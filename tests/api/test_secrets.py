@@ -3,11 +3,11 @@
 import base64
 
 import pytest
-from tests.api.test_management import assert_problem
+from tests.api.handlers.test_channels import assert_problem
 from tests.subscriptions.test_credentials import PLAIN, REFRESH
 
-from headrace.subscriptions.credential import Plain
-from headrace.subscriptions.keys import new_key
+from headrace.subscriptions.secrets.credential import Plain
+from headrace.subscriptions.secrets.keys import new_key
 
 WISH = {"sink": "https://example.com/in", "protocol": "HTTP"}
 HEADERS = {"x-api-key": "hunter2", "x-team": "shop"}

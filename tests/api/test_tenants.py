@@ -11,14 +11,14 @@ import msgspec
 import pytest
 from tests.api.door import V1, Door
 
-from headrace.api.permissions import KNOWN, PERMISSIONS, Of
+from headrace.api.access.permissions import KNOWN, PERMISSIONS, Of
 from headrace.events.event import Event
 from headrace.events.json_format import encode
 from headrace.events.positions import Cut
-from headrace.ledger.attempts import Attempt
 from headrace.ledger.ledger import Burial, Changes, Key, Ledger
-from headrace.subscriptions.kept_ids import id_within
-from headrace.subscriptions.set_aside import Kind, SetAside
+from headrace.ledger.records.attempts import Attempt
+from headrace.subscriptions.imports.kept_ids import id_within
+from headrace.subscriptions.store.set_aside import Kind, SetAside
 
 JSON = {"content-type": "application/json"}
 SHOP, BANK = "shop", "bank"

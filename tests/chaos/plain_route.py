@@ -15,16 +15,16 @@ from tests.delivery.office import QUICK
 
 from headrace.config import Config, load_config
 from headrace.errors import LogUnavailable
-from headrace.eventlog.opening import open_log
+from headrace.eventlog.location import open_log
 from headrace.events.positions import Cut
 from headrace.matching.warm_up import warm_up
-from headrace.pipeline.opened_log import opened_log
-from headrace.pipeline.plan import asides_in, deliveries_in
-from headrace.pipeline.roster import RosterWriter
-from headrace.pipeline.worker import match_ranges
-from headrace.service.layout import Layout
-from headrace.service.logs import log_place, open_outbox_writer
-from headrace.subscriptions.store import Store
+from headrace.pipeline.history.opened_log import opened_log
+from headrace.pipeline.roster.roster import RosterWriter
+from headrace.pipeline.route.plan import asides_in, deliveries_in
+from headrace.pipeline.route.worker import match_ranges
+from headrace.service.storage.layout import Layout
+from headrace.service.storage.logs import log_place, open_outbox_writer
+from headrace.subscriptions.store.store import Store
 
 _SEGMENT_BYTES = 4000
 _POLL_SECONDS = 0.01

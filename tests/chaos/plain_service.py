@@ -15,14 +15,14 @@ from headrace.eventlog.local.outbox import OutboxFiles
 from headrace.events.event import Event
 from headrace.events.positions import Cut
 from headrace.events.recorded import Arrival
-from headrace.ledger.dead_letters import DeadQuery
 from headrace.ledger.ledger import Ledger
-from headrace.ledger.records import Records
-from headrace.service.databases import check_databases
-from headrace.service.draining import drain_all
-from headrace.service.layout import Layout
-from headrace.service.logs import open_log_writer
-from headrace.subscriptions.set_aside import Kind
+from headrace.ledger.records.dead_letters import DeadQuery
+from headrace.ledger.records.records import Records
+from headrace.service.storage.databases import check_databases
+from headrace.service.storage.layout import Layout
+from headrace.service.storage.logs import open_log_writer
+from headrace.service.upkeep.dispatcher import drain_all
+from headrace.subscriptions.store.set_aside import Kind
 from headrace.subscriptions.subscription import parse_subscription
 
 _POLL_SECONDS = 0.01

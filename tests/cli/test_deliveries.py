@@ -8,13 +8,13 @@ import msgspec
 import pytest
 from tests.ledger.entries import attempt, dead, write
 
-from headrace.delivery.redriving import Redriving
+from headrace.delivery.retry.redrives import Redriving
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.shares import UNSHARED
-from headrace.ledger.probes import ProbeOutcome
-from headrace.ledger.records import Records
-from headrace.ledger.status import DeliveryReport
-from headrace.subscriptions.store import Store
+from headrace.ledger.records.probes import ProbeOutcome
+from headrace.ledger.records.records import Records
+from headrace.ledger.records.status import DeliveryReport
+from headrace.subscriptions.store.store import Store
 
 SINK = "http://127.0.0.1:9000/"
 

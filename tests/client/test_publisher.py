@@ -11,7 +11,7 @@ from tests.api.door import Door
 from tests.filters.every_dialect import every_event, every_filter
 
 from headrace.api.app import build_app
-from headrace.api.interest import InterestDoor
+from headrace.api.handlers.interest import InterestDoor
 from headrace.client import Client
 from headrace.client.interest import may_be_wanted
 from headrace.errors import InvalidEvent, ServiceRefused, ServiceUnreachable
@@ -21,10 +21,10 @@ from headrace.events.recorded import Arrival, Recorded
 from headrace.filters import compile_filter
 from headrace.filters.upstream.sieve import Sieve
 from headrace.interest import InterestSettings
-from headrace.interest.building import Task, write_bloom, write_text
+from headrace.interest.union import Task, write_bloom, write_text
 from headrace.interest.wants import want_of
 from headrace.matching import Matcher
-from headrace.subscriptions.channel import ChannelName
+from headrace.subscriptions.channels.name import ChannelName
 from headrace.subscriptions.subscription import Subscription
 
 HERE = ChannelName("default", "default")

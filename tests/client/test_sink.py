@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from headrace.client import Received, Sink
-from headrace.delivery.signatures import signature_headers
+from headrace.delivery.sinks.signatures import signature_headers
 from headrace.events import Event
 from headrace.events.bindings.http import Message, encode_batch, encode_binary, encode_structured
 

@@ -7,7 +7,7 @@ from headrace.controlplane.deployment import Deployment
 from headrace.controlplane.plane import ControlPlane
 from headrace.controlplane.registry import Registry
 from headrace.events.positions import Cut
-from headrace.subscriptions.store import Store
+from headrace.subscriptions.store.store import Store
 
 
 class Plant:

@@ -26,7 +26,7 @@ from headrace.controlplane.kinds import (
 from headrace.controlplane.objects import Key
 from headrace.errors import Conflict, InvalidManifest, NotFound
 from headrace.events.positions import Cut
-from headrace.subscriptions.channel import ChannelName
+from headrace.subscriptions.channels.name import ChannelName
 
 URL = "http://headrace.example/channels/default/"
 

@@ -11,14 +11,14 @@ from tests.delivery.guards import LOOPBACK
 from tests.delivery.office import WishingStore, delivery_settings
 from tests.delivery.replying import ReplyingSender
 
+from headrace.delivery.attempt.specs import default_spec
 from headrace.delivery.dispatcher import Dispatcher
-from headrace.delivery.specs import default_spec
 from headrace.eventlog.local.outbox import OutboxFiles
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.ledger.ledger import Ledger
-from headrace.subscriptions.delivery_spec import DeliverySpec
+from headrace.subscriptions.delivery.spec import DeliverySpec
 
 
 class Order(msgspec.Struct):

@@ -13,11 +13,11 @@ from sqlalchemy import select
 from tests.delivery.guards import LOOPBACK
 
 from headrace.config import load_config
+from headrace.delivery.attempt.outcome import Sender
+from headrace.delivery.attempt.specs import default_spec
 from headrace.delivery.dispatcher import Dispatcher
-from headrace.delivery.outcome import Sender
-from headrace.delivery.protocols.http import HttpSender
+from headrace.delivery.protocols.http.sender import HttpSender
 from headrace.delivery.settings import DeliverySettings
-from headrace.delivery.specs import default_spec
 from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
@@ -28,10 +28,10 @@ from headrace.events.recorded import Arrival
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.ledger.ledger import Ledger
-from headrace.ledger.records import Records
+from headrace.ledger.records.records import Records
 from headrace.ledger.tables import ATTEMPTS, DEAD
-from headrace.subscriptions.delivery_spec import DeliverySpec
-from headrace.subscriptions.store import Store
+from headrace.subscriptions.delivery.spec import DeliverySpec
+from headrace.subscriptions.store.store import Store
 from headrace.subscriptions.subscription import Subscription, parse_subscription
 
 # Fast enough that no test waits for the clock.

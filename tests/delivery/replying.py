@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from tests.delivery.office import sample
 
-from headrace.delivery.outcome import Verdict
-from headrace.delivery.protocols.http import HttpSender
+from headrace.delivery.attempt.outcome import Verdict
+from headrace.delivery.protocols.http.sender import HttpSender
 
 
 class ReplyingSender(HttpSender):

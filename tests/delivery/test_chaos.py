@@ -11,8 +11,8 @@ from collections import Counter, defaultdict
 from contextlib import contextmanager
 from pathlib import Path
 
-from headrace.service.process import free_port
-from headrace.service.processes import role_processes
+from headrace.service.processes.listing import role_processes
+from headrace.service.processes.service import free_port
 from headrace_bench.events import bench_events
 from headrace_bench.office import DispatcherAlone
 

@@ -9,13 +9,13 @@ from tests.delivery.office import Office, delivery_settings, eventually, sample
 from tests.delivery.raw_sink import RawSink, answer
 
 from headrace.clock import CLOCK
-from headrace.delivery.expiry import Expiry
-from headrace.delivery.outcome import Outcome, Verdict
+from headrace.delivery.attempt.outcome import Outcome, Verdict
+from headrace.delivery.intake.expiry import Expiry
 from headrace.eventlog.shares import UNSHARED
 from headrace.ledger.ledger import Changes, Key, Wait
-from headrace.ledger.letters import Sources
-from headrace.ledger.mailroom import Mailroom
-from headrace.subscriptions.delivery_spec import Ordering
+from headrace.ledger.pull.consumers import Mailroom
+from headrace.ledger.pull.events import Sources
+from headrace.subscriptions.delivery.spec import Ordering
 
 HOUR = 3600.0
 NOTHING = Sources(lambda _: {}, lambda *_: {})
@@ -131,7 +131,7 @@ def test_set_back_a_consumer_holds_nothing_for_an_hour(office, monkeypatch):
     with closing(Mailroom(office.database_url)) as mailroom:
         real = CLOCK.time()
         with monkeypatch.context() as ahead:
-            ahead.setattr("headrace.ledger.mailroom.CLOCK", Ahead(real + HOUR))
+            ahead.setattr("headrace.ledger.pull.consumers.CLOCK", Ahead(real + HOUR))
             assert len(mailroom.take("a", "one", 30.0, 9)) == 1
             assert mailroom.take("a", "two", 30.0, 9) == []
         assert len(mailroom.take("a", "two", 30.0, 9)) == 1

@@ -8,7 +8,7 @@ from tests.delivery.office import Office, delivery_settings, eventually, sample
 from tests.delivery.raw_sink import RawSink, answer, silence
 
 from headrace.delivery import dispatcher as dispatcher_module
-from headrace.delivery.protocols.http import HttpSender
+from headrace.delivery.protocols.http.sender import HttpSender
 from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
 from headrace.eventlog.local.segments import list_segments
 from headrace.eventlog.retention import expire_segments

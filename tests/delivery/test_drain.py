@@ -11,11 +11,11 @@ from functools import partial
 import pytest
 from tests.delivery.office import Office, eventually, sample
 
-from headrace.delivery import lanes as lanes_module
-from headrace.delivery import waiting as waiting_module
-from headrace.delivery.outcome import Outcome, Verdict
+from headrace.delivery.attempt.outcome import Outcome, Verdict
+from headrace.delivery.queue import queues as lanes_module
+from headrace.delivery.retry import retries as waiting_module
 from headrace.ledger.ledger import Changes, Key, Wait
-from headrace.subscriptions.delivery_spec import Ordering
+from headrace.subscriptions.delivery.spec import Ordering
 
 # Ordering and size of a batch.
 KINDS = [

@@ -10,7 +10,7 @@ from tests.delivery.raw_sink import RawSink, answer
 
 from headrace.events.positions import Cut
 from headrace.ledger.ledger import Changes, Key, Wait
-from headrace.subscriptions.delivery_spec import Ordering
+from headrace.subscriptions.delivery.spec import Ordering
 
 ORDERED = {"ordering": Ordering.ORDERED}
 BY_KEY = {"ordering": Ordering.PARTITIONKEY}

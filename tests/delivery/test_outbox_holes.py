@@ -7,7 +7,7 @@ from headrace.eventlog.local.outbox import OutboxFiles
 from headrace.eventlog.local.outbox_files import list_ranges
 from headrace.events.positions import Cut
 from headrace.ledger.ledger import Changes, Sheaf
-from headrace.subscriptions.delivery_spec import Ordering
+from headrace.subscriptions.delivery.spec import Ordering
 from headrace.telemetry.health import HEALTH
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.delivery.office import Office, eventually, sample
 from tests.delivery.raw_sink import answer
 
-from headrace.delivery.pace import Pace
+from headrace.delivery.queue.pace import Pace
 from headrace.events.batch import to_batch
 from headrace.events.positions import Cut
 from headrace.events.recorded import Arrival

@@ -9,8 +9,8 @@ from headrace.events.positions import Cut
 from headrace.filters import compile_filter
 from headrace.interest import Interests, InterestSettings
 from headrace.interest import channel_interest as module
-from headrace.subscriptions.channel import ChannelName
-from headrace.subscriptions.store import Store
+from headrace.subscriptions.channels.name import ChannelName
+from headrace.subscriptions.store.store import Store
 from headrace.subscriptions.subscription import parse_subscription
 
 HERE, THERE = ChannelName("default", "default"), ChannelName("a", "b")

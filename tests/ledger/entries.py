@@ -3,8 +3,8 @@
 from contextlib import closing
 from typing import Any
 
-from headrace.ledger.attempts import Attempt
 from headrace.ledger.ledger import Burial, Changes, Key, Ledger, Wait
+from headrace.ledger.records.attempts import Attempt
 
 BASE = Attempt("a", 1, "", "sink", 1, 100.0, 0.05, "done", 200, "", (), b"")
 

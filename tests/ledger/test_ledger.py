@@ -4,8 +4,8 @@ from sqlalchemy.exc import IntegrityError
 
 from headrace.events.positions import Cut, position_at
 from headrace.ledger import ledger as ledger_module
-from headrace.ledger.attempts import Attempt
 from headrace.ledger.ledger import Burial, Changes, Key, Ledger, Sheaf, Wait
+from headrace.ledger.records.attempts import Attempt
 from headrace.ledger.stages import DEAD_LETTER, REPLY, SINK
 from headrace.ledger.tables import ATTEMPTS, DEAD
 

@@ -13,8 +13,8 @@ from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events.event import Event
 from headrace.events.positions import Cut
 from headrace.events.recorded import Arrival
-from headrace.subscriptions.channel import DEFAULT_CHANNEL
-from headrace.subscriptions.store import Store
+from headrace.subscriptions.channels.name import DEFAULT_CHANNEL
+from headrace.subscriptions.store.store import Store
 from headrace.subscriptions.subscription import Subscription, parse_subscription
 from headrace.subscriptions.tables import SUBSCRIPTIONS
 

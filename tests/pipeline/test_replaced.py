@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from tests.pipeline.test_roster import Loaded, _event, _roster
+from tests.pipeline.roster.test_roster import Loaded, _event, _roster
 
 from headrace.events.positions import Cut
-from headrace.pipeline.roster import RosterReader
+from headrace.pipeline.roster.roster import RosterReader
 from headrace.subscriptions.subscription import parse_subscription
 
 
@@ -42,7 +42,7 @@ def test_a_worker_that_goes_from_roster_to_roster_changes_with_it(deployment):
 
 @pytest.fixture
 def few_changes(monkeypatch):
-    monkeypatch.setattr("headrace.pipeline.roster._FEW_CHANGES", 3)
+    monkeypatch.setattr("headrace.pipeline.roster.roster._FEW_CHANGES", 3)
 
 
 @pytest.mark.parametrize("restarts", [False, True])

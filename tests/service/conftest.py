@@ -3,7 +3,7 @@
 import pytest
 from tests.api.conftest import open_door  # noqa: F401  a fixture
 
-from headrace.service.process import ServiceProcess, free_port
+from headrace.service.processes.service import ServiceProcess, free_port
 
 
 @pytest.fixture

@@ -17,11 +17,11 @@ from headrace.config import load_config
 from headrace.errors import DatabaseDamaged
 from headrace.events.positions import Cut
 from headrace.ledger.ledger import Changes, Ledger
-from headrace.service.databases import check_databases, damages
-from headrace.service.heartbeats import standings
+from headrace.service.processes.heartbeats import standings
 from headrace.service.role import EXIT_REFUSED
-from headrace.subscriptions.channel import ChannelName
-from headrace.subscriptions.store import Store
+from headrace.service.storage.databases import check_databases, damages
+from headrace.subscriptions.channels.name import ChannelName
+from headrace.subscriptions.store.store import Store
 from headrace.telemetry.health import HEALTH
 
 NAMES = {"store": "store.db", "ledger": "delivery.db"}

@@ -25,8 +25,8 @@ from headrace.eventlog.local.outbox import OutboxFiles
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.events.event import Event
 from headrace.events.positions import Cut
-from headrace.service.process import ServiceProcess, free_port
-from headrace.service.processes import parent_of, role_processes, session_processes
+from headrace.service.processes.listing import parent_of, role_processes, session_processes
+from headrace.service.processes.service import ServiceProcess, free_port
 
 _PRODUCERS = 2
 _BATCH = 20

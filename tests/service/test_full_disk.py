@@ -12,8 +12,8 @@ from headrace.errors import HeadraceError
 from headrace.eventlog.local.outbox import OutboxFileWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.events.event import Event
-from headrace.service.process import ServiceProcess, free_port
-from headrace.service.processes import role_processes
+from headrace.service.processes.listing import role_processes
+from headrace.service.processes.service import ServiceProcess, free_port
 
 _ROLES = ("http", "dispatcher")
 _PATIENCE = 1.0

@@ -17,12 +17,12 @@ from tests.pipeline.deadly import make_an_event_deadly
 from tests.service.clients import ClientLedger
 
 from headrace.client import Client, Sink
-from headrace.eventlog.kafka.outbox import Coverage
+from headrace.eventlog.kafka.outbox.writer import Coverage
 from headrace.eventlog.kafka.reader import KafkaLogReader
 from headrace.eventlog.kafka.settings import KafkaSettings
 from headrace.events.event import Event
 from headrace.events.positions import Cut
-from headrace.service.processes import role_processes
+from headrace.service.processes.listing import role_processes
 
 _PARTITIONS = 2
 

@@ -11,9 +11,9 @@ from contextlib import closing, contextmanager
 import pyarrow as pa
 from tests.api.role import HttpRole
 
-from headrace.eventlog.kafka.outbox import KafkaOutboxWriter
+from headrace.eventlog.kafka.outbox.writer import KafkaOutboxWriter
 from headrace.eventlog.kafka.settings import KafkaSettings
-from headrace.eventlog.opening import kafka_place, open_log
+from headrace.eventlog.location import kafka_place, open_log
 
 _PARTITIONS = 2
 

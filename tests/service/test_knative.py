@@ -11,7 +11,7 @@ from tests.controlplane.manifests import MESSAGING, broker, channel, generic, re
 
 from headrace.client import Client, Sink
 from headrace.events.event import Event
-from headrace.service.process import ServiceProcess, free_port
+from headrace.service.processes.service import ServiceProcess, free_port
 
 _CHANGES = 12
 

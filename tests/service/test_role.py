@@ -10,7 +10,7 @@ import pytest
 from headrace.config import load_config, write_snapshot
 from headrace.errors import ConfigError, StoreUnavailable
 from headrace.service import role
-from headrace.service.heartbeats import beat_path
+from headrace.service.processes.heartbeats import beat_path
 from headrace.service.role import EXIT_FAILED, EXIT_REFUSED
 from headrace.telemetry.heartbeat import State, read_beat
 

@@ -8,9 +8,9 @@ import pytest
 from tests.disks import disk
 
 from headrace.config import load_config
-from headrace.service import supervisor
-from headrace.service.heartbeats import beat_path, has_started, standings
-from headrace.service.supervisor import Supervisor
+from headrace.service.processes import supervisor
+from headrace.service.processes.heartbeats import beat_path, has_started, standings
+from headrace.service.processes.supervisor import Supervisor
 from headrace.telemetry.health import Health
 from headrace.telemetry.heartbeat import Heartbeat
 from headrace.telemetry.readiness import Standing, Word

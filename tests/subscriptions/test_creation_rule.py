@@ -17,8 +17,8 @@ from tests.subscriptions.stores import proposal
 
 from headrace.errors import NotFound
 from headrace.events.positions import Cut
-from headrace.subscriptions.lot import Lot
-from headrace.subscriptions.store import Store
+from headrace.subscriptions.imports.batch import Lot
+from headrace.subscriptions.store.store import Store
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])

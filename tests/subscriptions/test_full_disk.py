@@ -11,11 +11,11 @@ from sqlalchemy.exc import OperationalError
 from tests.disks import disk
 from tests.subscriptions.stores import listed, proposal
 
+from headrace.database import patience
+from headrace.database.patience import is_out_of_room, outlast_full_disks, patiently
 from headrace.errors import StoreUnavailable
 from headrace.events.positions import Cut
-from headrace.subscriptions import patience
-from headrace.subscriptions.patience import is_out_of_room, outlast_full_disks, patiently
-from headrace.subscriptions.store import Store
+from headrace.subscriptions.store.store import Store
 from headrace.telemetry.health import HEALTH, Status
 
 __all__ = ["disk"]

@@ -9,12 +9,12 @@ from tests.subscriptions.test_credentials import PLAIN
 
 from headrace.errors import NotFound, SecretsLocked
 from headrace.events.positions import Cut
-from headrace.subscriptions.channel import ChannelName
-from headrace.subscriptions.keys import KeyFile
-from headrace.subscriptions.masks import MASK
-from headrace.subscriptions.safe import Safe
-from headrace.subscriptions.secrets import put_back
-from headrace.subscriptions.store import Store
+from headrace.subscriptions.channels.name import ChannelName
+from headrace.subscriptions.secrets.keys import KeyFile
+from headrace.subscriptions.secrets.masks import MASK
+from headrace.subscriptions.secrets.safe import Safe
+from headrace.subscriptions.secrets.secrets import put_back
+from headrace.subscriptions.store.store import Store
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from tests.subscriptions.stores import proposal
 
 from headrace.events.positions import Cut
 from headrace.subscriptions.status import FilterStatus, timestamp
-from headrace.subscriptions.store import Store
+from headrace.subscriptions.store.store import Store
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Route
 
-from headrace.api.documents import MAX_DOCUMENT
-from headrace.api.gate import OPEN_GATE
-from headrace.api.hosts import Hosts
-from headrace.api.management import on_error, on_status
+from headrace.api.access.gate import OPEN_GATE
+from headrace.api.handlers.channels import on_error, on_status
 from headrace.api.openapi.document import CHANNEL_ADDRESS
 from headrace.api.openapi.door import Description
 from headrace.api.problems import MEDIA_TYPE, body_of, status_of
-from headrace.api.proxies import Proxies
+from headrace.api.requests.documents import MAX_DOCUMENT
+from headrace.api.requests.hosts import Hosts
+from headrace.api.requests.proxies import Proxies
 from headrace.errors import HeadraceError, InvalidRequest, NotFound
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from headrace.api.documents import Handler
-    from headrace.api.gate import Gate
-    from headrace.api.ingress import Ingress
+    from headrace.api.access.gate import Gate
+    from headrace.api.handlers.ingress import Ingress
+    from headrace.api.requests.documents import Handler
 
 _HANDLERS: dict[Any, Any] = {
     HeadraceError: on_error,

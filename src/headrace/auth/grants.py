@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.auth.roles import EVERYWHERE, Grants, Role
 from headrace.errors import InvalidChannel
-from headrace.subscriptions.channel import check_channel
+from headrace.subscriptions.channels.name import check_channel
 
 if TYPE_CHECKING:
-    from headrace.subscriptions.faults import Faults
+    from headrace.documents.faults import Faults
 
 _FORM = 'has to be an object of namespaces with lists of roles, {"shop": ["publish"]}'
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headrace.documents.whole_numbers import whole_number
 from headrace.errors import InvalidRequest
-from headrace.subscriptions.quotas import MEMBERS, Overrides
-from headrace.subscriptions.whole_numbers import whole_number
+from headrace.subscriptions.quotas.quotas import MEMBERS, Overrides
 
 if TYPE_CHECKING:
-    from headrace.subscriptions.faults import Faults
+    from headrace.documents.faults import Faults
 
 _HIGHEST = 2**53
 _FRACTIONAL = "eventsPerSecond"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from aiohttp import web
 
-from headrace.delivery.signatures import signature_problem
+from headrace.delivery.sinks.signatures import signature_problem
 from headrace.errors import HeadraceError
 from headrace.events.bindings.http import decode
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from headrace.controlplane.registry import Registry
     from headrace.events.positions import Cut
-    from headrace.subscriptions.channel import ChannelName
-    from headrace.subscriptions.store import Store
+    from headrace.subscriptions.channels.name import ChannelName
+    from headrace.subscriptions.store.store import Store
 
 
 class Unresolved(Exception):

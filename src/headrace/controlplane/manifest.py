@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.controlplane.kinds import KINDS, VERSIONS, Kind, kind_of
 from headrace.errors import InvalidChannel, InvalidManifest
-from headrace.subscriptions.channel import check_channel
+from headrace.subscriptions.channels.name import check_channel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

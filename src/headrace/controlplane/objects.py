@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.controlplane.kinds import CHANNELS
-from headrace.subscriptions.channel import ChannelName
+from headrace.subscriptions.channels.name import ChannelName
 from headrace.subscriptions.status import timestamp
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from headrace.controlplane.conditions import Condition
 from headrace.controlplane.kinds import KINDS, Kind
 from headrace.controlplane.objects import Key, Object
 from headrace.controlplane.tables import BINDINGS, FAMILY, OBJECTS, REFERENCES
+from headrace.database.engine import open_database
+from headrace.database.patience import once, repeatable
 from headrace.errors import Conflict
-from headrace.subscriptions.database import open_database
-from headrace.subscriptions.patience import once, repeatable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable

@@ -11,46 +11,46 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from headrace.delivery.agenda import Agenda
-from headrace.delivery.counts import Counts
-from headrace.delivery.intake import Intake
-from headrace.delivery.journal import Journal
-from headrace.delivery.lanes import Lanes
-from headrace.delivery.library import Library
-from headrace.delivery.mailing import Mailing
-from headrace.delivery.progress import LaneProgress
-from headrace.delivery.replaying import Replaying
-from headrace.delivery.reports import Reports
-from headrace.delivery.settling import Settling
-from headrace.delivery.specs import default_spec
-from headrace.delivery.standstill import Standstill
-from headrace.delivery.subscribers import Subscribers
-from headrace.delivery.target import NoCredentials
-from headrace.delivery.unsaved import Unsaved
-from headrace.delivery.waiting import Waiting
+from headrace.delivery.attempt.specs import default_spec
+from headrace.delivery.attempt.target import NoCredentials
+from headrace.delivery.intake.mailboxes import Mailing
+from headrace.delivery.intake.outbox import Intake
+from headrace.delivery.intake.progress import LaneProgress
+from headrace.delivery.intake.replays import Replaying
+from headrace.delivery.intake.standstill import Standstill
+from headrace.delivery.intake.subscribers import Subscribers
+from headrace.delivery.queue.queues import Lanes
+from headrace.delivery.queue.unsaved import Unsaved
+from headrace.delivery.retry.events import Library
+from headrace.delivery.retry.retries import Waiting
+from headrace.delivery.retry.schedule import Agenda
+from headrace.delivery.settlement.counts import Counts
+from headrace.delivery.settlement.journal import Journal
+from headrace.delivery.settlement.reports import Reports
+from headrace.delivery.settlement.settlement import Settling
 from headrace.errors import BrokerUnavailable, StoreUnavailable
 from headrace.eventlog.shares import UNSHARED
-from headrace.subscriptions.delivery_spec import resolve
+from headrace.subscriptions.delivery.spec import resolve
 from headrace.telemetry.health import HEALTH
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from headrace.delivery.delivery import Delivery
-    from headrace.delivery.lane import Lane
-    from headrace.delivery.outcome import Sender
+    from headrace.delivery.attempt.outcome import Sender
+    from headrace.delivery.attempt.specs import SpecOf
+    from headrace.delivery.attempt.target import Credentials
+    from headrace.delivery.queue.delivery import Delivery
+    from headrace.delivery.queue.queue import Lane
     from headrace.delivery.settings import DeliverySettings
-    from headrace.delivery.specs import SpecOf
-    from headrace.delivery.target import Credentials
     from headrace.eventlog.log import LogReader
     from headrace.eventlog.outbox import OutboxReader
     from headrace.eventlog.shares import Shares
     from headrace.events.positions import Cut
     from headrace.jobs.replays import Replay, Replays
     from headrace.ledger.ledger import Key, Ledger
-    from headrace.ledger.status import DeliveryReport
-    from headrace.subscriptions.delivery_spec import DeliverySpec
-    from headrace.subscriptions.store import Store
+    from headrace.ledger.records.status import DeliveryReport
+    from headrace.subscriptions.delivery.spec import DeliverySpec
+    from headrace.subscriptions.store.store import Store
     from headrace.subscriptions.subscription import Subscription
 
 _log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from headrace.client import Client, Sink
 from headrace.demo.ledger import DemoLedger
 from headrace.demo.scenario import WISHES, sample_events
 from headrace.demo.show import Screen
-from headrace.service.process import ServiceProcess, free_port
+from headrace.service.processes.service import ServiceProcess, free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

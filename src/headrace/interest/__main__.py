@@ -6,7 +6,7 @@ import sys
 
 import msgspec
 
-from headrace.interest.building import Task, build
+from headrace.interest.union import Task, build
 
 
 def _main() -> None:

@@ -25,10 +25,10 @@ from headrace.filters.ir.expression import any_of
 from headrace.filters.rewrites.flatten import flatten
 from headrace.filters.rewrites.fold import fold
 from headrace.filters.upstream.bloom import ExportedBloom
-from headrace.interest.building import Apart, Task, Text, write_bloom, write_text
+from headrace.interest.union import Apart, Task, Text, write_bloom, write_text
 
 if TYPE_CHECKING:
-    from headrace.subscriptions.channel import ChannelName
+    from headrace.subscriptions.channels.name import ChannelName
 
 _log = logging.getLogger(__name__)
 

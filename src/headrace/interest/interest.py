@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.filters.upstream.bloom import ExportedBloom
-    from headrace.interest.building import Text
-    from headrace.subscriptions.channel import ChannelName
+    from headrace.interest.union import Text
+    from headrace.subscriptions.channels.name import ChannelName
 
 _SHOWN = 32
 

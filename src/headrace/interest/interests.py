@@ -11,8 +11,8 @@ from headrace.interest.wants import want_of
 
 if TYPE_CHECKING:
     from headrace.interest.settings import InterestSettings
-    from headrace.subscriptions.channel import ChannelName
-    from headrace.subscriptions.store import Store
+    from headrace.subscriptions.channels.name import ChannelName
+    from headrace.subscriptions.store.store import Store
     from headrace.subscriptions.subscription import Subscription
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from headrace.filters.ir.expression import Expression
-    from headrace.subscriptions.channel import ChannelName
+    from headrace.subscriptions.channels.name import ChannelName
     from headrace.subscriptions.subscription import Subscription
 
 _encode = msgspec.json.Encoder(order="sorted").encode

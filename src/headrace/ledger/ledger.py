@@ -13,25 +13,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import bindparam, delete, func, insert, select, tuple_, update
 
 from headrace.clock import CLOCK
+from headrace.database.conflicts import insert_into
+from headrace.database.engine import open_database
+from headrace.database.patience import once, repeatable
+from headrace.database.rows import delete_rows, insert_rows
 from headrace.eventlog.local.identity import LogIdentity
 from headrace.eventlog.shares import UNSHARED, Shares
 from headrace.events.positions import Cut, lane_of, position_at
-from headrace.ledger import attempts, mailboxes, schedule
-from headrace.ledger.conflicts import insert_into
-from headrace.ledger.rows import delete_rows, insert_rows
+from headrace.ledger import schedule
+from headrace.ledger.pull import mailboxes
+from headrace.ledger.records import attempts
 from headrace.ledger.stages import SINK
 from headrace.ledger.tables import CURSOR, DEAD, FAMILY, LOG_IDENTITY, MAILBOXES, REPLAY_CURSORS, WAITING
 from headrace.ledger.texts import storable
-from headrace.subscriptions.database import open_database
-from headrace.subscriptions.patience import once, repeatable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Row, Table
 
-    from headrace.ledger.attempts import Attempt
-    from headrace.ledger.mailboxes import Letter
+    from headrace.ledger.pull.mailboxes import Letter
+    from headrace.ledger.records.attempts import Attempt
 
 _FORGOTTEN_AT_A_TIME = 10_000
 

@@ -23,11 +23,11 @@ from headrace.errors import (
     first_line,
 )
 from headrace.heap import spare_heap
-from headrace.service.database_guard import DatabaseGuard
-from headrace.service.heartbeats import beat_path
-from headrace.service.layout import Layout
-from headrace.service.lifeline import hold_on_to_starter
-from headrace.service.privacy import keep_private
+from headrace.service.processes.heartbeats import beat_path
+from headrace.service.processes.lifeline import hold_on_to_starter
+from headrace.service.storage.database_guard import DatabaseGuard
+from headrace.service.storage.layout import Layout
+from headrace.service.storage.privacy import keep_private
 from headrace.telemetry.heartbeat import Heartbeat
 from headrace.telemetry.logs import configure_logs
 from headrace.telemetry.room import await_room, lacks_room

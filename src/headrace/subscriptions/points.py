@@ -16,16 +16,16 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from headrace.documents.whole_numbers import whole_number
 from headrace.errors import FilterError
 from headrace.filters import compile_filter
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.times import read_timestamp
-from headrace.subscriptions.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.subscriptions.faults import Faults
+    from headrace.documents.faults import Faults
 
 EARLIEST, LATEST = "earliest", "latest"
 _MEMBERS = ("position", "time", "eventTime", "filter")

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import FilterError, InvalidChannel, InvalidSubscription
 from headrace.events.attributes import problem_1_0
 from headrace.filters import compile_filter
-from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName, parse_channel
-from headrace.subscriptions.config_keys import check_keys, nothing_declared
-from headrace.subscriptions.credential import Plain
-from headrace.subscriptions.credential_form import parse_credential, show_credential, type_of
-from headrace.subscriptions.delivery_members import Refused, read_destination
-from headrace.subscriptions.delivery_spec import check_delivery
+from headrace.subscriptions.channels.config_keys import check_keys, nothing_declared
+from headrace.subscriptions.channels.name import DEFAULT_CHANNEL, ChannelName, parse_channel
+from headrace.subscriptions.delivery.members import Refused, read_destination
+from headrace.subscriptions.delivery.spec import check_delivery
 from headrace.subscriptions.points import LATEST, Point, parse_point
 from headrace.subscriptions.protocols import (
     check_credential_type,
@@ -27,15 +25,17 @@ from headrace.subscriptions.protocols import (
 from headrace.subscriptions.protocols.addresses import authority_of
 from headrace.subscriptions.protocols.pull import NAME as PULL
 from headrace.subscriptions.protocols.rules import CREDENTIAL_NAMES
-from headrace.subscriptions.secrets import Secrets, is_masked, take_out
+from headrace.subscriptions.secrets.credential import Plain
+from headrace.subscriptions.secrets.credential_document import parse_credential, show_credential, type_of
+from headrace.subscriptions.secrets.secrets import Secrets, is_masked, take_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from headrace.documents.faults import Faults
     from headrace.events.positions import Cut
-    from headrace.subscriptions.config_keys import Declared
-    from headrace.subscriptions.credential import Credential
-    from headrace.subscriptions.faults import Faults
+    from headrace.subscriptions.channels.config_keys import Declared
+    from headrace.subscriptions.secrets.credential import Credential
 
 PROPERTIES = (
     "id", "source", "types", "config", "filters", "filter", "sink", "sinkCredential", "protocol", "protocolsettings",

@@ -27,8 +27,8 @@ from tests.api.role import HttpRole
 
 from headrace.api.openapi.document import assemble
 from headrace.api.openapi.files import read_paths
-from headrace.ledger.probes import ProbeOutcome
-from headrace.ledger.records import Records
+from headrace.ledger.records.probes import ProbeOutcome
+from headrace.ledger.records.records import Records
 
 EXAMPLES = int(os.environ.get("HEADRACE_SCHEMATHESIS_EXAMPLES", "4"))
 MOST_EDGES = 4 * EXAMPLES

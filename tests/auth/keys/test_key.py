@@ -17,7 +17,7 @@ from headrace.auth.keys.ring import KeyRing
 from headrace.auth.keys.store import KeyStore
 from headrace.auth.roles import Role
 from headrace.errors import ConfigError, Conflict, NotFound, Unauthenticated
-from headrace.subscriptions.store import Store
+from headrace.subscriptions.store.store import Store
 
 _ENTRY = by_command("keys create", "key", "x", None)
 

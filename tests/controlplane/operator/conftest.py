@@ -14,7 +14,7 @@ from tests.controlplane.operator.fake_apiserver import FakeApiServer
 from tests.controlplane.operator.kube import cluster_of, documents, install, write_kubeconfig
 from tests.controlplane.operator.real_apiserver import OPERATOR, RealApiServer, programs
 
-from headrace.service.process import free_port
+from headrace.service.processes.service import free_port
 
 REVIEWED = "reviewed"
 _BEGUN = "Initial authentication has been initiated"

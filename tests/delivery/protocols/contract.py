@@ -25,11 +25,11 @@ from typing import Any
 
 import pytest
 
-from headrace.delivery.guard import Guard
-from headrace.delivery.networks import Network
-from headrace.delivery.outcome import Sender, Verdict
-from headrace.delivery.parcel import Parcel
-from headrace.delivery.target import Target
+from headrace.delivery.attempt.outcome import Sender, Verdict
+from headrace.delivery.attempt.payload import Parcel
+from headrace.delivery.attempt.target import Target
+from headrace.delivery.sinks.guard import Guard
+from headrace.delivery.sinks.networks import Network
 from headrace.events import Event
 from headrace.events.recorded import Arrival, Recorded
 

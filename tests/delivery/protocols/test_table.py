@@ -7,10 +7,10 @@ import sys
 import pytest
 from tests.delivery.protocols.contract import parcels
 
-from headrace.delivery.guard import Guard
-from headrace.delivery.outcome import Verdict
+from headrace.delivery.attempt.outcome import Verdict
+from headrace.delivery.attempt.target import Target
 from headrace.delivery.protocols.table import PROTOCOLS, new_sender
-from headrace.delivery.target import Target
+from headrace.delivery.sinks.guard import Guard
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -9,12 +9,12 @@ from threading import Barrier, Thread
 import pytest
 from tests.eventlog.arrivals import arrivals
 from tests.eventlog.kafka.conftest import eventually
+from tests.eventlog.kafka.outbox.test_writer import committed, pairs, rows
 from tests.eventlog.kafka.test_log import read_all
-from tests.eventlog.kafka.test_outbox import committed, pairs, rows
 
 from headrace.errors import BrokerUnavailable, LogError, LogLocked, LogUnavailable
-from headrace.eventlog.kafka import outbox
-from headrace.eventlog.kafka.outbox import Coverage, KafkaOutboxWriter
+from headrace.eventlog.kafka.outbox import writer as outbox
+from headrace.eventlog.kafka.outbox.writer import Coverage, KafkaOutboxWriter
 from headrace.eventlog.kafka.reader import KafkaLogReader
 from headrace.eventlog.kafka.transactions import Transactions
 from headrace.eventlog.kafka.writer import KafkaLogWriter

@@ -17,11 +17,11 @@ import msgspec
 import pytest
 from tests.eventlog.arrivals import arrival
 from tests.eventlog.kafka.conftest import eventually
+from tests.eventlog.kafka.outbox.test_writer import Member, committed, drain, pairs, rows
 from tests.eventlog.kafka.test_log import read_all
-from tests.eventlog.kafka.test_outbox import Member, committed, drain, pairs, rows
 
 from headrace.errors import BrokerUnavailable
-from headrace.eventlog.kafka.outbox import KafkaOutboxWriter
+from headrace.eventlog.kafka.outbox.writer import KafkaOutboxWriter
 from headrace.eventlog.kafka.reader import KafkaLogReader
 from headrace.eventlog.kafka.settings import KafkaSettings
 from headrace.eventlog.kafka.transactions import Transactions
@@ -35,7 +35,7 @@ _DYING = """
 import asyncio, sys, time
 import confluent_kafka, msgspec
 from tests.eventlog.arrivals import arrivals
-from tests.eventlog.kafka.test_outbox import pairs
+from tests.eventlog.kafka.outbox.test_writer import pairs
 from headrace.eventlog.kafka import outbox, writer
 from headrace.eventlog.kafka.settings import KafkaSettings
 from headrace.events.positions import Cut

@@ -14,7 +14,7 @@ from tests.eventlog.kafka.test_log import ATTRIBUTES, read_all
 from headrace.eventlog.damage import Damage
 from headrace.eventlog.kafka.reader import KafkaLogReader
 from headrace.eventlog.kafka.writer import KafkaLogWriter
-from headrace.eventlog.leftovers import read_left
+from headrace.eventlog.removed import read_left
 from headrace.events.batch import from_batch
 from headrace.events.event import DataKind, Event
 from headrace.events.positions import Cut

@@ -1,4 +1,4 @@
-"""The OpenAPI document of everything served: a file per door in `doors/`, shared parts in `components/`.
+"""The OpenAPI document of everything served: a file per door in `routes/`, shared parts in `components/`.
 
 What code decides (protocols' settings, filters, delivery objects) is not written down a second time: `derived.py`
 makes those schemas from the tables that the checks use.

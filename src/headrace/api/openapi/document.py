@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from headrace.api.access.permissions import permission_for
 from headrace.api.openapi.derived import derived_schemas
 from headrace.api.openapi.files import read_components, read_head, read_paths
-from headrace.api.permissions import permission_for
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from headrace.api.permissions import Permission
+    from headrace.api.access.permissions import Permission
 
 CHANNEL_ADDRESS = "/channels/{namespace}/{name}"
 _COMPONENTS = "#/components/"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from headrace.api.documents import Handler
+    from headrace.api.requests.documents import Handler
 
 DOCUMENT, PAGE = "/openapi.json", "/docs"
 # The page needs nothing but itself and the document, and can't be made to fetch anything else.

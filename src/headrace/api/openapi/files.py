@@ -18,7 +18,7 @@ _METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
 def read_paths() -> dict[str, dict[str, Any]]:
     """Return what is described of each path; a path that two files describe is a mistake."""
     paths: dict[str, dict[str, Any]] = {}
-    for name, content in _contents("doors"):
+    for name, content in _contents("routes"):
         twice = paths.keys() & content.keys()
         if twice:
             raise ValueError(f"{name} describes {', '.join(twice)} a second time")

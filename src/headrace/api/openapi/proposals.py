@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.openapi.occasions import UNMASKED, occasion_schemas
 from headrace.events.attributes import URI_REFERENCE
-from headrace.subscriptions.delivery_members import MEMBERS
-from headrace.subscriptions.masks import MASK, SENSITIVE
+from headrace.subscriptions.delivery.members import MEMBERS
 from headrace.subscriptions.protocols import PROTOCOLS, address_schema
 from headrace.subscriptions.protocols.kinds import any_case
 from headrace.subscriptions.protocols.rules import CREDENTIAL_NAMES, has_setting
-from headrace.subscriptions.secret_changes import ROTATE
-from headrace.subscriptions.signing import SIGNING
+from headrace.subscriptions.secrets.changes import ROTATE
+from headrace.subscriptions.secrets.masks import MASK, SENSITIVE
+from headrace.subscriptions.secrets.signing_keys import SIGNING
 
 if TYPE_CHECKING:
     from headrace.subscriptions.protocols.protocol import Protocol

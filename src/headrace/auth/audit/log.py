@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from headrace.auth.audit import entries as audit
 from headrace.auth.tables import FAMILY
-from headrace.subscriptions.database import open_database
-from headrace.subscriptions.patience import once, repeatable
+from headrace.database.engine import open_database
+from headrace.database.patience import once, repeatable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from headrace.subscriptions.points import parse_time
 
 if TYPE_CHECKING:
     from headrace.auth.roles import Grants
-    from headrace.subscriptions.faults import Faults
+    from headrace.documents.faults import Faults
 
 _MEMBERS = ("name", "grants", "expires")
 _LONGEST_NAME = 100

@@ -10,10 +10,10 @@ from sqlalchemy import bindparam, insert, select, update
 from headrace.auth.audit import entries as audit
 from headrace.auth.keys.record import KeyRecord, from_row, to_row
 from headrace.auth.tables import API_KEYS, FAMILY
+from headrace.database.engine import open_database
+from headrace.database.patience import once, repeatable
 from headrace.errors import Conflict, NotFound
-from headrace.subscriptions.database import open_database
-from headrace.subscriptions.patience import once, repeatable
-from headrace.subscriptions.revisions import next_revision
+from headrace.subscriptions.store.revisions import next_revision
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.controlplane.admission.destinations import check_destination
-from headrace.subscriptions.delivery_spec import check_delivery
+from headrace.subscriptions.delivery.spec import check_delivery
 
 if TYPE_CHECKING:
     from headrace.subscriptions.protocols import Faults

@@ -10,7 +10,7 @@ from headrace.controlplane.admission.members import check_members
 from headrace.controlplane.kinds import BROKER
 from headrace.errors import FilterError, InvalidChannel
 from headrace.filters import compile_trigger
-from headrace.subscriptions.channel import check_channel
+from headrace.subscriptions.channels.name import check_channel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

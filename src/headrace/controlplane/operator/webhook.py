@@ -12,8 +12,8 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from headrace.api.documents import json_response, read_document
-from headrace.api.management import on_error
+from headrace.api.handlers.channels import on_error
+from headrace.api.requests.documents import json_response, read_document
 from headrace.controlplane.operator.review import review
 from headrace.errors import HeadraceError
 

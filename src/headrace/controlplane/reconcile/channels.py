@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from headrace.controlplane.deployment import Deployment
     from headrace.controlplane.objects import Object
-    from headrace.subscriptions.channel import ChannelName
+    from headrace.subscriptions.channels.name import ChannelName
     from headrace.subscriptions.readiness import Readiness
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.controlplane.conditions import is_false, is_true
 from headrace.errors import NotFound
 from headrace.subscriptions.readiness import Readiness, readiness_of
-from headrace.subscriptions.replacing import replaced
+from headrace.subscriptions.replacement import replaced
 from headrace.subscriptions.subscription import parse_subscription
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ import confluent_kafka
 
 from headrace.errors import BrokerUnavailable, LogLocked, LogUnavailable
 from headrace.eventlog.kafka.clients import producer, refusal
-from headrace.eventlog.kafka.grouping import GroupedTransactions
+from headrace.eventlog.kafka.grouped import GroupedTransactions
 from headrace.eventlog.kafka.reader import KafkaLogReader
 from headrace.eventlog.kafka.records import key_of, write_record
 from headrace.eventlog.kafka.topics import Topics

@@ -4,8 +4,8 @@ from headrace.filters.cesql.expression import Expression, Result, evaluate, pars
 from headrace.filters.cesql.faults import ErrorKind, EvaluationError
 from headrace.filters.cesql.functions import require_functions
 from headrace.filters.cesql.predicate import CesqlPredicate
+from headrace.filters.cesql.text.writer import write_cesql
 from headrace.filters.cesql.translation import to_cel
-from headrace.filters.cesql.writer import write_cesql
 
 __all__ = [
     "CesqlPredicate",

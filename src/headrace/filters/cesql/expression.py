@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from headrace.filters.bounds.limits import DEFAULT_LIMITS
 from headrace.filters.cesql.budget import is_affordable, readings_of
 from headrace.filters.cesql.faults import ErrorKind, EvaluationError, Fault
-from headrace.filters.cesql.parser import parse_text
 from headrace.filters.cesql.program import Program, program_of
+from headrace.filters.cesql.text.parser import parse_text
 from headrace.filters.values.budget import LONGEST_SCANNED
 
 if TYPE_CHECKING:

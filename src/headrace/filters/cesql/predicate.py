@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.filters.cesql.syntax import Attribute, Exists, children
+from headrace.filters.cesql.text.writer import write_cesql
 from headrace.filters.cesql.translation import to_cel
-from headrace.filters.cesql.writer import write_cesql
 from headrace.filters.ir.opaque import Opaque
 
 if TYPE_CHECKING:

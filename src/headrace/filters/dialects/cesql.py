@@ -8,9 +8,9 @@ from headrace.errors import FilterError
 from headrace.filters.bounds.sizes import SURELY_READABLE, check_size
 from headrace.filters.cesql.expression import Expression as CesqlExpression
 from headrace.filters.cesql.functions import require_functions
-from headrace.filters.cesql.parser import parse_text
 from headrace.filters.cesql.predicate import CesqlPredicate
 from headrace.filters.cesql.source import CesqlSource
+from headrace.filters.cesql.text.parser import parse_text
 from headrace.filters.cesql.translation import translate
 from headrace.filters.dialects.patterns import check_patterns
 from headrace.filters.ir.construct import condition

@@ -13,15 +13,15 @@ from headrace.events.bindings.http import encode_structured
 from headrace.filters import compile_filter
 from headrace.jobs.requests import parse_backtest
 from headrace.matching.scope import Scope
-from headrace.pipeline.backtest import Backtest, Bucket, backtest
-from headrace.pipeline.extent import Extent
+from headrace.pipeline.history.backtest import Backtest, Bucket, backtest
+from headrace.pipeline.history.extent import Extent
+from headrace.pipeline.history.seek import first_match
 from headrace.pipeline.jobs.times import written_time
-from headrace.pipeline.seek import first_match
 
 if TYPE_CHECKING:
     from headrace.events.recorded import Recorded
     from headrace.jobs.requests import BacktestRequest
-    from headrace.pipeline.history import History
+    from headrace.pipeline.history.history import History
     from headrace.pipeline.jobs.work import Work
 
 _WIDTHS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)

@@ -14,9 +14,9 @@ from headrace.filters import compile_filter
 from headrace.jobs.replays import Replay
 from headrace.jobs.requests import REPLAY, parse_replay
 from headrace.matching.scope import Scope
-from headrace.pipeline.extent import Extent
-from headrace.pipeline.extract import matching_events
-from headrace.pipeline.jobs.locating import locate
+from headrace.pipeline.history.extent import Extent
+from headrace.pipeline.history.extract import matching_events
+from headrace.pipeline.jobs.points import locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from headrace.filters import Filter
     from headrace.jobs.requests import ReplayRequest
-    from headrace.pipeline.history import History
+    from headrace.pipeline.history.history import History
     from headrace.pipeline.jobs.work import Work
     from headrace.subscriptions.subscription import Subscription
 

@@ -18,7 +18,7 @@ from headrace.pipeline.jobs.backtest import run_backtest
 from headrace.pipeline.jobs.replay import run_replay
 from headrace.pipeline.jobs.seek import run_seek
 from headrace.pipeline.jobs.work import Work
-from headrace.pipeline.session import JOBS_POOL, use_pool
+from headrace.pipeline.spark.session import JOBS_POOL, use_pool
 from headrace.telemetry.health import FOREVER, HEALTH
 from headrace.telemetry.metrics import JOBS_BEGUN, JOBS_FAILED
 

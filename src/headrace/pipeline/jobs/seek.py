@@ -14,15 +14,15 @@ from headrace.jobs.job import Job
 from headrace.jobs.jobs import cancel_open
 from headrace.jobs.requests import CATCH_UP, ReplayRequest, parse_seek
 from headrace.jobs.tables import JOBS
-from headrace.pipeline.extent import Extent
-from headrace.pipeline.jobs.locating import locate, point_at, shown
+from headrace.pipeline.history.extent import Extent
+from headrace.pipeline.jobs.points import locate, point_at, shown
 from headrace.pipeline.jobs.times import written_time
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from headrace.events.positions import Cut
-    from headrace.pipeline.history import History
+    from headrace.pipeline.history.history import History
     from headrace.pipeline.jobs.work import Work
 
 

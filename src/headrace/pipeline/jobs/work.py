@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from headrace.jobs.job import Job
     from headrace.jobs.jobs import Claim, Jobs
     from headrace.jobs.replays import Replays
-    from headrace.pipeline.history import History
-    from headrace.subscriptions.store import Store
+    from headrace.pipeline.history.history import History
+    from headrace.subscriptions.store.store import Store
 
     Handler: TypeAlias = "Callable[[Work], None]"
 

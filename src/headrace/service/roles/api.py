@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.service.doors import run_doors
+from headrace.service.http.handlers import run_doors
 
 if TYPE_CHECKING:
     from headrace.config import Config

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import uvloop
 
-from headrace.service.descriptors import make_room
-from headrace.service.draining import drain_all, drain_shares
-from headrace.subscriptions.patience import outlast_full_disks
+from headrace.database.patience import outlast_full_disks
+from headrace.service.processes.descriptors import make_room
+from headrace.service.upkeep.dispatcher import drain_all, drain_shares
 from headrace.telemetry.event_loop import report_turns
 from headrace.telemetry.health import HEALTH
 

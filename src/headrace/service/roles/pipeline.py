@@ -11,22 +11,22 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
+from headrace.database.patience import outlast_full_disks
 from headrace.eventlog.archive.examination import blamed
 from headrace.eventlog.archive.storage import Storage
-from headrace.eventlog.opening import open_log
+from headrace.eventlog.location import open_log
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
-from headrace.pipeline.history import History
+from headrace.pipeline.history.history import History
+from headrace.pipeline.history.log_table import LogTable
 from headrace.pipeline.jobs.runner import Runner
 from headrace.pipeline.jobs.work import Tools
-from headrace.pipeline.log_table import LogTable
-from headrace.pipeline.route import Route, RoutePaths
-from headrace.service.archiving import archiving
-from headrace.service.layout import Layout
-from headrace.service.logs import log_place, open_outbox_writer
-from headrace.service.shrinking import shrinking, shrinks
-from headrace.subscriptions.patience import outlast_full_disks
-from headrace.subscriptions.store import Store
+from headrace.pipeline.route.route import Route, RoutePaths
+from headrace.service.storage.layout import Layout
+from headrace.service.storage.logs import log_place, open_outbox_writer
+from headrace.service.upkeep.archive import archiving
+from headrace.service.upkeep.kafka_retention import shrinking, shrinks
+from headrace.subscriptions.store.store import Store
 from headrace.telemetry.health import HEALTH
 
 if TYPE_CHECKING:

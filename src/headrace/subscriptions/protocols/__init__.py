@@ -3,7 +3,7 @@
 The protocols themselves are in `delivery`; what can be refused at creation is refused by what stands here.
 """
 
-from headrace.subscriptions.faults import Faults
+from headrace.documents.faults import Faults
 from headrace.subscriptions.protocols.addresses import address_schema
 from headrace.subscriptions.protocols.checks import (
     check_credential_type,

@@ -11,7 +11,7 @@ from headrace.subscriptions.protocols.rules import has_setting
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.subscriptions.faults import Faults
+    from headrace.documents.faults import Faults
     from headrace.subscriptions.protocols.addresses import Address
     from headrace.subscriptions.protocols.kinds import Problems
 

@@ -11,7 +11,7 @@ from headrace.subscriptions.protocols.table import PROTOCOLS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.subscriptions.faults import Faults
+    from headrace.documents.faults import Faults
     from headrace.subscriptions.protocols.protocol import CredentialType
 
 _SETTINGS = "protocolsettings"

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from headrace.subscriptions.masks import MASK, is_sensitive
 from headrace.subscriptions.protocols.kinds import Kind, any_case, flag, one_of, shown, text, whole
 from headrace.subscriptions.protocols.protocol import Protocol, Setting
 from headrace.subscriptions.protocols.rules import HAS_CREDENTIAL, credential_rule, settings_rule
-from headrace.subscriptions.signing import SIGNING, check_signing
+from headrace.subscriptions.secrets.masks import MASK, is_sensitive
+from headrace.subscriptions.secrets.signing_keys import SIGNING, check_signing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.subscriptions.faults import Faults
+    from headrace.documents.faults import Faults
     from headrace.subscriptions.protocols.kinds import Problems
     from headrace.subscriptions.protocols.protocol import CredentialType
 

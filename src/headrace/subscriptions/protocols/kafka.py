@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headrace.documents.whole_numbers import whole_number
 from headrace.subscriptions.protocols.kinds import Kind, one_of, shown, text
 from headrace.subscriptions.protocols.protocol import CredentialType, Protocol, Setting
 from headrace.subscriptions.protocols.rules import credential_rule, has_setting
-from headrace.subscriptions.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.subscriptions.faults import Faults
+    from headrace.documents.faults import Faults
     from headrace.subscriptions.protocols.addresses import Address
     from headrace.subscriptions.protocols.kinds import Problems
 

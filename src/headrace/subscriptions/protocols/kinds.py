@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headrace.subscriptions.whole_numbers import whole_number
+from headrace.documents.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from headrace.subscriptions.faults import Faults
+    from headrace.documents.faults import Faults
     from headrace.subscriptions.protocols.addresses import Address
     from headrace.subscriptions.protocols.kinds import Kind
 

@@ -23,7 +23,7 @@ from headrace.filters.backends.spark.archive import search_column
 from headrace.filters.backends.spark.byte_marks import mark_column
 from headrace.filters.ir.expression import clauses_of
 from headrace.filters.values.budget import LONGEST_SCANNED
-from headrace.pipeline.session import Session
+from headrace.pipeline.spark.session import Session
 
 TOGETHER = 25
 FILTERS = 75

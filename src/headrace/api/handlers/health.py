@@ -1,0 +1,61 @@
+"""Whether a process is well: what its machine's supervisor, a load balancer or a scraper asks."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
+
+from headrace.api.access.access import access_of
+from headrace.api.requests.documents import json_response
+from headrace.telemetry.metrics import exposition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from starlette.requests import Request
+
+    from headrace.api.requests.documents import Handler
+    from headrace.telemetry.readiness import Standing
+
+
+class Health:
+    """`roles` tells how the roles are that run here; those of other machines are theirs to tell."""
+
+    def __init__(self, roles: Callable[[], Mapping[str, Standing]], *, metrics: bool) -> None:
+        self._roles = roles
+        self._metrics = metrics
+
+    def served(self) -> dict[str, dict[str, Handler]]:
+        """List what is served, and by which methods."""
+        return {
+            "/healthz": {"GET": self.health},
+            "/readyz": {"GET": self.readiness},
+            **({"/metrics": {"GET": self.metrics}} if self._metrics else {}),
+        }
+
+    async def health(self, _: Request) -> Response:
+        """Say that this process answers."""
+        return json_response({"status": "ok"})
+
+    async def readiness(self, request: Request) -> Response:
+        """Say whether the roles of this machine are ready; with all of them, events are delivered at once.
+
+        Why they aren't names folders and databases: that is for those who may look everywhere.
+        """
+        roles, now = self._roles(), time.monotonic()
+        ready = all(each.is_ready for each in roles.values())
+        document: dict[str, Any] = {
+            "ready": ready,
+            "roles": {role: each.word for role, each in roles.items()},
+        }
+        if access_of(request).namespaces is None:
+            document["details"] = {role: each.document(now) for role, each in roles.items()}
+        return json_response(document, 200 if ready else 503)
+
+    async def metrics(self, _: Request) -> Response:
+        """Show all metrics."""
+        text = await asyncio.to_thread(exposition)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")

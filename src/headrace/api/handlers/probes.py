@@ -1,0 +1,122 @@
+"""Test-sends: one event to one sink, now, as a delivery would go.
+
+A dispatcher sends it, because nobody else may reach sinks; the answer tells what came of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from headrace.api.access.access import access_of
+from headrace.api.requests.documents import MAX_EVENT, json_response, read_json_body, read_members
+from headrace.api.requests.prefer import until
+from headrace.api.requests.threads import compute
+from headrace.errors import Conflict, InvalidRequest, NoDispatcher
+from headrace.events.event import DataKind, Event
+from headrace.events.json_format import decode, encode
+from headrace.ledger.records.probes import Probe, ProbeOutcome
+from headrace.subscriptions.delivery.spec import resolve
+from headrace.subscriptions.status import timestamp
+from headrace.subscriptions.subscription import parse_subscription
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from headrace.api.requests.documents import Handler
+    from headrace.ledger.records.records import Records
+    from headrace.subscriptions.delivery.spec import DeliverySpec
+    from headrace.subscriptions.store.store import Store
+    from headrace.subscriptions.subscription import Subscription
+
+SAMPLE_TYPE = "dev.headrace.test"
+# A dispatcher looks for tests all the time; one that is busy or just starting gets a little longer.
+_GRACE_SECONDS = 5.0
+_LONGEST_WAIT = 60.0
+_MEMBERS = ("subscription", "event")
+_FORM = (
+    'the body has to be a JSON object of the form {"subscription": {…}, "event": {…}}; event may be absent'
+)
+_SECRETS = (
+    "it has a credential, signing keys or sensitive headers, and only those of a subscription that exists are kept "
+    "encrypted; create it, and test it by POST /api/subscriptions/{id}/test"
+)
+
+
+class Probing:
+    """The handlers. `defaults` is how a subscription is delivered that says nothing about it."""
+
+    def __init__(self, store: Store, records: Records, defaults: DeliverySpec) -> None:
+        self._store = store
+        self._records = records
+        self._defaults = defaults
+
+    def served(self) -> dict[str, dict[str, Handler]]:
+        """List what is served, and by which methods."""
+        return {
+            "/api/subscriptions/{id}/test": {"POST": self.test},
+            "/api/deliveries/test": {"POST": self.test_proposal},
+        }
+
+    async def test(self, request: Request) -> Response:
+        """Send the event in the body, or a sample, to a subscription's sink."""
+        body = await read_json_body(request, extra=MAX_EVENT)
+        subscription = await asyncio.to_thread(self._store.get, request.path_params["id"])
+        event = decode(body) if body.strip() else sample_event()
+        return await self._send(
+            request, subscription, Probe(encode(event), 0.0, subscription=subscription.id)
+        )
+
+    async def test_proposal(self, request: Request) -> Response:
+        """Send an event to the sink of a subscription that doesn't exist yet; nothing is created."""
+        body = await read_json_body(request, extra=MAX_EVENT)
+        members = await compute(read_members, body, _MEMBERS, ("subscription",), _FORM)
+        document = msgspec.json.decode(members["subscription"])
+        declared = access_of(request).allowing(self._store.declared)
+        proposal = await compute(parse_subscription, document, declared)
+        if proposal.secrets:
+            raise InvalidRequest([("subscription", _SECRETS)])
+        event = decode(bytes(members["event"])) if "event" in members else sample_event()
+        text = msgspec.json.encode(proposal.document()).decode()
+        return await self._send(request, proposal, Probe(encode(event), 0.0, proposal=text, id=proposal.id))
+
+    async def _send(self, request: Request, subscription: Subscription, probe: Probe) -> Response:
+        if subscription.is_pulled:
+            raise Conflict("a subscription of protocol PULL has no sink to which anything could be sent")
+        of_channel = (await asyncio.to_thread(self._store.channel_deliveries)).get(subscription.channel)
+        timeout = resolve(subscription.delivery, of_channel, self._defaults).timeout
+        seconds = min(timeout + _GRACE_SECONDS, _LONGEST_WAIT)
+        probe = replace(probe, deadline=time.time() + seconds)
+        await asyncio.to_thread(self._records.add_probe, probe)
+
+        def look() -> Awaitable[ProbeOutcome | None]:
+            return asyncio.to_thread(self._records.probe_outcome, probe.id)
+
+        try:
+            outcome = await until(request, lambda seen: seen is not None, look, None, seconds)
+        finally:
+            await asyncio.to_thread(self._records.remove_probe, probe.id)
+        if outcome is None:
+            raise NoDispatcher(seconds)
+        return json_response({"sink": subscription.sink} | outcome.document())
+
+
+def sample_event() -> Event:
+    """Return an event that says what it is."""
+    attributes = {
+        "specversion": "1.0",
+        "id": str(uuid.uuid4()),
+        "source": "/headrace/test",
+        "type": SAMPLE_TYPE,
+        "time": timestamp(),
+        "datacontenttype": "application/json",
+    }
+    return Event(attributes, b'{"message":"a test of this sink"}', DataKind.JSON)

@@ -1,0 +1,1 @@
+"""What the ingress asks before it takes an event: the channel, the rate, the room behind it."""

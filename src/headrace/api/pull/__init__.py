@@ -1,0 +1,1 @@
+"""Events for consumers that pull: messages, cursors, and streams of server-sent events."""

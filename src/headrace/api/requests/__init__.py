@@ -1,0 +1,1 @@
+"""Reading requests and writing answers: documents, parameters, headers, and where a request comes from."""

@@ -1,0 +1,49 @@
+"""What the Subscriptions API supports here, as `OPTIONS` tells it: operations, protocols, dialects and parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headrace.api.requests.documents import json_response
+from headrace.filters.dialects.table import DIALECTS
+from headrace.subscriptions.channels.config_keys import OWN_KEYS
+from headrace.subscriptions.protocols import PROTOCOLS
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+COLLECTION, RESOURCE = "/subscriptions", "/subscriptions/{id}"
+QUERY_PARAMETERS = ("channel", "namespace", "sink", "protocol", "state", "limit", "cursor")
+_OPERATIONS = {
+    "Create": ("POST", COLLECTION),
+    "Retrieve": ("GET", RESOURCE),
+    "Query": ("GET", COLLECTION),
+    "Update": ("PUT", RESOURCE),
+    "Delete": ("DELETE", RESOURCE),
+}
+
+
+async def capabilities(request: Request) -> Response:
+    """Tell which methods the address takes, and what can be asked of the service. It is the same for every id."""
+    path = RESOURCE if "id" in request.path_params else COLLECTION
+    return json_response(supported(), headers={"allow": ", ".join(methods(path))})
+
+
+def methods(path: str) -> list[str]:
+    """Return what an address takes."""
+    its = {method for method, where in _OPERATIONS.values() if where == path}
+    return sorted({*its, "HEAD", "OPTIONS"})
+
+
+def supported() -> dict[str, Any]:
+    """List what is supported, by name; `GET /api/discovery` says more of each."""
+    return {
+        "operations": {
+            name: {"method": method, "path": path} for name, (method, path) in _OPERATIONS.items()
+        },
+        "queryparameters": list(QUERY_PARAMETERS),
+        "protocols": list(PROTOCOLS),
+        "dialects": list(DIALECTS),
+        "config": list(OWN_KEYS),
+    }

@@ -1,0 +1,33 @@
+"""What is written beside a subscription's row, in the same transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.jobs.job import Job
+from headrace.jobs.requests import CATCH_UP, ReplayRequest
+from headrace.subscriptions.points import LATEST, Point
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Connection
+
+    from headrace.jobs.jobs import Jobs
+    from headrace.subscriptions.secrets.safe import Safe
+    from headrace.subscriptions.subscription import Subscription
+
+
+def beside(proposal: Subscription, safe: Safe, jobs: Jobs) -> Callable[[Connection], None]:
+    """Return what seals a proposal's secrets, and asks for the job that brings what it wants of the past."""
+    seal = safe.writing(proposal)
+    if proposal.start == Point(edge=LATEST):
+        return seal
+    asked = ReplayRequest(proposal.start).document()
+    catch_up = Job(CATCH_UP, asked, proposal.id, namespace=proposal.channel.namespace)
+
+    def also(connection: Connection) -> None:
+        seal(connection)
+        jobs.add(catch_up, connection)
+
+    return also

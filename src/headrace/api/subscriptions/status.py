@@ -1,0 +1,149 @@
+"""What is shown beside a subscription: how it fares, and what its author should know.
+
+The shape is the same for all: `ready`, `position`, `lag`, `delivery` and `notes` are always there, `filter` and
+`credential` where there is something to tell.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from headrace.api.subscriptions.filter_notes import LOOKS
+from headrace.errors import LogError
+from headrace.events.positions import Cut, lane_of, offset_of
+from headrace.ledger.records.status import MOST_COUNTED, OPEN, DeliveryStatus
+from headrace.subscriptions.readiness import Readiness, readiness_of
+from headrace.subscriptions.status import timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from headrace.ledger.records.records import Records
+    from headrace.subscriptions.secrets.safe import CredentialStatus, Safe
+    from headrace.subscriptions.status import FilterStatus
+    from headrace.subscriptions.store.store import Store
+    from headrace.subscriptions.subscription import Subscription
+
+_log = logging.getLogger(__name__)
+_NOTHING_SENT = DeliveryStatus()
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the databases and the log tell of some subscriptions, by their ids; `end` is None where the log doesn't."""
+
+    settled: Cut = field(default_factory=Cut)
+    end: Cut | None = None
+    fares: Mapping[str, DeliveryStatus] = field(default_factory=dict)
+    overruns: Mapping[str, FilterStatus] = field(default_factory=dict)
+    credentials: Mapping[str, CredentialStatus] = field(default_factory=dict)
+    unusable: Mapping[str, str] = field(default_factory=dict)
+
+
+class Statuses:
+    """Puts together what is known of subscriptions. Its calls block."""
+
+    def __init__(self, store: Store, safe: Safe, records: Records, end_of_log: Callable[[], Cut]) -> None:
+        self._store = store
+        self._safe = safe
+        self._records = records
+        self._end_of_log = end_of_log
+
+    def shown(self, subscriptions: Sequence[Subscription]) -> list[dict[str, Any]]:
+        """Show subscriptions with their status; each of the databases is asked once for all of them."""
+        if not subscriptions:
+            return []
+        ids = [each.id for each in subscriptions]
+        authorised = [each.id for each in subscriptions if each.sink_credential is not None]
+        overruns, unusable = self._store.filters_that_fail(ids)
+        settled, fares = self._records.fares(ids)
+        known = _Known(
+            settled,
+            self._end(),  # after what is settled, or that could lie behind it
+            fares,
+            overruns,
+            self._safe.statuses(authorised) if authorised else {},
+            unusable,
+        )
+        return [_shown(each, known) for each in subscriptions]
+
+    def _end(self) -> Cut | None:
+        """Return the end of the log; None while its brokers don't answer: the rest is told all the same."""
+        try:
+            return self._end_of_log()
+        except LogError as error:
+            _log.warning("how far subscriptions lag can't be told: %s", error)
+            return None
+
+
+def shown_new(subscription: Subscription) -> dict[str, Any]:
+    """Show a subscription that was made at this moment: nothing has happened to it yet, so nobody is asked."""
+    return _shown(subscription, _Known(end=subscription.created or Cut()))
+
+
+def _shown(subscription: Subscription, known: _Known) -> dict[str, Any]:
+    document = subscription.document()
+    notes, unusable = LOOKS.at(subscription.filters)
+    unusable = unusable or known.unusable.get(subscription.id)
+    fare = known.fares.get(subscription.id, _NOTHING_SENT)
+    credential = known.credentials.get(subscription.id)
+    if credential is not None:
+        document["sinkCredential"]["accessTokenExpiresUtc"] = credential.expires
+    status: dict[str, Any] = {
+        "ready": _readiness(subscription, unusable, fare, credential).document(),
+        **_progress(subscription, known, fare),
+        "delivery": _state(subscription) | fare.document(),
+    }
+    if subscription.id in known.overruns:
+        status["filter"] = known.overruns[subscription.id].document()
+    if credential is not None and credential.problem is not None:
+        status["credential"] = {"problem": credential.problem, "time": credential.time}
+    status["notes"] = list(notes)
+    return document | {"status": status}
+
+
+def _readiness(
+    subscription: Subscription,
+    unusable: str | None,
+    fare: DeliveryStatus,
+    credential: CredentialStatus | None,
+) -> Readiness:
+    """Tell whether it gets events; of several reasons why not, the one that has to be mended first."""
+    its_own = readiness_of(subscription)
+    if not its_own.is_ready:
+        return its_own
+    if unusable is not None:
+        return Readiness(False, "FilterUnusable", unusable)
+    if credential is not None and credential.problem is not None and (credential.expires or "") < timestamp():
+        return Readiness(False, "CredentialUnusable", credential.problem)
+    if fare.report is not None and fare.report.breaker == OPEN:
+        return Readiness(False, "SinkFailing", f"its sink is left alone for a while: {fare.report.reason}")
+    return its_own
+
+
+def _progress(subscription: Subscription, known: _Known, fare: DeliveryStatus) -> dict[str, Any]:
+    """Tell how far it is: every event before its position is delivered or given up."""
+    if subscription.created is None:
+        return {"position": None, "lag": {"positions": 0, "waiting": min(fare.waiting, MOST_COUNTED)}}
+    reached = dict(known.settled.join(subscription.created))
+    for position in fare.oldest:
+        reached[lane_of(position)] = min(reached.get(lane_of(position), position), position)
+    cut, end = Cut(reached), known.end
+    lag = {
+        "positions": None if end is None else cut.count_to(end),
+        "waiting": min(fare.waiting, MOST_COUNTED),
+    }
+    return {"position": _shown_cut(cut, end or Cut()), "lag": lag}
+
+
+def _shown_cut(cut: Cut, end: Cut) -> int | dict[str, int]:
+    """Return a position; in a log of several lanes, how far along each of them it is."""
+    lanes = cut.keys() | end.keys()
+    return {str(lane): offset_of(cut[lane]) for lane in sorted(lanes)} if lanes - {0} else cut[0]
+
+
+def _state(subscription: Subscription) -> dict[str, Any]:
+    reason = {} if subscription.ended is None else {"reason": subscription.ended}
+    return {"state": subscription.state, **reason}

@@ -1,0 +1,68 @@
+"""The gate of a deployment: keys, tokens, quotas and the record of changes, as the configuration says."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.api.access.gate import Gate
+from headrace.api.access.recorder import Recorder
+from headrace.auth.audit.log import AuditLog
+from headrace.auth.authentication import Authentication
+from headrace.auth.keys.ring import KeyRing
+from headrace.auth.keys.store import KeyStore
+from headrace.auth.tokens.token import Tokens
+from headrace.subscriptions.quotas.store import QuotaStore
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from contextlib import AsyncExitStack
+
+    from headrace.api.access.resources import Things
+    from headrace.config import Config
+
+# About the longest that a revoked key stays good in another process, and a new one unknown.
+_FOLLOW_SECONDS = 0.5
+
+
+class Keeping(NamedTuple):
+    """Where it is kept who may do what, and who did."""
+
+    keys: KeyStore
+    quotas: QuotaStore
+    audit: AuditLog
+
+
+def open_keeping(config: Config, opened: AsyncExitStack) -> Keeping:
+    """Open it, for as long as the doors are open."""
+    url, patience = config.store.url, config.store.patience_seconds
+    keeping = Keeping(KeyStore(url, patience), QuotaStore(url, patience), AuditLog(url, patience))
+    for each in keeping:
+        opened.callback(each.close)
+    return keeping
+
+
+def make_gate(config: Config, keeping: Keeping, things: Things | None, opened: AsyncExitStack) -> Gate:
+    """Make it. Things are known where changes are made, and so changes are recorded there."""
+    authentication = None
+    if config.auth.is_on:
+        ring = KeyRing(keeping.keys, config.auth.admin_keys)
+        beside(opened, ring.follow(_FOLLOW_SECONDS))
+        opened.push_async_callback(ring.close)
+        authentication = Authentication(ring, Tokens(config.auth.issuers, config.auth.leeway_seconds))
+    recorder = None
+    if things is not None:
+        recorder = Recorder(keeping.audit)
+        beside(opened, recorder.forget(config.auth.audit_retention_seconds))
+    return Gate(
+        authentication,
+        things,
+        recorder if config.auth.audit else None,
+        open_publishing=config.auth.open_publishing,
+        open_metrics=config.auth.open_metrics,
+    )
+
+
+def beside(opened: AsyncExitStack, follow: Coroutine[None, None, None]) -> None:
+    """Follow something for as long as the doors are open."""
+    opened.callback(asyncio.create_task(follow).cancel)

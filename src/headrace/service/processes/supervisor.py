@@ -1,0 +1,222 @@
+"""Starts the roles as processes, starts them again when they die, stops them in order."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from headrace.config import write_snapshot
+from headrace.errors import ConfigError
+from headrace.eventlog.local.files import WriterLock
+from headrace.eventlog.local.writer import END_MARK
+from headrace.service.processes.descriptors import check_descriptors
+from headrace.service.processes.heartbeats import has_started, last_words, note_end, note_start, standings
+from headrace.service.role import EXIT_REFUSED, ROLES
+from headrace.service.storage.databases import check_databases, seal_databases
+from headrace.service.storage.layout import Layout
+from headrace.service.storage.privacy import keep_private
+from headrace.telemetry.metrics import FOLDER_VARIABLE
+from headrace.telemetry.readiness import Word
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from headrace.config import Config
+    from headrace.telemetry.readiness import Standing
+
+_log = logging.getLogger(__name__)
+_LONGEST_PAUSE = 30.0
+# A role that ran this long was well: its next failure is a first one again.
+_HEALTHY_SECONDS = 60.0
+# The first stop of Spark on a machine writes its class archive.
+_STOP_SECONDS = 45.0
+
+
+# The roles that make the embedded log.
+_WRITERS = ("http", "ingress")
+
+
+class Supervisor:
+    """Some roles of a deployment on one machine, or all of them. `run` belongs to the main thread."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._layout = Layout(config.data)
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._failures = dict.fromkeys(config.roles, 0)
+        self._restart_at: dict[str, float] = {}
+        self._started_at: dict[str, float] = {}
+        self._stop = threading.Event()
+
+    def run(self, on_ready: Callable[[], None]) -> int:
+        """Keep all roles running until told to stop; return the exit status."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._stop.set())
+        self._prepare()
+        refused = False
+        watch = _Watch(on_ready)
+        try:
+            self._await_log_of_others()
+            for role in sorted(self._config.roles, key=ROLES.index):
+                self._start(role)
+                refused = refused or not self._await_log()
+            while not refused and not self._stop.wait(0.5 if watch.was_ready else 0.1):
+                refused = self._tend()
+                watch.look(standings(self._layout.run, self._config.roles))
+        finally:
+            self._stop_all()
+            seal_databases(self._config)
+        return EXIT_REFUSED if refused else 0
+
+    def _prepare(self) -> None:
+        if not self._config.roles:
+            raise ConfigError(f"no role is to run here; there are: {', '.join(ROLES)}")
+        for role in self._config.roles:
+            if role not in ROLES:
+                raise ConfigError(f"there is no role {role!r}; there are: {', '.join(ROLES)}")
+        check_descriptors(self._config)
+        try:
+            keep_private(self._config.data)
+            # Before anything of a running service is touched: others may run other roles on this data folder.
+            self._locks = [self._lock(role) for role in self._config.roles]
+            for role in self._config.roles:
+                note_start(self._layout.run, role, os.getpid())
+            shutil.rmtree(self._metrics, ignore_errors=True)
+            self._metrics.mkdir(parents=True)
+            for role in self._config.roles:
+                write_snapshot(self._config, self._snapshot(role))
+        except OSError as error:
+            raise ConfigError(
+                f"the data folder {self._layout.data} can't be used: {error.strerror}"
+            ) from error
+        check_databases(self._config)
+
+    def _lock(self, role: str) -> WriterLock:
+        folder = self._layout.run / role
+        folder.mkdir(parents=True, exist_ok=True)
+        return WriterLock(folder)
+
+    def _snapshot(self, role: str) -> Path:
+        return self._layout.run / role / "config.json"
+
+    @property
+    def _metrics(self) -> Path:
+        """One folder for the roles that run here, named after a role, which nobody else runs meanwhile."""
+        return self._layout.run / min(self._config.roles) / "metrics"
+
+    def _start(self, role: str) -> None:
+        command = [sys.executable, "-m", "headrace.service.role", role, str(self._snapshot(role))]
+        environment = os.environ | {FOLDER_VARIABLE: str(self._metrics)}
+        self._processes[role] = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)  # noqa: S603
+        self._started_at[role] = time.monotonic()
+
+    def _await_log_of_others(self) -> None:
+        """Where the embedded log is made by another process, wait until that has begun it."""
+        mark = self._layout.log / END_MARK
+        if self._config.log.kind != "local" or any(role in _WRITERS for role in self._config.roles):
+            return
+        if not mark.exists():
+            _log.info("there is no log in %s yet; the role ingress or http makes it", self._layout.log)
+        while not mark.exists() and not self._stop.wait(0.1):
+            pass
+
+    def _await_log(self) -> bool:
+        """Wait until the log exists: the other roles read it. False if it was refused."""
+        writers = [role for role in _WRITERS if role in self._processes]
+        while not self._stop.is_set() and not all(has_started(self._layout.run, each) for each in writers):
+            if self._tend():
+                return False
+            time.sleep(0.02)
+        return True
+
+    def _tend(self) -> bool:
+        """Start what died again, after a pause that grows; True if a role refuses to run."""
+        for role, process in list(self._processes.items()):
+            status = process.poll()
+            if status == EXIT_REFUSED:
+                return True
+            try:
+                self._tend_role(role, process.pid, status)
+            except OSError as error:  # no memory, no descriptor: the next look tries again
+                _log.error("role %s can't be tended and is looked at again: %s", role, error)
+        return False
+
+    def _tend_role(self, role: str, pid: int, status: int | None) -> None:
+        now = time.monotonic()
+        if status is not None and role not in self._restart_at:
+            self._note_end(role, pid, status, now)
+        elif self._restart_at.get(role, now + 1) <= now:
+            # The pause first: where the start fails, the next one waits longer.
+            del self._restart_at[role]
+            self._start(role)
+
+    def _note_end(self, role: str, pid: int, status: int, now: float) -> None:
+        if now - self._started_at[role] > _HEALTHY_SECONDS:
+            self._failures[role] = 0
+        pause = min(2.0 ** self._failures[role], _LONGEST_PAUSE)
+        self._failures[role] += 1
+        self._restart_at[role] = now + pause
+        why = last_words(self._layout.run, role, pid)
+        reason = f"it {_ended(status)} and starts again in {pause:g} s" + (f": {why}" if why else "")
+        note_end(self._layout.run, role, self._failures[role], reason)
+        _log.error("role %s %s and starts again in %g s", role, _ended(status), pause)
+
+    def _stop_all(self) -> None:
+        """Tell all roles to stop; each finishes what it has begun. None is left behind."""
+        for process in self._processes.values():
+            process.terminate()
+        deadline = time.monotonic() + _STOP_SECONDS
+        for role, process in self._processes.items():
+            try:
+                process.wait(max(deadline - time.monotonic(), 0.1))
+            except subprocess.TimeoutExpired:
+                _log.warning("role %s doesn't stop and is killed; what it left undone is repeated", role)
+                process.kill()
+                process.wait()
+
+
+class _Watch:
+    """Tells when all roles are ready for the first time, and logs who isn't from then on, once for each change."""
+
+    def __init__(self, on_ready: Callable[[], None]) -> None:
+        self.was_ready = False
+        self._on_ready = on_ready
+        self._words: dict[str, str] = {}
+
+    def look(self, standings: dict[str, Standing]) -> None:
+        if not self.was_ready:
+            self.was_ready = all(each.is_ready for each in standings.values())
+            if self.was_ready:
+                with suppress(OSError):  # what it prints to may be full
+                    self._on_ready()
+            return
+        for role, standing in standings.items():
+            if standing.word != self._words.get(role, Word.READY):
+                self._tell(role, standing)
+            self._words[role] = standing.word
+
+    def _tell(self, role: str, standing: Standing) -> None:
+        if standing.is_ready:
+            _log.info("role %s is ready again", role)
+        else:
+            _log.warning("role %s is %s: %s", role, standing.word, standing.problem)
+
+
+def _ended(status: int) -> str:
+    """Say how a process ended. SIGKILL comes from somebody, or from the kernel when memory is short."""
+    if status >= 0:
+        return f"ended with status {status}"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = f"signal {-status}"
+    return f"was ended by {name}"

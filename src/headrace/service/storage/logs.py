@@ -1,0 +1,131 @@
+"""Log and outbox as the configuration has them: embedded, or in Kafka."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.api.ingress.pressure import Gauges
+from headrace.eventlog.local.committer import PART, GroupCommitter
+from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
+from headrace.eventlog.local.reader import SegmentReader
+from headrace.eventlog.local.writer import SegmentWriter
+from headrace.eventlog.location import kafka_place, open_log
+from headrace.events.positions import Cut
+from headrace.ledger.ledger import Ledger
+from headrace.service.storage.continuity import begin_of_outbox, continuity_of, remember_log
+from headrace.service.storage.layout import Layout
+from headrace.telemetry.health import FOREVER, HEALTH, Status
+from headrace.telemetry.room import has_room
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from headrace.config import Config
+    from headrace.eventlog.log import LogReader, LogWriter
+    from headrace.eventlog.outbox import OutboxWriter
+
+
+_LOOK_SECONDS = 1.0
+_NEEDED_BYTES = 1 << 16
+
+
+class IngressLog(NamedTuple):
+    """What the ingress needs of the log; `close` lets go of what the gauges read, when the writer has been closed."""
+
+    writer: LogWriter
+    end: Callable[[], Cut]
+    gauges: Gauges
+    close: Callable[[], object] = lambda: None
+
+
+async def report_room_again(folder: Path) -> None:
+    """Look for ever whether a log that could not be written can be: nobody sends events to who isn't ready."""
+    while True:
+        await asyncio.sleep(_LOOK_SECONDS)
+        report = HEALTH.reports().get(PART)
+        is_blocked = report is not None and report.status is Status.BLOCKED
+        if is_blocked and await asyncio.to_thread(has_room, folder, _NEEDED_BYTES):
+            HEALTH.idle(PART, "it can be written again, and no events have come since", FOREVER)
+
+
+def log_place(config: Config) -> str:
+    """Return where the log is, for `open_log`; topics that don't exist are made."""
+    if config.log.kind == "local":
+        return str(Layout(config.data).log)
+    from headrace.eventlog.kafka.topics import ensure_topics  # optional dependency
+
+    ensure_topics(config.kafka)
+    return kafka_place(config.kafka)
+
+
+def open_log_writer(config: Config) -> IngressLog:
+    """Open the log for the ingress. Called from its event loop."""
+    return _local_log(config) if config.log.kind == "local" else _kafka_log(config)
+
+
+def open_outbox_writer(config: Config, begin: Cut) -> OutboxWriter:
+    """Open the outbox for planning; `begin` is where the log begins."""
+    if config.log.kind == "local":
+        layout = Layout(config.data)
+        return OutboxFileWriter(layout.outbox, begin_of_outbox(config, begin), layout.log)
+    from headrace.eventlog.kafka.outbox.writer import KafkaOutboxWriter  # optional dependency
+
+    return KafkaOutboxWriter(config.kafka, begin)
+
+
+def _local_log(config: Config) -> IngressLog:
+    layout = Layout(config.data)
+    outbox = OutboxFiles(layout.outbox)
+    ledger = Ledger(config.delivery.url, config.store.patience_seconds)
+    writer = SegmentWriter(
+        layout.log,
+        config.log.segment_bytes,
+        accept_damage=config.log.accept_damage,
+        continuity=continuity_of(config, ledger),
+        end_record=layout.log_end,
+    )
+    remember_log(config, writer.identity, ledger)
+    reader = SegmentReader(layout.log)
+    gauges = Gauges(
+        backlog_events=lambda: outbox.covered().count_to(Cut.at(writer.end)),
+        backlog_bytes=lambda: _bytes_behind(reader, outbox.covered()),
+        outbox_bytes=lambda: outbox.size(ledger.cursor()),
+        folders=[layout.log, layout.outbox, layout.data],
+    )
+    return IngressLog(
+        GroupCommitter(writer, config.log.max_pending_bytes), lambda: Cut.at(writer.end), gauges, ledger.close
+    )
+
+
+def _kafka_log(config: Config) -> IngressLog:
+    from headrace.eventlog.kafka.outbox.undrained import Undrained
+    from headrace.eventlog.kafka.outbox.writer import Coverage  # optional dependency
+    from headrace.eventlog.kafka.writer import KafkaLogWriter
+
+    reader = open_log(log_place(config))
+    # Named after the machine and the port: the same after a restart, and unlike any other.
+    name = f"{socket.gethostname()}-{config.api.port}"
+    writer = KafkaLogWriter(config.kafka, name, config.log.max_pending_bytes)
+    coverage, undrained = Coverage(config.kafka), Undrained(config.kafka)
+    backlog = [0]
+
+    def look() -> int:
+        covered = coverage.cut()
+        backlog[0] = covered.join(reader.start()).count_to(reader.end())
+        return _bytes_behind(reader, covered)
+
+    gauges = Gauges(
+        backlog_events=lambda: backlog[0],
+        backlog_bytes=look,
+        outbox_bytes=lambda: undrained.size(coverage.planned()),
+        folders=[config.data],
+    )
+    return IngressLog(writer, reader.end, gauges)
+
+
+def _bytes_behind(reader: LogReader, covered: Cut) -> int:
+    waiting = covered.join(reader.start())
+    return sum(reader.size(*each) for each in waiting.ranges_to(reader.end()))

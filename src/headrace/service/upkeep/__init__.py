@@ -1,0 +1,1 @@
+"""What runs beside routing and delivery: archiving, retention and clean-up."""

@@ -1,0 +1,61 @@
+"""Removing from Kafka what nobody needs any more, where the log's topics are Headrace's own.
+
+The pipeline does it: there is one, and it knows the archive. The ledger says what deliveries still need.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from headrace.eventlog.archive.lag import ArchivedForLong
+from headrace.eventlog.archive.storage import Storage
+from headrace.events.positions import Cut
+from headrace.ledger.ledger import Ledger
+from headrace.service.upkeep.chores import Chore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.config import Config
+
+_INTERVAL = 10.0
+_log = logging.getLogger(__name__)
+
+
+def shrinks(config: Config) -> bool:
+    """Tell whether events leave Kafka by Headrace's doing."""
+    return config.log.kind == "kafka" and config.kafka.owned
+
+
+def shrinking(config: Config) -> Chore:
+    """Remove every so often what is settled, archived for a while, and older than the log keeps it."""
+    return Chore("log removal", shrink(config), _INTERVAL, _failed)
+
+
+def shrink(config: Config) -> Callable[[object], None]:
+    """Return what does it once."""
+    from headrace.eventlog.kafka.outbox.writer import count_shares  # optional dependency
+    from headrace.eventlog.kafka.removal import Removal
+
+    archived = (
+        ArchivedForLong(Storage(config.archive.path), config.archive.grace_seconds)
+        if config.archive.enabled
+        else None
+    )
+    ledger = Ledger(config.delivery.url, config.store.patience_seconds)
+    removal = Removal(config.kafka, config.log.retention_seconds)
+    shares = count_shares(config.kafka)
+
+    def turn(_: object) -> None:
+        cursors = ledger.cursors()
+        # In this order: a cursor passes a delivery only after the ledger has it.
+        settled = ledger.needed_before(reduce(Cut.meet, (cursors.get(each, Cut()) for each in range(shares))))
+        removal.remove(settled if archived is None else settled.meet(archived.cut()))
+
+    return turn
+
+
+def _failed(error: Exception) -> None:
+    _log.warning("what nobody needs any more is removed from Kafka later: %s", error)

@@ -1,0 +1,1 @@
+"""Credentials, signing keys and secret headers, sealed at rest."""
