@@ -13,7 +13,7 @@ from headrace.api.access.gate import OPEN_GATE
 from headrace.api.handlers.channels import on_error, on_status
 from headrace.api.openapi.document import CHANNEL_ADDRESS
 from headrace.api.openapi.door import Description
-from headrace.api.problems import MEDIA_TYPE, body_of, status_of
+from headrace.api.problems import MEDIA_TYPE, body_of
 from headrace.api.requests.documents import MAX_DOCUMENT
 from headrace.api.requests.hosts import Hosts
 from headrace.api.requests.proxies import Proxies
@@ -86,7 +86,7 @@ def build_app(
         try:
             hosts.check(scope)
         except HeadraceError as refusal:
-            answer = Response(body_of(refusal), status_of(refusal), media_type=MEDIA_TYPE)
+            answer = Response(body_of(refusal), refusal.http_status, media_type=MEDIA_TYPE)
             await answer(scope, receive, send)
             return
         scope["client"] = proxies.client(scope)

@@ -15,7 +15,6 @@ from headrace.api.access.changes import Change, made_at
 from headrace.api.access.permissions import BY_ID, METRICS, OPEN, Of, Permission, permission_for
 from headrace.api.access.refusals import Refusals
 from headrace.api.access.resources import Thing, Things
-from headrace.api.problems import status_of
 from headrace.api.requests.origins import is_foreign
 from headrace.auth.audit.pending import Draft
 from headrace.auth.principal import ANYONE, STRANGER
@@ -180,7 +179,7 @@ class Gate:
                 response = self._checked(await handler(request), permission, access)
             status, location = response.status_code, response.headers.get("location", "")
         except HeadraceError as error:
-            status = status_of(error)
+            status = error.http_status
             raise
         finally:
             if draft.is_written or status < _UNCHANGED or status >= _FAILED:

@@ -12,11 +12,10 @@ import msgspec
 from starlette.responses import StreamingResponse
 
 from headrace.api.access.access import access_of
-from headrace.api.problems import lines_of
 from headrace.api.requests.documents import check_media_type, json_of
 from headrace.api.requests.parameters import Parameters
 from headrace.api.subscriptions.creation import beside
-from headrace.errors import Conflict, InvalidImport, PayloadTooLarge, SentTooSlowly
+from headrace.errors import Conflict, InvalidImport, PayloadTooLarge, SentTooSlowly, lines_of
 from headrace.events.media_types import essence, is_json
 from headrace.subscriptions.imports.line import line_of
 from headrace.subscriptions.imports.lines import Import

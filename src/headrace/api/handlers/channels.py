@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import Response
 
 from headrace.api.access.access import access_of
-from headrace.api.problems import MEDIA_TYPE, body_of, headers_of, problem, status_of
+from headrace.api.problems import MEDIA_TYPE, body_of, problem
 from headrace.api.requests.documents import json_of, json_response, read_document
 from headrace.api.requests.parameters import parse_limit
 from headrace.api.requests.threads import compute
@@ -97,7 +97,7 @@ class Management:
 async def on_error(_: Request, error: Exception) -> Response:
     """Answer an error that Headrace raised on purpose."""
     assert isinstance(error, HeadraceError)  # noqa: S101  it is registered for these only
-    return Response(body_of(error), status_of(error), headers_of(error), MEDIA_TYPE)
+    return Response(body_of(error), error.http_status, error.headers(), MEDIA_TYPE)
 
 
 def on_status(status: int, code: str, detail: str) -> Callable[[Request, Exception], Awaitable[Response]]:

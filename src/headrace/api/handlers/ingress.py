@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.access.gate import OPEN_GATE
 from headrace.api.ingress.rates import Rates
-from headrace.api.problems import MEDIA_TYPE, body_of, headers_of, problem, status_of
+from headrace.api.problems import MEDIA_TYPE, body_of, problem
 from headrace.errors import (
     HeadraceError,
     InvalidEvent,
@@ -103,7 +103,7 @@ class Ingress:
             REFUSED.labels("none").inc()  # nobody is left to answer
         except HeadraceError as error:
             self._count(channel, error)
-            await _answer(send, status_of(error), body_of(error), headers_of(error))
+            await _answer(send, error.http_status, body_of(error), error.headers())
         except Exception:
             REFUSED.labels("500").inc()
             detail = "the service failed on this request; its log says why"
@@ -193,7 +193,7 @@ class Ingress:
         if isinstance(error, InvalidEvent):
             MALFORMED.labels(*channel).inc()
         else:
-            REFUSED.labels(str(status_of(error))).inc()
+            REFUSED.labels(str(error.http_status)).inc()
 
 
 async def _let_go(arrivals: list[Arrival]) -> None:
