@@ -17,10 +17,15 @@ def _paths(text):
 
 
 def _exists(path):
-    return any((base / path).exists() for base in (_ROOT / "src" / "headrace", _ROOT, _ROOT / "src/headrace/api/openapi"))
+    return any(
+        (base / path).exists()
+        for base in (_ROOT / "src" / "headrace", _ROOT, _ROOT / "src/headrace/api/openapi")
+    )
 
 
-@pytest.mark.parametrize("path", _paths(re.findall(r"`([^`]+)`", _PAGE) + re.findall(r"\]\(([^)]+)\)", _PAGE)))
+@pytest.mark.parametrize(
+    "path", _paths(re.findall(r"`([^`]+)`", _PAGE) + re.findall(r"\]\(([^)]+)\)", _PAGE))
+)
 def test_every_path_on_the_page_exists(path):
     assert _exists(path)
 
