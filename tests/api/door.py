@@ -63,12 +63,12 @@ from headrace.jobs.replays import Replays
 from headrace.ledger.pull.consumers import Mailroom
 from headrace.ledger.pull.events import Sources
 from headrace.ledger.records.records import Records
+from headrace.secrets.keys import KeyFile
 from headrace.service.http.resources import things_of
 from headrace.service.http.server import make_server
 from headrace.subscriptions.quotas.quotas import UNLIMITED, Quotas
 from headrace.subscriptions.quotas.store import QuotaStore
-from headrace.subscriptions.secrets.keys import KeyFile
-from headrace.subscriptions.secrets.safe import Safe
+from headrace.subscriptions.store.secrets import SecretStore
 from headrace.subscriptions.store.store import Store
 from headrace.telemetry.readiness import Standing, Word
 
@@ -124,7 +124,7 @@ class Door:
         self.pressure = Pressure(gauges, settings_)
         self.jobs = Jobs(url)
         health = Health(lambda: self.roles, metrics=metrics)
-        self.safe = Safe(url, KeyFile(folder / "secrets.key"))
+        self.secret_store = SecretStore(url, KeyFile(folder / "secrets.key"))
         self.delivery_url = delivery_url or f"sqlite:///{folder}/delivery.db"
         self.records = Records(self.delivery_url)
         self.ring = KeyRing(self.keys)
@@ -135,8 +135,8 @@ class Door:
             self.log, self.channels, self.pressure, settings_, gate, Rates(quotas, self.quotas.all())
         )
         end = lambda: Cut.at(self.writer.end)  # noqa: E731
-        self.statuses = Statuses(self.store, self.safe, self.records, end)
-        subscriptions = Subscriptions(self.store, end, self.jobs, self.safe, self.statuses)
+        self.statuses = Statuses(self.store, self.secret_store, self.records, end)
+        subscriptions = Subscriptions(self.store, end, self.jobs, self.secret_store, self.statuses)
         self.replays = Replays(self.jobs)
         self.mailroom = Mailroom(self.delivery_url)
         sources = Sources(Picker(SegmentReader(folder / "log")), self.replays.active_at)
@@ -151,7 +151,7 @@ class Door:
         self.doors = (
             health,
             subscriptions,
-            Bulk(self.store, end, self.jobs, self.safe, settings_),
+            Bulk(self.store, end, self.jobs, self.secret_store, settings_),
             Management(self.store, self.channels, ADDRESS),
             Filters(),
             Discovery(self.store, settings_, ADDRESS),
@@ -181,7 +181,7 @@ class Door:
         self.interests.close()
         self.registry.close()
         self.jobs.close()
-        self.safe.close()
+        self.secret_store.close()
         self.records.close()
         self.mailroom.close()
 

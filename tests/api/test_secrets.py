@@ -6,8 +6,8 @@ import pytest
 from tests.api.handlers.test_channels import assert_problem
 from tests.subscriptions.test_credentials import PLAIN, REFRESH
 
-from headrace.subscriptions.secrets.credential import Plain
-from headrace.subscriptions.secrets.keys import new_key
+from headrace.secrets.credential import Plain
+from headrace.secrets.keys import new_key
 
 WISH = {"sink": "https://example.com/in", "protocol": "HTTP"}
 HEADERS = {"x-api-key": "hunter2", "x-team": "shop"}
@@ -23,7 +23,7 @@ async def test_secrets_are_kept_and_not_shown(door):
     created = await create(door, sinkCredential=PLAIN, protocolsettings={"headers": HEADERS})
     place = created.headers["location"]
     answers = [created, await door.call("GET", place), await door.call("GET", "/subscriptions")]
-    opened = door.safe.open(created.json["id"])
+    opened = door.secret_store.open(created.json["id"])
     answers.append(await door.call("DELETE", place))
     for answer in answers:
         assert answer.status in {200, 201}
@@ -37,7 +37,7 @@ async def test_secrets_are_kept_and_not_shown(door):
 
 async def test_secrets_are_kept_with_a_subscription_that_catches_up(door):
     created = await create(door, sinkCredential=PLAIN, config={"start": "earliest"})
-    assert door.safe.open(created.json["id"]).secrets.credential == Plain("somebody", "hunter2")
+    assert door.secret_store.open(created.json["id"]).secrets.credential == Plain("somebody", "hunter2")
 
 
 async def test_a_refused_proposal_is_not_repeated(door):
@@ -59,7 +59,7 @@ async def test_a_key_that_was_made_is_shown_once(door, wish, kind, prefix):
     created = await create(door, protocolsettings={"signing": wish})
     (key,) = created.json["protocolsettings"]["signing"]
     assert key["kind"] == kind
-    assert door.safe.open(created.json["id"]).secrets.signing == (key["secret"],)
+    assert door.secret_store.open(created.json["id"]).secrets.signing == (key["secret"],)
     assert len(base64.b64decode(key["secret"].removeprefix(prefix))) == 32
     shown = (await door.call("GET", created.headers["location"])).json["protocolsettings"]["signing"]
     assert shown == [{name: value for name, value in key.items() if name != "secret"}]
@@ -75,7 +75,7 @@ async def test_a_key_that_was_given_is_not_shown(door):
 async def test_how_a_credential_fares_is_shown(door):
     id_ = (await create(door, sinkCredential=REFRESH)).json["id"]
     assert "credential" not in (await door.call("GET", f"/subscriptions/{id_}")).json["status"]
-    door.safe.report(id_, 1, "the token endpoint answered with status 503")
+    door.secret_store.report(id_, 1, "the token endpoint answered with status 503")
     for shown in (
         (await door.call("GET", f"/subscriptions/{id_}")).json,
         (await door.call("GET", "/subscriptions")).json[0],
@@ -87,7 +87,7 @@ async def test_how_a_credential_fares_is_shown(door):
 
 async def test_without_the_key_file_it_is_said_and_others_go_on(door):
     await create(door, sinkCredential=PLAIN)
-    door.safe.keys.path.unlink()
+    door.secret_store.keys.path.unlink()
     answer = await door.send_json("POST", "/subscriptions", WISH | {"sinkCredential": PLAIN})
     problem = assert_problem(answer, 503, "secrets-locked")
     assert "restore the key file" in problem["detail"]
@@ -106,7 +106,7 @@ async def test_a_credential_is_changed_while_the_subscription_goes_on(door):
     assert answer.status == 200
     assert b"hunter2" not in answer.body
     assert answer.json["sinkCredential"] == {"credentialType": "PLAIN", "identifier": "***", "secret": "***"}
-    opened = door.safe.open(created["id"])
+    opened = door.secret_store.open(created["id"])
     assert opened.secrets.credential == Plain("somebody", "hunter2")
     assert opened.secrets.headers == {"x-api-key": "hunter2"}
     after = door.store.get(created["id"])
@@ -114,14 +114,14 @@ async def test_a_credential_is_changed_while_the_subscription_goes_on(door):
     assert [each.id for each in door.store.changes(revision)[1]] == [created["id"]]
     answer = await change(door, created["id"], sinkcredential=None, headers={"x-api-key": "new"})
     assert "sinkCredential" not in answer.json
-    assert door.safe.open(created["id"]).secrets.headers == {"x-api-key": "new"}
-    assert door.safe.open(created["id"]).secrets.credential is None
+    assert door.secret_store.open(created["id"]).secrets.headers == {"x-api-key": "new"}
+    assert door.secret_store.open(created["id"]).secrets.credential is None
 
 
 async def test_a_subscription_gets_its_first_secret_later(door):
     created = (await create(door)).json
     assert (await change(door, created["id"], sinkCredential=PLAIN)).status == 200
-    assert door.safe.open(created["id"]).secrets.credential == Plain("somebody", "hunter2")
+    assert door.secret_store.open(created["id"]).secrets.credential == Plain("somebody", "hunter2")
     assert (await change(door, created["id"], sinkCredential=None)).status == 200
     assert not door.store.get(created["id"]).has_secrets
 
@@ -134,7 +134,7 @@ async def test_signing_keys_are_rotated(door, wish):
     assert second["kind"] == first["kind"]
     assert second["secret"] != first["secret"]
     assert kept == {name: value for name, value in first.items() if name != "secret"}
-    assert door.safe.open(created["id"]).secrets.signing == (second["secret"], first["secret"])
+    assert door.secret_store.open(created["id"]).secrets.signing == (second["secret"], first["secret"])
     _, kept = (await change(door, created["id"], signing="rotate")).json["protocolsettings"]["signing"]
     assert kept["id"] == second["id"]
     assert "signing" not in (await change(door, created["id"], signing=None)).json["protocolsettings"]
@@ -158,7 +158,7 @@ async def test_a_bad_change_changes_nothing(door, members, path):
     problem = assert_problem(answer, 400, "invalid-subscription")
     assert problem["faults"][0]["path"] == path
     assert b"hunter2" not in answer.body
-    assert door.safe.open(created["id"]).version == 1
+    assert door.secret_store.open(created["id"]).version == 1
 
 
 async def test_secrets_of_nobody_can_t_be_changed(door):
@@ -169,10 +169,10 @@ async def test_secrets_that_can_t_be_opened_are_given_anew(door):
     created = (
         await create(door, sinkCredential=PLAIN, protocolsettings={"headers": HEADERS, "signing": "generate"})
     ).json
-    door.safe.keys.write((new_key(),))
+    door.secret_store.keys.write((new_key(),))
     answer = await change(door, created["id"], sinkCredential=PLAIN)
     problem = assert_problem(answer, 400, "invalid-subscription")
     assert [fault["path"] for fault in problem["faults"]] == ["signing", "headers"]
     everything = {"sinkCredential": PLAIN, "signing": "generate", "headers": {"x-api-key": "new"}}
     assert (await change(door, created["id"], **everything)).status == 200
-    assert door.safe.open(created["id"]).secrets.headers == {"x-api-key": "new"}
+    assert door.secret_store.open(created["id"]).secrets.headers == {"x-api-key": "new"}

@@ -6,7 +6,7 @@ from tests.api.door import ADDRESS, V1
 from tests.controlplane.manifests import broker, channel, generic, subscription, trigger
 
 from headrace.controlplane.manifest_text import write_manifests
-from headrace.subscriptions.secrets.credential import Plain
+from headrace.secrets.credential import Plain
 
 
 async def apply(door, *documents, path="/api/apply", method="POST"):
@@ -60,7 +60,7 @@ async def test_secrets_of_a_trigger_s_subscription_outlast_its_changes(door):
         before.sink_credential,
         before.protocolsettings,
     )
-    assert door.safe.open(after.id).secrets.credential == Plain("me", "hunter2")
+    assert door.secret_store.open(after.id).secrets.credential == Plain("me", "hunter2")
 
 
 async def test_an_invalid_trigger_is_refused_with_the_place_of_the_fault(door):

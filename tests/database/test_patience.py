@@ -13,8 +13,8 @@ from headrace.database.engine import connect_to
 from headrace.database.patience import patiently
 from headrace.errors import ConfigError, StoreUnavailable
 from headrace.events.positions import Cut
+from headrace.secrets.masks import without_password
 from headrace.subscriptions.channels.name import ChannelName
-from headrace.subscriptions.secrets.masks import without_password
 from headrace.subscriptions.store.store import Store
 from headrace.subscriptions.tables import CHANNELS, REVISION
 

@@ -15,7 +15,7 @@ from headrace.delivery.protocols.http.answers import Answer, judge, seconds_unti
 from headrace.delivery.settlement.backoff import wait_after
 from headrace.delivery.sinks.token_endpoint import _failure, _lifetime, _read, _refreshed
 from headrace.errors import RefreshFailed
-from headrace.subscriptions.secrets.credential import Refreshable, Token
+from headrace.secrets.credential import Refreshable, Token
 
 CREDENTIAL = Refreshable(Token("Bearer", "a", 0.0), "r", "https://127.0.0.1/token")
 DIGITS = st.integers(0, 10**6).map(lambda count: "9" * min(count, 5000))

@@ -1,5 +1,5 @@
 import pytest
-from tests.subscriptions.protocols.wishes import settings_of
+from tests.protocols.proposals import settings_of
 
 from headrace.documents.whole_numbers import whole_number
 from headrace.subscriptions.points import parse_point

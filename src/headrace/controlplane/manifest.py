@@ -12,7 +12,7 @@ from headrace.subscriptions.channels.name import check_channel
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.subscriptions.protocols import Faults
+    from headrace.documents.faults import Faults
 
 DEFAULT_NAMESPACE = "default"
 _MEMBERS = ("apiVersion", "kind", "metadata", "spec", "status")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from headrace.controlplane.conditions import Condition
     from headrace.controlplane.deployment import Deployment
     from headrace.controlplane.kinds import Kind
-    from headrace.subscriptions.protocols import Faults
+    from headrace.documents.faults import Faults
 
 _ATTEMPTS = 10
 CREATED, CONFIGURED, UNCHANGED = "created", "configured", "unchanged"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headrace.subscriptions.secrets.masks import MASK
+from headrace.secrets.masks import MASK
 
 if TYPE_CHECKING:
     from headrace.subscriptions.subscription import Subscription

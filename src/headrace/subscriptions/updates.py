@@ -15,22 +15,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from headrace.documents.addresses import authority_of
 from headrace.errors import InvalidSubscription
+from headrace.protocols import check_credential_type, check_sink
+from headrace.protocols.rules import CREDENTIAL_NAMES
+from headrace.secrets.credential_document import is_shown_form, show_credential, type_of
+from headrace.secrets.masks import MASK
+from headrace.secrets.secrets import Secrets
+from headrace.secrets.signing_keys import describe
 from headrace.subscriptions.channels.config_keys import nothing_declared
-from headrace.subscriptions.protocols import check_credential_type, check_sink
-from headrace.subscriptions.protocols.addresses import authority_of
-from headrace.subscriptions.protocols.rules import CREDENTIAL_NAMES
 from headrace.subscriptions.replacement import successor
-from headrace.subscriptions.secrets.credential_document import is_shown_form, show_credential, type_of
-from headrace.subscriptions.secrets.masks import MASK
-from headrace.subscriptions.secrets.secrets import Secrets
-from headrace.subscriptions.secrets.signing_keys import describe
 from headrace.subscriptions.subscription import parse_subscription
 
 if TYPE_CHECKING:
     from headrace.documents.faults import Faults
+    from headrace.secrets.credential import Credential
     from headrace.subscriptions.channels.config_keys import Declared
-    from headrace.subscriptions.secrets.credential import Credential
     from headrace.subscriptions.subscription import Subscription
 
 _BEGINNING = {

@@ -90,7 +90,7 @@ async def test_secrets_go_in_and_never_out(door):
     answer = await door.call("GET", EXPORT)
     assert b"hunter2" not in answer.body
     (found,) = await exported(door)
-    assert door.safe.open(found["id"]).secrets.credential.secret == "hunter2"
+    assert door.secret_store.open(found["id"]).secrets.credential.secret == "hunter2"
     assert [job.subscription for job in door.jobs.list()] == [found["id"]], (
         "what it wants of the past is asked for"
     )

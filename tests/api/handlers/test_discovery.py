@@ -1,7 +1,7 @@
 from tests.api.handlers.test_channels import assert_problem
 
 from headrace.filters.dialects.table import DIALECTS
-from headrace.subscriptions.protocols import PROTOCOLS
+from headrace.protocols import PROTOCOLS
 
 
 async def test_everything_that_can_be_chosen_is_listed(door):

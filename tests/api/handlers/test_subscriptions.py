@@ -10,9 +10,9 @@ from tests.subscriptions.test_credentials import PLAIN, REFRESH
 from headrace.api.handlers import subscriptions
 from headrace.api.requests.parameters import write_cursor
 from headrace.events.positions import Cut
+from headrace.secrets.credential import Plain
 from headrace.subscriptions.channels.config_keys import parse_declarations
 from headrace.subscriptions.channels.name import ChannelName
-from headrace.subscriptions.secrets.credential import Plain
 
 SINK = "https://example.com/in"
 KEPT = {"credentialType": "PLAIN", "identifier": "***", "secret": "***"}
@@ -150,17 +150,17 @@ async def test_what_is_shown_can_be_sent_back(door):
     settings = {"headers": {"x-token": "hunter2"}, "signing": "generate"}
     created = await create(door, sink=SINK, sinkCredential=REFRESH, protocolsettings=settings)
     id_ = created.json["id"]
-    opened = door.safe.open(id_)
-    door.safe.report(id_, 1, "nobody answers")
+    opened = door.secret_store.open(id_)
+    door.secret_store.report(id_, 1, "nobody answers")
     shown = await door.call("GET", f"/subscriptions/{id_}")
     answer = await put(door, id_, shown.json, if_match=shown.headers["etag"])
     assert (answer.status, answer.json) == (200, shown.json)
     assert answer.headers["etag"] == created.headers["etag"], "nothing has changed"
-    assert door.safe.open(id_) == opened
+    assert door.secret_store.open(id_) == opened
     answer = await put(door, id_, shown.json | {"types": ["a"]})
     assert answer.json == shown.json | {"types": ["a"]}
     assert answer.headers["etag"] != created.headers["etag"]
-    assert door.safe.open(id_).secrets == opened.secrets
+    assert door.secret_store.open(id_).secrets == opened.secrets
 
 
 async def test_secrets_that_are_left_out_go(door):
@@ -169,13 +169,13 @@ async def test_secrets_that_are_left_out_go(door):
     id_ = created.json["id"]
     answer = await put(door, id_, {"sink": SINK, "sinkcredential": KEPT})
     assert (answer.status, answer.json["sinkCredential"]) == (200, KEPT)
-    opened = door.safe.open(id_).secrets
+    opened = door.secret_store.open(id_).secrets
     assert (opened.credential, opened.headers) == (Plain("somebody", "hunter2"), {})
     assert (await put(door, id_, {"sink": SINK})).status == 200
     assert not door.store.get(id_).has_secrets
     answer = await put(door, id_, {"sink": SINK, "protocolsettings": {"signing": "generate"}})
     (key,) = answer.json["protocolsettings"]["signing"]
-    assert door.safe.open(id_).secrets.signing == (key["secret"],), "it is shown this once"
+    assert door.secret_store.open(id_).secrets.signing == (key["secret"],), "it is shown this once"
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ async def test_a_mask_stands_for_nothing_at_another_sink(door, sink):
     assert all("give the secret itself" in fault["problem"] for fault in problem["faults"])
     given = {"sink": sink, "sinkCredential": PLAIN | {"secret": "new"}}
     assert (await put(door, id_, given)).status == 200
-    assert door.safe.open(id_).secrets.credential == Plain("somebody", "new")
+    assert door.secret_store.open(id_).secrets.credential == Plain("somebody", "new")
 
 
 async def test_a_refresh_token_isn_t_sent_to_another_endpoint(door):

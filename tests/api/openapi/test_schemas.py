@@ -18,11 +18,11 @@ from headrace.errors import FilterError, InvalidSubscription
 from headrace.filters import compile_filter
 from headrace.filters.dialects.schemas import dialect_schemas
 from headrace.filters.dialects.table import DIALECTS
+from headrace.protocols import PROTOCOLS
 from headrace.subscriptions.channels.config_keys import OWN_KEYS, ConfigKey
 from headrace.subscriptions.channels.name import DEFAULT_CHANNEL
 from headrace.subscriptions.delivery.spec import check_delivery
 from headrace.subscriptions.imports.lines import Import
-from headrace.subscriptions.protocols import PROTOCOLS
 from headrace.subscriptions.subscription import PROPERTIES, parse_subscription
 from headrace.subscriptions.updates import updated
 

@@ -60,7 +60,7 @@ async def test_a_page_takes_as_many_questions_as_one(door):
     ids = [(await door.send_json("POST", "/subscriptions", WISH)).json["id"] for _ in range(12)]
     write(door.delivery_url, waits=[wait(each, 2, 5.0) for each in ids], dead=[dead(each, 0) for each in ids])
     asked: list[str] = []
-    for database in (door.store, door.safe, door.records):
+    for database in (door.store, door.secret_store, door.records):
         event.listen(database._engine, "before_cursor_execute", lambda *told: asked.append(told[2]))
     alone = await door.call("GET", "/subscriptions?limit=1")
     few, asked[:] = len(asked), []
@@ -122,9 +122,9 @@ async def test_why_it_gets_no_events(door, id_):
 async def test_a_token_that_can_t_be_refreshed(door):
     wish = WISH | {"sink": "https://example.com/", "sinkCredential": REFRESH}
     id_ = (await door.send_json("POST", "/subscriptions", wish)).json["id"]
-    door.safe.report(id_, 1, "nobody answers")
+    door.secret_store.report(id_, 1, "nobody answers")
     assert (await status_of(door, id_))["ready"] == {"status": True}, "the old one lives"
-    with door.safe._engine.begin() as connection:
+    with door.secret_store._engine.begin() as connection:
         connection.exec_driver_sql("UPDATE secrets SET expires = '2020-01-01T00:00:00.000Z'")
     status = await status_of(door, id_)
     assert status["ready"] == {"status": False, "reason": "CredentialUnusable", "message": "nobody answers"}

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.subscriptions.test_credentials import PLAIN
 
-from headrace.subscriptions.secrets.keys import KeyFile
+from headrace.secrets.keys import KeyFile
 
 
 @pytest.fixture

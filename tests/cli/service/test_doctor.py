@@ -7,9 +7,9 @@ import time
 import msgspec
 import pytest
 
+from headrace.secrets.keys import KeyFile
 from headrace.service.processes.heartbeats import beat_path
 from headrace.service.processes.service import free_port
-from headrace.subscriptions.secrets.keys import KeyFile
 from headrace.telemetry.health import Health
 from headrace.telemetry.heartbeat import Beat, State, write_beat
 

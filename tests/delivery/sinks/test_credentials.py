@@ -16,11 +16,11 @@ from headrace.delivery.sinks.guard import Guard
 from headrace.delivery.sinks.token_endpoint import TokenEndpoint
 from headrace.errors import CredentialUnusable, SecretsLocked
 from headrace.events.positions import Cut
-from headrace.subscriptions.secrets.changes import changed
-from headrace.subscriptions.secrets.credential import Plain, Token
-from headrace.subscriptions.secrets.credential_document import write_time
-from headrace.subscriptions.secrets.keys import KeyFile
-from headrace.subscriptions.secrets.safe import Safe
+from headrace.secrets.credential import Plain, Token
+from headrace.secrets.credential_document import write_time
+from headrace.secrets.keys import KeyFile
+from headrace.subscriptions.secret_changes import changed
+from headrace.subscriptions.store.secrets import SecretStore
 from headrace.subscriptions.store.store import Store
 from headrace.subscriptions.updates import updated
 
@@ -73,25 +73,25 @@ class Office:
     def __init__(self, url, folder):
         self.url, self.folder = url, folder
         self.store = Store(url)
-        self.safe = Safe(url, KeyFile(folder / "secrets.key"))
+        self.secret_store = SecretStore(url, KeyFile(folder / "secrets.key"))
 
     def close(self):
         self.store.close()
-        self.safe.close()
+        self.secret_store.close()
 
     def subscribe(self, credential=None, **properties):
         given = {} if credential is None else {"sinkCredential": credential}
         wish = proposal(**given, **properties)
-        return self.store.create(wish, lambda: Cut.at(1), self.safe.writing(wish))
+        return self.store.create(wish, lambda: Cut.at(1), self.secret_store.writing(wish))
 
     @asynccontextmanager
     async def credentials(self, *, ahead=60.0, allow=LOOPBACK, timeout=5.0):
         """As another start, or another dispatcher, would have them."""
         with (
             closing(Guard(allow)) as guard,
-            closing(Safe(self.url, KeyFile(self.folder / "secrets.key"))) as safe,
+            closing(SecretStore(self.url, KeyFile(self.folder / "secrets.key"))) as secret_store,
         ):
-            made = Credentials(safe, TokenEndpoint(guard, timeout=timeout), ahead)
+            made = Credentials(secret_store, TokenEndpoint(guard, timeout=timeout), ahead)
             try:
                 yield made
             finally:
@@ -227,7 +227,7 @@ async def test_a_restart_goes_on_with_the_rotated_token(office, issuer):
     async with office.credentials() as credentials:
         assert (await credentials.current(subscription)).value == "at-2"
     assert len(issuer.asked) == 2
-    assert office.safe.statuses()[subscription.id].expires > write_time(time.time() + 3000)
+    assert office.secret_store.statuses()[subscription.id].expires > write_time(time.time() + 3000)
 
 
 async def test_a_stop_waits_until_the_answer_is_stored(office, issuer):
@@ -250,7 +250,7 @@ async def test_other_secrets_that_change_meanwhile_lose_no_token(office, issuer)
     async with office.credentials() as credentials, office.credentials() as other:
         asking = asyncio.create_task(credentials.current(subscription))
         await eventually(lambda: issuer.asked)
-        signing = office.safe.change(
+        signing = office.secret_store.change(
             subscription.id, lambda old, secrets: changed(old, secrets, {"signing": "generate"})
         ).secrets.signing
         waiting = asyncio.create_task(other.current(office.store.get(subscription.id)))
@@ -284,7 +284,7 @@ async def test_an_endpoint_that_is_down_is_asked_again(office, issuer):
     issuer.fault = lambda: web.Response(status=503, text="rt-0")
     async with office.credentials() as credentials:
         assert (await credentials.current(subscription)).value == "at-0"
-        await eventually(lambda: office.safe.statuses()[subscription.id].problem)
+        await eventually(lambda: office.secret_store.statuses()[subscription.id].problem)
         assert (await credentials.current(subscription)).value == "at-0"  # as long as it lives
         asked = len(issuer.asked)
         for _ in range(20):
@@ -298,7 +298,7 @@ async def test_an_endpoint_that_is_down_is_asked_again(office, issuer):
         credentials._held[subscription.id].next_try = 0.0  # the pause is over
         assert (await credentials.current(subscription)).value.startswith("at-")
         assert (await credentials.current(subscription)).value != "at-0"
-    assert office.safe.statuses()[subscription.id].problem is None
+    assert office.secret_store.statuses()[subscription.id].problem is None
 
 
 async def test_a_refused_refresh_token_is_told_and_not_repeated(office, issuer):
@@ -313,7 +313,7 @@ async def test_a_refused_refresh_token_is_told_and_not_repeated(office, issuer):
             assert "another" not in str(caught.value)
             credentials._held[subscription.id].next_try = 0.0
         assert len(issuer.asked) == 1
-    assert "invalid_grant" in office.safe.statuses()[subscription.id].problem
+    assert "invalid_grant" in office.secret_store.statuses()[subscription.id].problem
 
 
 FAULTS = [
@@ -371,11 +371,11 @@ async def test_a_subscription_that_changed_is_opened_again(office, issuer):
     subscription = office.subscribe(refresh(issuer, 3600))
     async with office.credentials() as credentials:
         first = await credentials.current(subscription)
-        opened = office.safe.open(subscription.id)
+        opened = office.secret_store.open(subscription.id)
         same = office.store.get(subscription.id)
         assert await credentials.current(same) is first
         given = Token("Bearer", "at-new", time.time() + 60)
-        office.safe.renew(subscription.id, opened.secrets.credential, given)
+        office.secret_store.renew(subscription.id, opened.secrets.credential, given)
         assert await credentials.current(same) is first
         assert (await credentials.current(office.store.get(subscription.id))).value == "at-new"
 
@@ -386,11 +386,11 @@ def updating(sink, **properties):
 
 
 async def test_secrets_for_another_sink_are_not_opened_for_this_one(office, issuer):
-    """A dispatcher hears of a change a moment later than the safe."""
+    """A dispatcher hears of a change a moment later than the secret store."""
     before = office.subscribe(refresh(issuer, 3600))
     async with office.credentials() as credentials, office.credentials() as other:
         await credentials.current(before)
-        office.safe.change(before.id, updating("https://example.org/elsewhere"))
+        office.secret_store.change(before.id, updating("https://example.org/elsewhere"))
         for each in (credentials, other):
             stale = office.store.get(before.id)
             object.__setattr__(stale, "sink", before.sink)
@@ -408,11 +408,11 @@ async def test_secrets_for_another_sink_are_not_opened_for_this_one(office, issu
 async def test_secrets_that_were_taken_away_are_not_used_any_more(office):
     subscription = office.subscribe(PLAIN)
     async with office.credentials() as credentials:
-        office.safe.change(subscription.id, updating("https://example.com/in"))
+        office.secret_store.change(subscription.id, updating("https://example.com/in"))
         held = office.store.get(subscription.id)
         await credentials.current(held)
         assert credentials.settings(held)["headers"] == {"x-token": "new"}
-        office.safe.change(subscription.id, updating("https://example.org/", protocolsettings={}))
+        office.secret_store.change(subscription.id, updating("https://example.org/", protocolsettings={}))
         bare = office.store.get(subscription.id)
         assert await credentials.current(bare) is None
         assert (credentials.signing(bare), credentials.settings(bare)) == ((), bare.protocolsettings)

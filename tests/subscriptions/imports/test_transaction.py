@@ -10,11 +10,11 @@ from tests.subscriptions.stores import listed, proposal
 
 from headrace.errors import Conflict, NotFound, QuotaExceeded
 from headrace.events.positions import Cut
+from headrace.secrets.keys import KeyFile
 from headrace.subscriptions.imports.batch import Lot
 from headrace.subscriptions.quotas.quotas import Quotas
-from headrace.subscriptions.secrets.keys import KeyFile
-from headrace.subscriptions.secrets.safe import Safe
 from headrace.subscriptions.store.query import SubscriptionQuery
+from headrace.subscriptions.store.secrets import SecretStore
 from headrace.subscriptions.store.store import Store
 from headrace.subscriptions.tables import HAS_ENDED, NO_BEGINNING, NO_END, SECRETS, SUBSCRIPTIONS
 
@@ -109,17 +109,17 @@ def test_only_those_that_need_it_are_seen_again_with_their_secrets(store, databa
     past = proposal(config={"channel": "default/default", "start": "earliest"})
     seen = []
     with (
-        closing(Safe(database_url, KeyFile(tmp_path / "key"))) as safe,
+        closing(SecretStore(database_url, KeyFile(tmp_path / "key"))) as secret_store,
         lot_of(plain, secret, past) as lot,
     ):
 
         def also(connection, each):
             seen.append(each.id)
-            safe.writing(each)(connection)
+            secret_store.writing(each)(connection)
 
         store.create_lot(lot, Cut, also)
         assert seen == [secret.id, past.id]
-        assert safe.open(secret.id).secrets == secret.secrets
+        assert secret_store.open(secret.id).secrets == secret.secrets
     with store._engine.connect() as connection:
         assert connection.execute(select(func.count()).select_from(SECRETS)).scalar() == 1
 

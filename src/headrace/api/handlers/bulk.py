@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from headrace.api.settings import ApiSettings
     from headrace.events.positions import Cut
     from headrace.jobs.jobs import Jobs
-    from headrace.subscriptions.secrets.safe import Safe
+    from headrace.subscriptions.store.secrets import SecretStore
     from headrace.subscriptions.store.store import Store
     from headrace.subscriptions.subscription import Subscription
 
@@ -58,13 +58,13 @@ class Bulk:
         store: Store,
         end_of_log: Callable[[], Cut],
         jobs: Jobs,
-        safe: Safe,
+        secret_store: SecretStore,
         settings: ApiSettings,
     ) -> None:
         self._store = store
         self._end_of_log = end_of_log
         self._jobs = jobs
-        self._safe = safe
+        self._secret_store = secret_store
         self._most = settings.max_import_bytes
         self._most_of_line = settings.max_document_bytes
         self._idle = settings.import_idle_seconds
@@ -120,7 +120,7 @@ class Bulk:
 
     def _create(self, reading: Import) -> int:
         def also(connection: Connection, proposal: Subscription) -> None:
-            beside(proposal, self._safe, self._jobs)(connection)
+            beside(proposal, self._secret_store, self._jobs)(connection)
 
         return self._store.create_lot(reading.lot, self._end_of_log, also)
 

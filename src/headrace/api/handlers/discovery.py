@@ -21,10 +21,10 @@ from headrace.events.bindings.http import Mode
 from headrace.events.json_format import BATCH_MEDIA_TYPE, MEDIA_TYPE
 from headrace.filters.bounds.limits import DEFAULT_LIMITS
 from headrace.filters.dialects.table import DIALECTS
+from headrace.protocols import PROTOCOLS
+from headrace.secrets.credential_document import MEMBERS as CREDENTIALS
 from headrace.subscriptions.channels.config_keys import OWN_TYPES
 from headrace.subscriptions.delivery.members import MEMBERS as DELIVERY
-from headrace.subscriptions.protocols import PROTOCOLS
-from headrace.subscriptions.secrets.credential_document import MEMBERS as CREDENTIALS
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from headrace.api.requests.documents import Handler
     from headrace.api.settings import ApiSettings
+    from headrace.protocols.protocol import Protocol
     from headrace.subscriptions.channels.document import Channel
-    from headrace.subscriptions.protocols.protocol import Protocol
     from headrace.subscriptions.store.store import Store
 
 _ENDPOINTS = "/api/discovery/endpoints"
@@ -106,8 +106,8 @@ def _dialect(name: str) -> dict[str, Any]:
 
 def _protocol(protocol: Protocol) -> dict[str, Any]:
     return {
-        "sink": protocol.example,
-        "schemes": list(protocol.schemes),
+        "sink": protocol.address.example,
+        "schemes": list(protocol.address.schemes),
         "settings": settings_schema(protocol)["properties"],
         "credentialtypes": list(protocol.credentials),
     }

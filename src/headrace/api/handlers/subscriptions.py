@@ -18,9 +18,9 @@ from headrace.api.subscriptions.capabilities import COLLECTION, QUERY_PARAMETERS
 from headrace.api.subscriptions.creation import beside
 from headrace.api.subscriptions.status import shown_new
 from headrace.errors import InvalidSubscription
-from headrace.subscriptions.protocols import PROTOCOLS
-from headrace.subscriptions.secrets.changes import changed
-from headrace.subscriptions.secrets.secrets import Secrets, makes_keys, with_made_keys
+from headrace.protocols import PROTOCOLS
+from headrace.secrets.secrets import Secrets, makes_keys, with_made_keys
+from headrace.subscriptions.secret_changes import changed
 from headrace.subscriptions.store.query import SubscriptionQuery
 from headrace.subscriptions.subscription import STATES, parse_subscription
 from headrace.subscriptions.updates import updated
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from headrace.api.subscriptions.status import Statuses
     from headrace.events.positions import Cut
     from headrace.jobs.jobs import Jobs
-    from headrace.subscriptions.secrets.safe import Safe
     from headrace.subscriptions.store.query import Page
+    from headrace.subscriptions.store.secrets import SecretStore
     from headrace.subscriptions.store.store import Store
     from headrace.subscriptions.subscription import Subscription
 
@@ -47,12 +47,17 @@ class Subscriptions:
     """The handlers. The store's calls block, so they run in threads."""
 
     def __init__(
-        self, store: Store, end_of_log: Callable[[], Cut], jobs: Jobs, safe: Safe, statuses: Statuses
+        self,
+        store: Store,
+        end_of_log: Callable[[], Cut],
+        jobs: Jobs,
+        secret_store: SecretStore,
+        statuses: Statuses,
     ) -> None:
         self._store = store
         self._end_of_log = end_of_log
         self._jobs = jobs
-        self._safe = safe
+        self._secret_store = secret_store
         self._statuses = statuses
 
     def served(self) -> dict[str, dict[str, Handler]]:
@@ -85,7 +90,9 @@ class Subscriptions:
 
     def _create(self, proposal: Subscription) -> Subscription:
         """Add it, together with the job that brings what it wants of the past."""
-        return self._store.create(proposal, self._end_of_log, beside(proposal, self._safe, self._jobs))
+        return self._store.create(
+            proposal, self._end_of_log, beside(proposal, self._secret_store, self._jobs)
+        )
 
     async def retrieve(self, request: Request) -> Response:
         """Show one subscription, unless the one that was seen already is asked for."""
@@ -150,7 +157,7 @@ class Subscriptions:
             return updated(old, secrets, document, declared)
 
         id_, check = request.path_params["id"], self._store.check_cost
-        done = await asyncio.to_thread(self._safe.change, id_, change, check)
+        done = await asyncio.to_thread(self._secret_store.change, id_, change, check)
         shown = with_made_keys(await self._shown(done), done.secrets, made=_makes_keys(document))
         return _answer(done, shown)
 
@@ -174,7 +181,7 @@ class Subscriptions:
             check_match(request, old)
             return changed(old, secrets, wanted)
 
-        done = await asyncio.to_thread(self._safe.change, request.path_params["id"], change)
+        done = await asyncio.to_thread(self._secret_store.change, request.path_params["id"], change)
         shown = with_made_keys(await self._shown(done), done.secrets, made=makes_keys(wanted))
         return _answer(done, shown)
 

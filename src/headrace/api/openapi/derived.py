@@ -7,9 +7,9 @@ from typing import Any
 from headrace.api.openapi.proposals import proposal_schemas
 from headrace.events.media_types import MEDIA_TYPE
 from headrace.filters.dialects.schemas import dialect_schemas, filter_schema, message_schema
+from headrace.secrets.credential_schema import credential_schema
 from headrace.subscriptions.delivery.members import DESTINATION
 from headrace.subscriptions.delivery.spec import DELIVERY
-from headrace.subscriptions.secrets.credential_schema import credential_schema
 
 Schema = dict[str, Any]
 

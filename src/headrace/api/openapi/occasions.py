@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.subscriptions.protocols.kinds import any_case
-from headrace.subscriptions.protocols.rules import CREDENTIAL_NAMES, HAS_CREDENTIAL, settings_rule
-from headrace.subscriptions.secrets.masks import MASK, SENSITIVE
+from headrace.documents.addresses import any_case
+from headrace.protocols.rules import CREDENTIAL_NAMES, HAS_CREDENTIAL, settings_rule
+from headrace.secrets.masks import MASK, SENSITIVE
 from headrace.subscriptions.subscription import STATES
 
 if TYPE_CHECKING:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.openapi.occasions import UNMASKED, occasion_schemas
+from headrace.documents.addresses import address_schema, any_case
 from headrace.events.attributes import URI_REFERENCE
+from headrace.protocols import PROTOCOLS
+from headrace.protocols.rules import CREDENTIAL_NAMES, has_setting
+from headrace.secrets.masks import MASK, SENSITIVE
+from headrace.secrets.signing_keys import SIGNING
 from headrace.subscriptions.delivery.members import MEMBERS
-from headrace.subscriptions.protocols import PROTOCOLS, address_schema
-from headrace.subscriptions.protocols.kinds import any_case
-from headrace.subscriptions.protocols.rules import CREDENTIAL_NAMES, has_setting
-from headrace.subscriptions.secrets.changes import ROTATE
-from headrace.subscriptions.secrets.masks import MASK, SENSITIVE
-from headrace.subscriptions.secrets.signing_keys import SIGNING
+from headrace.subscriptions.secret_changes import ROTATE
 
 if TYPE_CHECKING:
-    from headrace.subscriptions.protocols.protocol import Protocol
+    from headrace.protocols.protocol import Protocol
 
 Schema = dict[str, Any]
 
@@ -112,7 +112,8 @@ def _sink(protocol: Protocol) -> Schema:
     if not protocol.has_sink:
         return {"sink": {"type": "null", "description": "There is none."}}
     return {
-        "sink": address_schema(protocol) | {"description": f"Where events go: {protocol.example}"},
+        "sink": address_schema(protocol.address)
+        | {"description": f"Where events go: {protocol.address.example}"},
         **dict.fromkeys(CREDENTIAL_NAMES, _ref("Credential")),
     }
 
@@ -120,9 +121,9 @@ def _sink(protocol: Protocol) -> Schema:
 def _names_target(protocol: Protocol, target: str) -> Schema:
     """The place at the broker is named in the settings or, where the protocol has it so, in the address."""
     in_settings = has_setting(target)
-    if not protocol.target_in_path:
+    if not protocol.address.path_names_target:
         return in_settings
-    in_path = {"properties": {"sink": address_schema(protocol, names_target=True)}}
+    in_path = {"properties": {"sink": address_schema(protocol.address, names_target=True)}}
     return {"anyOf": [in_settings, in_path]}
 
 

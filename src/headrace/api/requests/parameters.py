@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from headrace.documents.faults import Faults
     from headrace.subscriptions.channels.name import ChannelName
-    from headrace.subscriptions.protocols import Faults
 
 _HIGHEST = 2**63 - 1
 _MOST_DIGITS = 20

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.requests.documents import json_response
 from headrace.filters.dialects.table import DIALECTS
+from headrace.protocols import PROTOCOLS
 from headrace.subscriptions.channels.config_keys import OWN_KEYS
-from headrace.subscriptions.protocols import PROTOCOLS
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from headrace.jobs.jobs import Jobs
-    from headrace.subscriptions.secrets.safe import Safe
+    from headrace.subscriptions.store.secrets import SecretStore
     from headrace.subscriptions.subscription import Subscription
 
 
-def beside(proposal: Subscription, safe: Safe, jobs: Jobs) -> Callable[[Connection], None]:
+def beside(proposal: Subscription, secret_store: SecretStore, jobs: Jobs) -> Callable[[Connection], None]:
     """Return what seals a proposal's secrets, and asks for the job that brings what it wants of the past."""
-    seal = safe.writing(proposal)
+    seal = secret_store.writing(proposal)
     if proposal.start == Point(edge=LATEST):
         return seal
     asked = ReplayRequest(proposal.start).document()

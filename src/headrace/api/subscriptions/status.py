@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from headrace.ledger.records.records import Records
-    from headrace.subscriptions.secrets.safe import CredentialStatus, Safe
     from headrace.subscriptions.status import FilterStatus
+    from headrace.subscriptions.store.secrets import CredentialStatus, SecretStore
     from headrace.subscriptions.store.store import Store
     from headrace.subscriptions.subscription import Subscription
 
@@ -45,9 +45,11 @@ class _Known:
 class Statuses:
     """Puts together what is known of subscriptions. Its calls block."""
 
-    def __init__(self, store: Store, safe: Safe, records: Records, end_of_log: Callable[[], Cut]) -> None:
+    def __init__(
+        self, store: Store, secret_store: SecretStore, records: Records, end_of_log: Callable[[], Cut]
+    ) -> None:
         self._store = store
-        self._safe = safe
+        self._secret_store = secret_store
         self._records = records
         self._end_of_log = end_of_log
 
@@ -64,7 +66,7 @@ class Statuses:
             self._end(),  # after what is settled, or that could lie behind it
             fares,
             overruns,
-            self._safe.statuses(authorised) if authorised else {},
+            self._secret_store.statuses(authorised) if authorised else {},
             unusable,
         )
         return [_shown(each, known) for each in subscriptions]

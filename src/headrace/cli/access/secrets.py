@@ -11,14 +11,14 @@ import msgspec
 from headrace.cli import options
 from headrace.cli.tables import print_table
 from headrace.config import load_config
-from headrace.service.storage.secrets import open_safe
-from headrace.subscriptions.secrets.keys import new_key, write_key
-from headrace.subscriptions.secrets.rotation import rotate as rotate_keys
+from headrace.secrets.keys import new_key, write_key
+from headrace.secrets.rotation import rotate as rotate_keys
+from headrace.service.storage.secrets import open_secret_store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headrace.subscriptions.secrets.safe import Safe
+    from headrace.subscriptions.store.secrets import SecretStore
 
 
 @click.group()
@@ -40,9 +40,9 @@ def status(data: str | None, config_file: Path | None, as_json: bool) -> None:
     Example:
       headrace secrets status
     """
-    with closing(_safe(data, config_file)) as safe:
-        ring, counts = [key.id for key in safe.keys.ring()], safe.count_by_key()
-        where = safe.keys.where
+    with closing(_secret_store(data, config_file)) as secret_store:
+        ring, counts = [key.id for key in secret_store.keys.ring()], secret_store.count_by_key()
+        where = secret_store.keys.where
     found = [
         {"key": key, "state": _state(key, ring), "subscriptions": counts.get(key, 0)}
         for key in [*ring, *sorted(counts.keys() - set(ring))]
@@ -71,8 +71,8 @@ def rotate(drop_old: bool, data: str | None, config_file: Path | None, as_json: 
       headrace secrets rotate
       headrace secrets rotate --drop-old
     """
-    with closing(_safe(data, config_file)) as safe:
-        done = rotate_keys(safe, drop_old=drop_old)
+    with closing(_secret_store(data, config_file)) as secret_store:
+        done = rotate_keys(secret_store, drop_old=drop_old)
     if as_json:
         click.echo(msgspec.json.encode(done))
         return
@@ -94,9 +94,9 @@ def new_key_() -> None:
     click.echo(write_key(new_key()))
 
 
-def _safe(data: str | None, config_file: Path | None) -> Safe:
+def _secret_store(data: str | None, config_file: Path | None) -> SecretStore:
     store = load_config(config_file, {"data": data}).store
-    return open_safe(store, store.patience_seconds)
+    return open_secret_store(store, store.patience_seconds)
 
 
 def _state(key: str, ring: list[str]) -> str:

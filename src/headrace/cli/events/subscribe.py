@@ -10,10 +10,10 @@ import msgspec
 
 from headrace.cli import options
 from headrace.cli.events.options import parse_json, start_option, wish_options, wished
-from headrace.subscriptions.protocols import PROTOCOLS
-from headrace.subscriptions.protocols.pull import NAME as PULL
+from headrace.protocols import PROTOCOLS
+from headrace.protocols.pull import NAME as PULL
 
-_BY_SCHEME = {scheme: name for name, protocol in PROTOCOLS.items() for scheme in protocol.schemes}
+_BY_SCHEME = {scheme: name for name, protocol in PROTOCOLS.items() for scheme in protocol.address.schemes}
 
 
 @click.command()

@@ -9,7 +9,7 @@ import msgspec
 
 from headrace.cli import options
 from headrace.cli.tables import print_table
-from headrace.subscriptions.protocols import PROTOCOLS
+from headrace.protocols import PROTOCOLS
 from headrace.subscriptions.subscription import STATES
 
 if TYPE_CHECKING:

@@ -22,13 +22,13 @@ from headrace.database.postgresql import examine
 from headrace.errors import DatabaseDamaged, HeadraceError, SchemaRefused
 from headrace.pipeline.spark.cluster import check_master
 from headrace.pipeline.spark.java import find_java
+from headrace.secrets.keys import KeyFile, keys_from
 from headrace.service.processes.descriptors import LEAST, allowed, needed
 from headrace.service.processes.heartbeats import last_beat
 from headrace.service.role import ROLES
 from headrace.service.storage.continuity import look_at_log
 from headrace.service.storage.databases import damages, standings
 from headrace.service.storage.layout import Layout
-from headrace.subscriptions.secrets.keys import KeyFile, keys_from
 from headrace.telemetry.readiness import judge
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from headrace.controlplane.admission.members import check_members
 
 if TYPE_CHECKING:
     from headrace.controlplane.manifest import Manifest
-    from headrace.subscriptions.protocols import Faults
+    from headrace.documents.faults import Faults
 
 CLASS, OWN_CLASS = "eventing.knative.dev/broker.class", "Headrace"
 

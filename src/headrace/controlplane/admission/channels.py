@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from headrace.controlplane.admission.deliveries import check_delivery_of
 from headrace.controlplane.admission.members import check_members, check_object
 from headrace.controlplane.kinds import BACKING, VERSIONS
-from headrace.subscriptions.protocols import check_sink
+from headrace.protocols import check_sink
 
 if TYPE_CHECKING:
     from headrace.controlplane.manifest import Manifest
-    from headrace.subscriptions.protocols import Faults
+    from headrace.documents.faults import Faults
 
 _SUBSCRIBER = ("uid", "name", "generation", "subscriberUri", "replyUri", "delivery")
 # Members of Knative's own type that ask for what isn't done here; empty they ask for nothing.

@@ -8,7 +8,7 @@ from headrace.controlplane.admission.destinations import check_destination
 from headrace.subscriptions.delivery.spec import check_delivery
 
 if TYPE_CHECKING:
-    from headrace.subscriptions.protocols import Faults
+    from headrace.documents.faults import Faults
 
 
 def check_delivery_of(spec: dict[str, Any], path: str, namespace: str) -> Faults:

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 
 from headrace.controlplane.admission.members import check_object
 from headrace.controlplane.kinds import KINDS, Kind, kind_at
-from headrace.subscriptions.protocols import check_sink
+from headrace.protocols import check_sink
 
 if TYPE_CHECKING:
-    from headrace.subscriptions.protocols import Faults
+    from headrace.documents.faults import Faults
 
 _MEMBERS = ("ref", "uri")
 _REF_MEMBERS = ("apiVersion", "group", "kind", "name", "namespace")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from headrace.subscriptions.protocols import Faults
+    from headrace.documents.faults import Faults
 
 
 def check_members(value: Mapping[str, Any], path: str, known: Iterable[str]) -> Faults:

@@ -11,7 +11,7 @@ from headrace.controlplane.kinds import CHANNELS
 
 if TYPE_CHECKING:
     from headrace.controlplane.manifest import Manifest
-    from headrace.subscriptions.protocols import Faults
+    from headrace.documents.faults import Faults
 
 
 def check_subscription_spec(manifest: Manifest) -> Faults:

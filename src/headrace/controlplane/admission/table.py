@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from headrace.controlplane.manifest import Manifest
-    from headrace.subscriptions.protocols import Faults
+    from headrace.documents.faults import Faults
 
 _CHECKS: dict[Kind, Callable[[Manifest], Faults]] = {
     HEADRACE_CHANNEL: check_channel_spec,

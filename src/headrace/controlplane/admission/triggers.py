@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.controlplane.manifest import Manifest
-    from headrace.subscriptions.protocols import Faults
+    from headrace.documents.faults import Faults
 
 DEFAULT_BROKER = "default"
 _MEMBERS = ("broker", "brokerRef", "filter", "filters", "subscriber", "delivery")

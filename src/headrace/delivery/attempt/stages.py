@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from headrace.delivery.attempt.outcome import Outcome
     from headrace.delivery.queue.delivery import Delivery
     from headrace.events.event import AttributeValue
+    from headrace.secrets.credential import Plain, Token
     from headrace.subscriptions.delivery.spec import DeliverySpec
-    from headrace.subscriptions.secrets.credential import Plain, Token
     from headrace.subscriptions.subscription import Subscription
 
 NO_RESPONSE = -1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.subscriptions.secrets.credential import Plain, Token
+    from headrace.secrets.credential import Plain, Token
     from headrace.subscriptions.subscription import Subscription
 
 

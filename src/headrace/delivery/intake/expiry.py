@@ -13,7 +13,7 @@ from headrace.clock import CLOCK
 from headrace.errors import NotFound
 from headrace.events.json_format import encode
 from headrace.ledger.pull.events import read_letters
-from headrace.subscriptions.protocols.pull import DROP
+from headrace.protocols.pull import DROP
 from headrace.telemetry.metrics import BURIED, DISCARDED, EXPIRED
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from headrace.delivery.queue.breaker import Breaker
     from headrace.delivery.queue.delivery import Delivery
     from headrace.ledger.ledger import Key
+    from headrace.secrets.credential import Plain, Token
     from headrace.subscriptions.delivery.spec import DeliverySpec
-    from headrace.subscriptions.secrets.credential import Plain, Token
     from headrace.subscriptions.subscription import Subscription
 
     Authority = tuple[Plain | Token | None, tuple[str, ...], Mapping[str, Any]]

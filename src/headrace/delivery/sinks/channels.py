@@ -19,7 +19,7 @@ from headrace.auth.audit.entries import HERE, Entry
 from headrace.auth.keys.requests import KeyRequest
 from headrace.auth.roles import EVERYWHERE, Role
 from headrace.errors import HeadraceError
-from headrace.subscriptions.secrets.credential import Token
+from headrace.secrets.credential import Token
 
 if TYPE_CHECKING:
     from headrace.auth.keys.store import KeyStore

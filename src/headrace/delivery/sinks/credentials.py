@@ -14,17 +14,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import CredentialUnusable, HeadraceError, RefreshFailed
-from headrace.subscriptions.secrets.credential import Refreshable, Token
-from headrace.subscriptions.secrets.credential_document import is_same, write_time
-from headrace.subscriptions.secrets.secrets import put_back
+from headrace.secrets.credential import Refreshable, Token
+from headrace.secrets.credential_document import is_same, write_time
+from headrace.secrets.secrets import put_back
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.delivery.sinks.channels import Home
     from headrace.delivery.sinks.token_endpoint import Refreshed, TokenEndpoint
-    from headrace.subscriptions.secrets.credential import Plain
-    from headrace.subscriptions.secrets.safe import Opened, Safe
+    from headrace.secrets.credential import Plain
+    from headrace.subscriptions.store.secrets import Opened, SecretStore
     from headrace.subscriptions.subscription import Subscription
 
 _log = logging.getLogger(__name__)
@@ -77,10 +77,12 @@ class _Held:
 
 
 class Credentials:
-    """For one event loop; the safe's calls run in threads. Tokens are refreshed `ahead` of their expiry, in seconds."""
+    """Belongs to one event loop; the secret store is called in threads. Tokens are refreshed `ahead` seconds early."""
 
-    def __init__(self, safe: Safe, endpoint: TokenEndpoint, ahead: float, home: Home | None = None) -> None:
-        self._safe = safe
+    def __init__(
+        self, secret_store: SecretStore, endpoint: TokenEndpoint, ahead: float, home: Home | None = None
+    ) -> None:
+        self._secret_store = secret_store
         self._home = home
         self._endpoint = endpoint
         self._ahead = ahead
@@ -189,7 +191,7 @@ class Credentials:
 
     async def _unlock(self, subscription: Subscription) -> Opened:
         """Open its secrets, unless they are for another sink than this one: its owner has changed it, and we follow."""
-        opened = await asyncio.to_thread(self._safe.open, subscription.id)
+        opened = await asyncio.to_thread(self._secret_store.open, subscription.id)
         if opened.recipient != subscription.recipient:
             raise CredentialUnusable("the subscription was given another sink at this moment", 0.0)
         return opened
@@ -239,7 +241,7 @@ class Credentials:
         except RefreshFailed as failure:
             with suppress(HeadraceError):  # it is told with the attempts too
                 await asyncio.to_thread(
-                    self._safe.report, held.subscription.id, held.opened.version, str(failure)
+                    self._secret_store.report, held.subscription.id, held.opened.version, str(failure)
                 )
             raise
         self._take(held, spent, refreshed)
@@ -257,7 +259,7 @@ class Credentials:
         while True:
             now = time.time()
             if await asyncio.to_thread(
-                self._safe.claim, held.subscription.id, held.opened.version, now, now + _CLAIM_SECONDS
+                self._secret_store.claim, held.subscription.id, held.opened.version, now, now + _CLAIM_SECONDS
             ):
                 return True
             await asyncio.sleep(_LOOK_SECONDS)
@@ -279,7 +281,7 @@ class Credentials:
         The owner may have changed other secrets meanwhile, or given another credential, which then is the one.
         """
         mine = held.refreshable
-        await asyncio.to_thread(self._safe.renew, held.subscription.id, spent, mine)
+        await asyncio.to_thread(self._secret_store.renew, held.subscription.id, spent, mine)
         held.opened, held.spent = await self._unlock(held.subscription), None
         if is_same(held.opened.secrets.credential, mine):  # the same object as long as it is the same one
             held.opened = replace(held.opened, secrets=replace(held.opened.secrets, credential=mine))

@@ -17,7 +17,7 @@ import msgspec
 
 from headrace.delivery.sinks.networks import parse_address, rule_against
 from headrace.errors import RefreshFailed, RefusedAddress
-from headrace.subscriptions.secrets.credential import Refreshable, Token
+from headrace.secrets.credential import Refreshable, Token
 
 if TYPE_CHECKING:
     import ssl

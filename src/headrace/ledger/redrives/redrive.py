@@ -15,7 +15,7 @@ from headrace.subscriptions.delivery.members import HIGHEST_RATE, is_rate
 from headrace.subscriptions.points import check_filter, parse_time
 
 if TYPE_CHECKING:
-    from headrace.subscriptions.protocols import Faults
+    from headrace.documents.faults import Faults
 
 DEAD_STATE, WAITING_STATE = "dead", "waiting"
 _MEMBERS = ("subscription", "channel", "namespace", "filter", "state", "since", "until", "rate", "dryRun")

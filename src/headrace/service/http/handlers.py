@@ -55,7 +55,7 @@ from headrace.service.http.server import listen, serve
 from headrace.service.processes.heartbeats import standings
 from headrace.service.storage.layout import Layout
 from headrace.service.storage.logs import log_place, open_log_writer, report_room_again
-from headrace.service.storage.secrets import open_safe
+from headrace.service.storage.secrets import open_secret_store
 from headrace.subscriptions.store.store import Store
 from headrace.telemetry.event_loop import report_turns
 from headrace.telemetry.health import HEALTH
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from headrace.config import Config
     from headrace.events.positions import Cut
     from headrace.service.http.gate import Keeping
-    from headrace.subscriptions.secrets.safe import Safe
+    from headrace.subscriptions.store.secrets import SecretStore
 
 _log = logging.getLogger(__name__)
 _FOLLOW_SECONDS = 1.0
@@ -153,7 +153,7 @@ class _Databases(NamedTuple):
     """What the control API works on besides the store."""
 
     jobs: Jobs
-    safe: Safe
+    secret_store: SecretStore
     records: Records
 
 
@@ -161,7 +161,7 @@ def _open_databases(config: Config, opened: AsyncExitStack) -> _Databases:
     patience = config.store.patience_seconds
     databases = _Databases(
         Jobs(config.store.url, patience),
-        open_safe(config.store, patience),
+        open_secret_store(config.store, patience),
         Records(config.delivery.url, patience),
     )
     for each in databases:
@@ -179,12 +179,14 @@ def _control(
     opened: AsyncExitStack,
     address: str,
 ) -> list[Door]:
-    jobs, safe, records = databases
+    jobs, secret_store, records = databases
     interests = Interests(store, config.interest)
     opened.callback(interests.close)
     return [
-        Subscriptions(store, end_of_log, jobs, safe, Statuses(store, safe, records, end_of_log)),
-        Bulk(store, end_of_log, jobs, safe, config.api),
+        Subscriptions(
+            store, end_of_log, jobs, secret_store, Statuses(store, secret_store, records, end_of_log)
+        ),
+        Bulk(store, end_of_log, jobs, secret_store, config.api),
         Management(store, channels, address),
         Filters(),
         Discovery(store, config.api, address),

@@ -21,10 +21,10 @@ from headrace.eventlog.local.segments import ONLY_LANE
 from headrace.events.positions import Cut
 from headrace.ledger.ledger import Ledger
 from headrace.ledger.tables import FAMILY
+from headrace.secrets.masks import without_password
 from headrace.service.storage.damage import setting_aside
 from headrace.service.storage.databases import standings
 from headrace.service.storage.layout import Layout
-from headrace.subscriptions.secrets.masks import without_password
 
 if TYPE_CHECKING:
     from pathlib import Path

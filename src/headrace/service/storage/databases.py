@@ -20,9 +20,9 @@ from headrace.errors import DatabaseDamaged
 from headrace.eventlog.local.segments import has_events
 from headrace.jobs import tables as jobs
 from headrace.ledger import tables as ledger
+from headrace.secrets.masks import without_password
 from headrace.service.storage.layout import Layout
 from headrace.subscriptions import tables as subscriptions
-from headrace.subscriptions.secrets.masks import without_password
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

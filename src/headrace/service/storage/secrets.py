@@ -1,16 +1,16 @@
-"""The safe of a deployment, for the processes that seal or open: the control API and the dispatcher."""
+"""The secret store of a deployment, for the processes that seal or open: the control API and the dispatcher."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.subscriptions.secrets.keys import keys_from
-from headrace.subscriptions.secrets.safe import Safe
+from headrace.secrets.keys import keys_from
+from headrace.subscriptions.store.secrets import SecretStore
 
 if TYPE_CHECKING:
     from headrace.subscriptions.settings import StoreSettings
 
 
-def open_safe(store: StoreSettings, patience: float) -> Safe:
+def open_secret_store(store: StoreSettings, patience: float) -> SecretStore:
     """Open it with the keys that the configuration names; they are read when they are needed."""
-    return Safe(store.url, keys_from(store.secrets_file, store.secrets_keys), patience)
+    return SecretStore(store.url, keys_from(store.secrets_file, store.secrets_keys), patience)

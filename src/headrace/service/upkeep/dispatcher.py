@@ -39,7 +39,7 @@ from headrace.ledger.records.records import Records
 from headrace.service.storage.continuity import is_of_log
 from headrace.service.storage.layout import Layout
 from headrace.service.storage.logs import log_place
-from headrace.service.storage.secrets import open_safe
+from headrace.service.storage.secrets import open_secret_store
 from headrace.subscriptions.store.store import Store
 from headrace.telemetry.health import FOREVER, HEALTH
 
@@ -150,14 +150,14 @@ async def _drain(
         closing(Jobs(config.store.url, patience)) as jobs,
         closing(Records(config.delivery.url, patience)) as records,
         closing(Guard(config.delivery.allow_networks)) as guard,
-        closing(open_safe(config.store, patience)) as safe,
+        closing(open_secret_store(config.store, patience)) as secret_store,
     ):
         callback = config.delivery.webhook_callback
         callbacks = Callbacks(records, callback) if callback else None
         log, senders = open_log(place), new_senders(guard, config.delivery, callbacks)
         endpoint = TokenEndpoint(guard, tls_context(config.delivery.ca_file))
         home = await _home(config, opened)
-        credentials = Credentials(safe, endpoint, config.delivery.token_refresh_seconds, home)
+        credentials = Credentials(secret_store, endpoint, config.delivery.token_refresh_seconds, home)
         replays = Replays(jobs)
         dispatcher = Dispatcher(
             outbox,

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from headrace.documents.addresses import WEB_ADDRESS, address_schema
 from headrace.documents.durations import DURATION, read_duration, write_duration
 from headrace.documents.whole_numbers import whole_number
-from headrace.subscriptions.protocols import PROTOCOLS, address_schema, check_sink
+from headrace.protocols import check_sink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -98,7 +99,7 @@ _RATE = Member({"type": "number", "exclusiveMinimum": 0, "maximum": HIGHEST_RATE
 DESTINATION = {
     "type": "object",
     "required": ["uri"],
-    "properties": {"uri": address_schema(PROTOCOLS["HTTP"])},
+    "properties": {"uri": address_schema(WEB_ADDRESS)},
     "additionalProperties": False,
 }
 """What `read_destination` takes, as JSON Schema."""

@@ -16,7 +16,7 @@ from headrace.subscriptions.delivery.members import MEMBERS, Refused
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.subscriptions.protocols import Faults
+    from headrace.documents.faults import Faults
 
 BATCHED = "batched"
 DELIVERY: Mapping[str, Any] = {

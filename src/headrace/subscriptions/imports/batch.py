@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from headrace.secrets.secrets import Secrets
 from headrace.subscriptions.channels.name import ChannelName
 from headrace.subscriptions.points import LATEST, Point
-from headrace.subscriptions.secrets.secrets import Secrets
 from headrace.subscriptions.store.rows import from_document, to_row
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import msgspec
 from headrace.documents.json_text import NotJson, read_json
 from headrace.errors import InvalidSubscription
 from headrace.filters import compile_filter
+from headrace.secrets.secrets import makes_keys
 from headrace.subscriptions.imports.batch import Lot
 from headrace.subscriptions.imports.kept_ids import id_within
 from headrace.subscriptions.imports.line import as_it_stood
-from headrace.subscriptions.secrets.secrets import makes_keys
 from headrace.subscriptions.subscription import parse_subscription
 
 if TYPE_CHECKING:

@@ -43,8 +43,8 @@ from headrace.delivery.sinks.guard import Guard
 from headrace.delivery.sinks.networks import Network
 from headrace.events import Event
 from headrace.events.recorded import Arrival, Recorded
+from headrace.secrets.credential import Plain, Token
 from headrace.service.processes.service import free_port
-from headrace.subscriptions.secrets.credential import Plain, Token
 
 ALICE = Plain("alice", "s3cret")
 _numbers = count()

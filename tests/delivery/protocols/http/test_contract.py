@@ -14,8 +14,8 @@ from tests.delivery.protocols.contract import Peer, ProtocolContract, read_struc
 from headrace.delivery.attempt.target import Target
 from headrace.delivery.protocols.http.sender import HttpSender
 from headrace.events import Event
+from headrace.secrets.credential import Plain, Token
 from headrace.service.processes.service import free_port
-from headrace.subscriptions.secrets.credential import Plain, Token
 
 _SERVER = Path(__file__).with_name("http_server.py")
 

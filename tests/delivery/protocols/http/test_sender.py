@@ -22,8 +22,8 @@ from headrace.delivery.sinks.networks import Network
 from headrace.events import DataKind, Event, json_format
 from headrace.events.bindings.http import encode_binary, encode_structured
 from headrace.events.recorded import Arrival, Recorded
-from headrace.subscriptions.secrets.credential import Plain, Token
-from headrace.subscriptions.secrets.secrets import put_back
+from headrace.secrets.credential import Plain, Token
+from headrace.secrets.secrets import put_back
 from headrace.subscriptions.subscription import parse_subscription
 
 REQUIRED = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}

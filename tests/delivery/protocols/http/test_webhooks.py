@@ -13,7 +13,7 @@ from headrace.delivery.protocols.http import webhooks
 from headrace.delivery.protocols.http.sender import HttpSender
 from headrace.delivery.sinks.callbacks import Callbacks
 from headrace.ledger.records.records import Records
-from headrace.subscriptions.secrets.credential import Token
+from headrace.secrets.credential import Token
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ from headrace.delivery.sinks.guard import Guard
 from headrace.delivery.sinks.networks import Network
 from headrace.events import Event
 from headrace.events.recorded import Arrival, Recorded
-from headrace.subscriptions.secrets.credential import Plain, Token
+from headrace.secrets.credential import Plain, Token
 
 USERS = """
 authorization { users: [

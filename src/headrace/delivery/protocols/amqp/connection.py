@@ -17,7 +17,7 @@ from proton import Collector, Delivery, Event, ProtonException, Transport
 from proton import Connection as Engine
 
 from headrace.delivery.protocols.amqp.link import Ended, LinkSpec, SendingLink, Settlement
-from headrace.subscriptions.secrets.credential import Plain, Token
+from headrace.secrets.credential import Plain, Token
 
 if TYPE_CHECKING:
     import ssl

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from headrace.delivery.sinks.signatures import message_id, signature_headers
 from headrace.events.json_format import BATCH_MEDIA_TYPE
-from headrace.subscriptions.secrets.credential import Plain
+from headrace.secrets.credential import Plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from headrace.delivery.attempt.payload import Parcel
     from headrace.delivery.attempt.target import Target
-    from headrace.subscriptions.secrets.credential import Token
+    from headrace.secrets.credential import Token
 
 Headers = list[tuple[str, str]]
 

@@ -20,7 +20,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka import errors as kafka_errors
 from aiokafka.abc import AbstractTokenProvider
 
-from headrace.subscriptions.secrets.credential import Plain, Token
+from headrace.secrets.credential import Plain, Token
 
 if TYPE_CHECKING:
     import ssl

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from headrace.delivery.protocols.mqtt import packets
 from headrace.delivery.protocols.mqtt.packets import Answer, Malformed, Packet, Property, Version
-from headrace.subscriptions.secrets.credential import Plain, Token
+from headrace.secrets.credential import Plain, Token
 
 if TYPE_CHECKING:
     import ssl

@@ -20,7 +20,7 @@ import nats.aio.msg
 import nats.aio.transport
 import nats.errors
 
-from headrace.subscriptions.secrets.credential import Plain, Token
+from headrace.secrets.credential import Plain, Token
 
 if TYPE_CHECKING:
     import socket

@@ -1,1 +1,0 @@
-"""Credentials, signing keys and secret headers, sealed at rest."""
