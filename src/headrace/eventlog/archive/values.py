@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from headrace.eventlog.archive.columns import extension_column
-from headrace.filters.backends.arrow.table import OFFICIAL
+from headrace.filters.backends.arrow.table import ATTRIBUTE_COLUMNS
 from headrace.filters.backends.extremes import PUBLISH_TIME, Extremes, Moments, Strings
 from headrace.filters.backends.search import EVENT_TIME
 
@@ -35,7 +35,7 @@ class Values:
 
     def note(self, group: pa.RecordBatch, extensions: Sequence[str]) -> None:
         """Take a row group, in which these extensions have a column."""
-        for name in OFFICIAL:
+        for name in ATTRIBUTE_COLUMNS:
             self._note(name, group[name])
         for name in extensions:
             self._note(name, group[extension_column(name)])

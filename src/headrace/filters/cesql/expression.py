@@ -27,7 +27,7 @@ _TOO_LONG = f"it reads more than the budget of {LONGEST_SCANNED} characters"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What an evaluation gives: always a value, and the error that ended it, if one did."""
+    """The result of an evaluation: always a value, and the error that ended it, if any."""
 
     value: Value
     errors: tuple[EvaluationError, ...] = ()
@@ -35,7 +35,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """Equal where the trees are equal. Pickled as its tree; the program is built again."""
+    """A tree with its program. Equal if the trees are equal. Pickled as the tree; the program is built again."""
 
     root: Node
     program: Program = field(init=False, compare=False, repr=False)
@@ -49,7 +49,7 @@ class Expression:
         return Expression, (self.root,)
 
     def evaluate(self, attributes: Attributes) -> Result:
-        """Return the value, and the error if there was one. Never raises, whatever the attributes hold."""
+        """Return the value, and the error if there was one. Never raises, whatever the attributes are."""
         if not is_affordable(self.readings, attributes):
             error = EvaluationError(ErrorKind.BUDGET, _TOO_LONG, self.root.position)
             return Result(self.program.zero, (error,))
@@ -60,7 +60,7 @@ class Expression:
             return Result(value, (fault.error,))
 
     def passes(self, attributes: Attributes) -> bool:
-        """Say whether the result is the Boolean true and no error occurred."""
+        """Return whether the result is the Boolean true, without an error."""
         if not is_affordable(self.readings, attributes):
             return False
         try:
@@ -70,9 +70,9 @@ class Expression:
 
 
 def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Expression:
-    """Read an expression or raise `FilterError` with the position of the fault.
+    """Parse an expression, or raise `FilterError` with the position of the fault.
 
-    As the specification has it, a call of an unknown function is an error of evaluation; a filter refuses it.
+    As specified, a call of an unknown function is an error of evaluation; a filter refuses it.
     """
     return Expression(parse_text(text, limits))
 
@@ -83,5 +83,5 @@ def evaluate(expression: Expression, event: Event) -> Result:
 
 
 def passes(expression: Expression, event: Event) -> bool:
-    """Say whether the event passes the filter that the expression is."""
+    """Return whether the event passes the expression as a filter."""
     return expression.passes(event.attributes)

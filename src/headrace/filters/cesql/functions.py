@@ -1,4 +1,4 @@
-"""The functions that every CESQL engine has, each told apart from its namesakes by the number of arguments."""
+"""The standard functions of CESQL, overloaded by the number of arguments."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _WHITE_SPACE = (
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function with what its arguments are cast to; `more` arguments of that type may follow.
+    """A function with the types that its arguments are cast to; further ones of the type `more` may follow.
 
-    `body` gets the cast arguments. It raises `Failure` for an error, with the value to return besides.
+    `body` takes the cast arguments. On an error it raises `Failure`, with a value to return as well.
     """
 
     body: Callable[..., Value]
@@ -38,7 +38,7 @@ class Function:
 
 
 class Failure(Exception):
-    """A function's error, before it is known where in the text the call stands."""
+    """An error of a function, without the position of the call."""
 
     def __init__(self, kind: ErrorKind, problem: str, value: Value) -> None:
         super().__init__(problem)
@@ -52,7 +52,7 @@ class Failure(Exception):
 
 
 def find_function(name: str, arity: int) -> Function | None:
-    """Return the function that a call with so many arguments means."""
+    """Return the function of that name that takes so many arguments."""
     for function in FUNCTIONS.get(name, ()):
         fixed = len(function.takes)
         if arity == fixed or (arity > fixed and function.more is not None):
@@ -61,7 +61,7 @@ def find_function(name: str, arity: int) -> Function | None:
 
 
 def require_functions(node: Node, text: str) -> None:
-    """Refuse calls that mean no function, with their position in the text."""
+    """Refuse calls of unknown functions, with their position in the text."""
     if isinstance(node, Call) and find_function(node.name, len(node.arguments)) is None:
         raise FilterError(
             _missing(node.name, len(node.arguments)), source=text, position=node.position, value=node.name
@@ -71,7 +71,7 @@ def require_functions(node: Node, text: str) -> None:
 
 
 def missing_function(call: Call) -> Fault:
-    """Return the fault of a call that means no function."""
+    """Return the fault of a call of an unknown function."""
     problem = _missing(call.name, len(call.arguments))
     return Fault(EvaluationError(ErrorKind.MISSING_FUNCTION, problem, call.position))
 
@@ -79,7 +79,7 @@ def missing_function(call: Call) -> Fault:
 def _missing(name: str, arity: int) -> str:
     if name in FUNCTIONS:
         return f"{name} doesn't take {arity} argument{'' if arity == 1 else 's'}"
-    return f"there is no function {name}; there are {', '.join(FUNCTIONS)}"
+    return f"there is no function {name}; known are {', '.join(FUNCTIONS)}"
 
 
 def _trim(text: str) -> str:
