@@ -170,7 +170,7 @@ SEEKS_REFUSED = [
     (IDS + block(3, number(2, 5)), "seek.message_id", "required field `ledgerId`"),
     (IDS + block(3, number(1, 1) + number(2, 5)), "seek.message_id", "`entryId` alone"),
     (IDS + block(3, number(1, 0) + number(2, 5) + number(3, 0)), "seek.message_id", "`entryId` alone"),
-    (IDS + bytes([4 << 3]) + b"\xff" * 9 + b"\x01", "seek", "message_publish_time is an integer from 0"),
+    (IDS + bytes([4 << 3]) + b"\xff" * 9 + b"\x01", "seek", "message_publish_time must be an integer from 0"),
     (IDS + block(5, asks(ty=1)), "seek.expression.predicate.values", "'a' is not a long"),
     (b"\x01", "seek", "is not a message headrace.message.v2.CommandSeek"),
 ]
@@ -187,5 +187,5 @@ def test_seek_refuses_with_the_path_to_the_fault(data, path, says):
     "wrong", [{"consumer_id": -1}, {"request_id": 2**64}, {"position": True}, {"publish_time": -1}]
 )
 def test_seek_is_valid_by_construction(wrong):
-    with pytest.raises(FilterError, match="is an integer from 0 to"):
+    with pytest.raises(FilterError, match="must be an integer from 0 to"):
         Seek(**{"consumer_id": 1, "request_id": 1, "publish_time": 1, **wrong})

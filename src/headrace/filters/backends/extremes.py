@@ -30,7 +30,7 @@ PUBLISH_TIME = ("publishTime",)
 _T = TypeVar("_T", int, str)
 
 
-class Strings(NamedTuple):
+class StringRange(NamedTuple):
     """The inclusive range of canonical strings; without a greatest one it has no upper end.
 
     Strings are compared by code points, as in CEL, which is the order of their UTF-8 bytes.
@@ -49,7 +49,7 @@ class Strings(NamedTuple):
         return self.least[:length] <= prefix and (self.greatest is None or prefix <= self.greatest[:length])
 
 
-class Moments(NamedTuple):
+class TimeRange(NamedTuple):
     """The inclusive range of times, in milliseconds."""
 
     least: int
@@ -62,8 +62,8 @@ class Extremes(NamedTuple):
     With `all_extensions` so are extensions.
     """
 
-    strings: Mapping[tuple[str, ...], Strings]
-    moments: Mapping[tuple[str, ...], Moments]
+    strings: Mapping[tuple[str, ...], StringRange]
+    moments: Mapping[tuple[str, ...], TimeRange]
     all_extensions: bool
 
 
@@ -100,7 +100,7 @@ def _clause_may_hold(clause: Expression, steps: tuple[str, ...], known: Extremes
     return is_extension(steps) and not known.all_extensions
 
 
-def _moment_may_hold(clause: Expression, moments: Moments) -> bool:
+def _moment_may_hold(clause: Expression, moments: TimeRange) -> bool:
     assert isinstance(clause, Comparison)  # noqa: S101  the only clause about times
     assert isinstance(clause.literal.value, int)  # noqa: S101
     moment = clause.literal.value
@@ -109,7 +109,7 @@ def _moment_may_hold(clause: Expression, moments: Moments) -> bool:
     return _reaches(clause.operator, moments.least, moments.greatest, moment)
 
 
-def _string_may_hold(clause: Expression, strings: Strings) -> bool:
+def _string_may_hold(clause: Expression, strings: StringRange) -> bool:
     asked = strings_asked(clause)
     if asked is not None:
         return any(map(strings.may_have, asked))

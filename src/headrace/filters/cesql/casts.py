@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from headrace.filters.cesql.faults import ErrorKind, EvaluationError, Fault
+from headrace.filters.cesql.faults import CesqlFault, ErrorKind, EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -71,6 +71,6 @@ CASTS: Mapping[TypeName, Callable[[Value, int], Value]] = {
 }
 
 
-def _cast_fault(value: Value, target: TypeName, position: int) -> Fault:
+def _cast_fault(value: Value, target: TypeName, position: int) -> CesqlFault:
     shown = f"{value[:60]}…" if isinstance(value, str) and len(value) > 60 else value
-    return Fault(EvaluationError(ErrorKind.CAST, f"{shown!r} can't be cast to {target}", position))
+    return CesqlFault(EvaluationError(ErrorKind.CAST, f"{shown!r} can't be cast to {target}", position))

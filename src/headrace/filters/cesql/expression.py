@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace.filters.bounds.limits import DEFAULT_LIMITS
 from headrace.filters.cesql.budget import is_affordable, readings_of
-from headrace.filters.cesql.faults import ErrorKind, EvaluationError, Fault
+from headrace.filters.cesql.faults import CesqlFault, ErrorKind, EvaluationError
 from headrace.filters.cesql.program import Program, program_of
 from headrace.filters.cesql.text.parser import parse_text
 from headrace.filters.values.budget import LONGEST_SCANNED
@@ -15,7 +15,6 @@ from headrace.filters.values.budget import LONGEST_SCANNED
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from headrace.events.event import Event
     from headrace.filters.bounds.limits import Limits
     from headrace.filters.cesql.faults import Value
     from headrace.filters.cesql.program import Attributes
@@ -55,7 +54,7 @@ class Expression:
             return Result(self.program.zero, (error,))
         try:
             return Result(self.program.run(attributes))
-        except Fault as fault:
+        except CesqlFault as fault:
             value = fault.value if fault.call is self.root else self.program.zero
             return Result(value, (fault.error,))
 
@@ -65,7 +64,7 @@ class Expression:
             return False
         try:
             return self.program.run(attributes) is True
-        except Fault:
+        except CesqlFault:
             return False
 
 
@@ -75,13 +74,3 @@ def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Expression:
     As specified, a call of an unknown function is an error of evaluation; a filter refuses it.
     """
     return Expression(parse_text(text, limits))
-
-
-def evaluate(expression: Expression, event: Event) -> Result:
-    """Evaluate the expression on an event."""
-    return expression.evaluate(event.attributes)
-
-
-def passes(expression: Expression, event: Event) -> bool:
-    """Return whether the event passes the expression as a filter."""
-    return expression.passes(event.attributes)

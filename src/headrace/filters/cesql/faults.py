@@ -30,7 +30,7 @@ class EvaluationError:
     position: int
 
 
-class Fault(Exception):
+class CesqlFault(Exception):
     """Ends an evaluation at its first error. Never leaves this package.
 
     The value of the whole expression is then the zero of its type, with one exception: if the expression is only the

@@ -1,7 +1,7 @@
 """Compile an expression: each node becomes a Python function of the event's attributes.
 
 The first error ends the evaluation, as the specification advises for filters, so a function either returns a value of
-the node's type or raises `Fault`.
+the node's type or raises `CesqlFault`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from headrace.filters.cesql.casts import CASTS, INT32, ZEROS, type_of
-from headrace.filters.cesql.faults import ErrorKind, EvaluationError, Fault
+from headrace.filters.cesql.faults import CesqlFault, ErrorKind, EvaluationError
 from headrace.filters.cesql.functions import Failure, find_function, missing_function
 from headrace.filters.cesql.syntax import (
     Arithmetic,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from headrace.filters.cesql.casts import TypeName
     from headrace.filters.cesql.faults import Value
-    from headrace.filters.cesql.functions import Function
+    from headrace.filters.cesql.functions import CesqlFunction
     from headrace.filters.cesql.syntax import Node
 
 Attributes: TypeAlias = "Mapping[str, object]"
@@ -130,10 +130,10 @@ def _read(node: Attribute) -> Run:
         if isinstance(value, str | bool) or (isinstance(value, int) and value in INT64):
             return value
         if name not in attributes:
-            raise Fault(missing)
+            raise CesqlFault(missing)
         # Extensions of CloudEvents 0.3 may hold any JSON value.
         problem = f"{name} is a {type(value).__name__}, for which CESQL has no type"
-        raise Fault(EvaluationError(ErrorKind.CAST, problem, node.position))
+        raise CesqlFault(EvaluationError(ErrorKind.CAST, problem, node.position))
 
     return read
 
@@ -152,14 +152,14 @@ def _as(target: TypeName, node: Node) -> Run:
 def _cast_literal(node: String | Integer | Boolean, target: TypeName) -> Run:
     try:
         value = CASTS[target](node.value, node.position)
-    except Fault as fault:
+    except CesqlFault as fault:
         return partial(_raise_again, fault)
     return lambda _: value
 
 
-def _raise_again(fault: Fault, _attributes: Attributes) -> Value:
+def _raise_again(fault: CesqlFault, _attributes: Attributes) -> Value:
     # A new one each time: the traceback of a raised exception keeps growing.
-    raise Fault(fault.error)
+    raise CesqlFault(fault.error)
 
 
 def _equate(node: Comparison) -> Run:
@@ -255,7 +255,7 @@ def _calculate(node: Minus | Arithmetic) -> Run:
 
 def _divide(dividend: int, divisor: int, position: int) -> int:
     if divisor == 0:
-        raise Fault(EvaluationError(ErrorKind.MATH, "division by zero", position))
+        raise CesqlFault(EvaluationError(ErrorKind.MATH, "division by zero", position))
     return quotient(dividend, divisor)
 
 
@@ -275,10 +275,10 @@ _ARITHMETIC: Mapping[str, Callable[[int, int, int], int]] = {
 def _int32(number: int, position: int) -> int:
     if number in INT32:
         return number
-    raise Fault(EvaluationError(ErrorKind.MATH, f"{number} has more than 32 bits", position))
+    raise CesqlFault(EvaluationError(ErrorKind.MATH, f"{number} has more than 32 bits", position))
 
 
-def _call(node: Call, function: Function | None) -> Run:
+def _call(node: Call, function: CesqlFunction | None) -> Run:
     if function is None:
         return _refuse(node)
     body = function.body

@@ -19,7 +19,7 @@ from headrace.filters.cesql.conditions import (
     exclusion,
     negation,
 )
-from headrace.filters.cesql.faults import Fault
+from headrace.filters.cesql.faults import CesqlFault
 from headrace.filters.cesql.functions import find_function
 from headrace.filters.cesql.pieces import FALSE, TRUE, Inexpressible, all_of, any_of, literal, relate
 from headrace.filters.cesql.program import program_of, result_type
@@ -148,7 +148,7 @@ def _folded(node: Node, target: TypeName | None = None) -> Guarded:
     try:
         value = program.run({})
         return _constant(value if target is None else CASTS[target](value, node.position))
-    except Fault:
+    except CesqlFault:
         return Guarded(literal(ZEROS[known or "Boolean"]), known, (FALSE,))
 
 
