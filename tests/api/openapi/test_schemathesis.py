@@ -87,7 +87,7 @@ UNSAYABLE = {
     "has to be later than": "which of two times is the later one",
     "names the topic": "whether two texts are the same",
     "has a name twice": "whether two names are, but for the case of letters",
-    "are more than the limit|above the limit|deeper than the limit": "what a filter costs",
+    "exceeds? the limit|deeper than the limit": "what a filter costs",
     "bytes and the limit": "how many bytes a text has",
     "^is neither whsec_": "whether a public key belongs to its private key",
     "is none that an answer gave": "what was answered before",

@@ -154,7 +154,7 @@ OVER_LIMITS = [
     (
         "data.l.all(a, a.all(b, b.all(c, c.all(d, d.all(e, e)))))",
         "macros",
-        "5 macros are more than the limit `macros`",
+        "5 macros exceed the limit `macros`",
     ),
     ("data.l.all(a, " + " || ".join(["a == 1"] * 40) + ")", "body", "the limit `body` of 100"),
     ("data.s.matches('a{1000}b{1000}')", "pattern", "limit `pattern` of 2000"),
@@ -191,7 +191,7 @@ def test_the_text_of_other_dialects_has_limits_too():
     deep: dict[str, Any] = {"exact": {"type": "t"}}
     for _ in range(16):
         deep = {"not": {"all": [{"exact": {"id": "1"}}, deep]}}
-    with pytest.raises(FilterError, match="CEL text nests deeper than the limit `depth`") as refusal:
+    with pytest.raises(FilterError, match="CEL text is nested deeper than the limit `depth`") as refusal:
         compile_filter(deep, limits=Limits(depth=100))
     assert refusal.value.limit == "depth"
     long = {"any": [{"exact": {"subject": f"{i}" + "x" * 2000}} for i in range(60)]}

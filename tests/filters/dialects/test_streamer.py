@@ -134,5 +134,5 @@ def test_refuses_with_the_path_to_the_fault(body, path, says):
 
 
 def test_an_unknown_operator_is_never_taken_for_true():
-    with pytest.raises(FilterError, match="is one of ==, !=, <, <=, >, >=, in, contains"):
+    with pytest.raises(FilterError, match="must be one of ==, !=, <, <=, >, >=, in, contains"):
         compile_filter(condition("a", "like", "x"))

@@ -52,7 +52,7 @@ def test_read(body, tree):
 OK = {"property": "p", "op": "equals", "value": "a"}
 REFUSED = [
     # body, path, what the message must say
-    ([], "message", "a predicate is an object, not []"),
+    ([], "message", "a predicate must be an object, not []"),
     ("a", "message", "not 'a'"),
     ({}, "message", "has the member `op`"),
     ({"op": "equals"}, "message", "either the member `property` or `ref`"),
@@ -60,10 +60,10 @@ REFUSED = [
     ({**OK, "op": "equal"}, "message.op", "must be one of equals, not_equals"),
     ({**OK, "op": "EQUALS"}, "message.op", "not 'EQUALS'"),
     ({**OK, "op": ["equals"]}, "message.op", "not ['equals']"),
-    ({**OK, "op": "in"}, "message", "'value' is no member"),
-    ({"property": "p", "op": "in"}, "message", "in has its operands in the member `values`"),
-    ({"property": "p", "op": "equals", "values": ["a"]}, "message", "'values' is no member"),
-    ({**OK, "valeu": 1}, "message", "'valeu' is no member"),
+    ({**OK, "op": "in"}, "message", "'value' is not a member"),
+    ({"property": "p", "op": "in"}, "message", "in takes its operands in the member `values`"),
+    ({"property": "p", "op": "equals", "values": ["a"]}, "message", "'values' is not a member"),
+    ({**OK, "valeu": 1}, "message", "'valeu' is not a member"),
     ({**OK, "property": "GTID"}, "message.property", "not 'GTID'"),
     ({**OK, "property": None}, "message.property", "not None"),
     ({"ref": "time", "op": "equals", "value": 1}, "message.ref", "one of event_time, publish_time"),
@@ -73,7 +73,7 @@ REFUSED = [
     ({**OK, "value": ["a"]}, "message.value", "not ['a']"),
     ({**OK, "op": "like", "value": 1}, "message.value", "like takes strings only"),
     ({**OK, "type": "int"}, "message.type", "one of string, long, double"),
-    ({**OK, "type": "long"}, "message.value", "'a' is no long"),
+    ({**OK, "type": "long"}, "message.value", "'a' is not a long"),
     ({**OK, "value": 1.5, "type": "long"}, "message.value", "must be a long, not 1.5"),
     ({**OK, "value": True, "type": "long"}, "message.value", "must be a long, not True"),
     ({**OK, "value": 1, "type": "string"}, "message.value", "must be a string, not 1"),
@@ -86,7 +86,7 @@ REFUSED = [
     ({"and": [OK]}, "message.and", "at least two predicates"),
     ({"or": OK}, "message.or", "at least two predicates"),
     ({"and": [OK, OK], "or": [OK, OK]}, "message", "has the member `op`"),
-    ({"not": [OK]}, "message.not", "a predicate is an object"),
+    ({"not": [OK]}, "message.not", "a predicate must be an object"),
     (
         {"or": [OK, {"not": {"and": [OK, {**OK, "value": 2**64, "type": "long"}]}}]},
         "message.or[1].not.and[1].value",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from headrace.eventlog.archive.manifest import Span
     from headrace.eventlog.archive.partitions import Partition
     from headrace.eventlog.archive.storage import Storage
-    from headrace.filters.backends.extremes import Strings
+    from headrace.filters.backends.extremes import StringRange
 
 GROUP_ROWS = 1 << 16
 GROUP_BYTES = 32 << 20
@@ -156,7 +156,7 @@ class _Contents:
             self._happened = _joined(self._happened, (micros[0] // 1000, micros[1] // 1000))
         self._more_extensions |= has_more_extensions
 
-    def told(self, partition: Partition, output: _Output, values: dict[str, Strings]) -> ArchivedFile:
+    def told(self, partition: Partition, output: _Output, values: dict[str, StringRange]) -> ArchivedFile:
         assert self._published is not None  # noqa: S101  there are events
         return ArchivedFile(
             path=output.path,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from headrace.errors import ArchiveRefused
-from headrace.filters.backends.extremes import Strings  # noqa: TC001  msgspec reads it at run time
+from headrace.filters.backends.extremes import StringRange  # noqa: TC001  msgspec reads it at run time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -47,7 +47,7 @@ class ArchivedFile(msgspec.Struct, frozen=True, kw_only=True):
     happened: Span | None
     extensions: tuple[str, ...]
     more_extensions: bool
-    values: dict[str, Strings]
+    values: dict[str, StringRange]
 
     @property
     def first(self) -> int:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from headrace.eventlog.archive.columns import extension_column
-from headrace.filters.backends.arrow.table import OFFICIAL
-from headrace.filters.backends.extremes import PUBLISH_TIME, Extremes, Moments, Strings
+from headrace.filters.backends.arrow.table import ATTRIBUTE_COLUMNS
+from headrace.filters.backends.extremes import PUBLISH_TIME, Extremes, StringRange, TimeRange
 from headrace.filters.backends.search import EVENT_TIME
 
 if TYPE_CHECKING:
@@ -35,15 +35,15 @@ class Values:
 
     def note(self, group: pa.RecordBatch, extensions: Sequence[str]) -> None:
         """Take a row group, in which these extensions have a column."""
-        for name in OFFICIAL:
+        for name in ATTRIBUTE_COLUMNS:
             self._note(name, group[name])
         for name in extensions:
             self._note(name, group[extension_column(name)])
 
-    def told(self) -> dict[str, Strings]:
+    def told(self) -> dict[str, StringRange]:
         """Return them as the manifest has them; an attribute that no event has is left out."""
         return {
-            name: Strings(least[:LONGEST], rounded_up(greatest))
+            name: StringRange(least[:LONGEST], rounded_up(greatest))
             for name, (least, greatest) in self._found.items()
         }
 
@@ -65,16 +65,16 @@ def rounded_up(text: str) -> str | None:
 
 def extremes_of(file: ArchivedFile) -> Extremes:
     """Return what the manifest says of a file's events."""
-    strings: dict[tuple[str, ...], Strings] = {
-        ("tenant",): Strings(file.namespace, file.namespace),
-        ("collection",): Strings(file.channel, file.channel),
+    strings: dict[tuple[str, ...], StringRange] = {
+        ("tenant",): StringRange(file.namespace, file.namespace),
+        ("collection",): StringRange(file.channel, file.channel),
         **{("ce", name): each for name, each in file.values.items()},
     }
-    moments: dict[tuple[str, ...], Moments] = {
-        PUBLISH_TIME: Moments(*(each // 1000 for each in file.published))
+    moments: dict[tuple[str, ...], TimeRange] = {
+        PUBLISH_TIME: TimeRange(*(each // 1000 for each in file.published))
     }
     if file.happened is not None:
-        moments[EVENT_TIME] = Moments(*file.happened)
+        moments[EVENT_TIME] = TimeRange(*file.happened)
     return Extremes(strings, moments, all_extensions=not file.more_extensions)
 
 

@@ -1,7 +1,7 @@
-"""From tokens to the tree.
+"""Parse tokens to a tree.
 
 Operators bind, from tightest to loosest: function calls; `NOT` and `-`; `LIKE` and `IN`; `* / %`; `+ -`;
-comparisons; `AND OR XOR`. Equal ones group from the left.
+comparisons; `AND OR XOR`. Operators of equal precedence group from the left.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from headrace.filters.cesql.syntax import (
     Minus,
     Not,
     String,
+    children,
 )
-from headrace.filters.cesql.text.size import check_size, too_deep
 from headrace.filters.cesql.text.tokens import KEYWORDS, tokens_of
 
 if TYPE_CHECKING:
@@ -52,19 +52,17 @@ _FUNCTION_NAME = re.compile(r"[A-Za-z][A-Za-z_]*\Z")
 def parse_text(text: str, limits: Limits = DEFAULT_LIMITS) -> Node:
     """Return the tree, or raise `FilterError` with the position of the fault.
 
-    `limits.depth` bounds the height of the tree and `limits.atoms` the attributes and calls in it, so whoever
-    walks the tree may recurse.
+    `limits.depth` bounds the height of the tree, so that functions over it may recurse, and `limits.atoms` the number
+    of attributes and calls.
     """
-    if len(text) > limits.length:
-        problem = f"{len(text)} characters are more than the limit `length` of {limits.length}"
-        raise FilterError(problem, value=text, limit="length")
+    limits.check("length", len(text), "characters", value=text)
     node = _Parser(text, limits).whole()
-    check_size(node, text, limits)
+    _check_size(node, text, limits)
     return node
 
 
 class _Parser:
-    """Reads one text once. `_depth` counts the expressions that are being read, each inside the one before."""
+    """Parses one text once. `_depth` counts the nested expressions that are being parsed."""
 
     def __init__(self, text: str, limits: Limits) -> None:
         self._text = text
@@ -82,7 +80,7 @@ class _Parser:
     def _expression(self, loosest: int) -> Node:
         self._depth += 1
         if self._depth > self._limits.depth:
-            raise too_deep(self._text, self._peek().position, self._limits)
+            raise _too_deep(self._text, self._peek().position, self._limits)
         left = self._suffixed()
         while BINDING.get(self._peek().kind, 0) >= loosest:
             operator = self._take()
@@ -115,7 +113,7 @@ class _Parser:
 
     def _like(self, operand: Node, keyword: Token) -> Node:
         if self._peek().kind != "string":
-            raise self._fault("the pattern of LIKE is a string literal", self._peek())
+            raise self._fault("the pattern of LIKE must be a string literal", self._peek())
         pattern = _unquoted(self._take().text)
         return Like(operand, pattern, position=keyword.position)
 
@@ -175,10 +173,10 @@ class _Parser:
                 raise self._unexpected("a value", token)
 
     def _integer(self, token: Token, digits: str) -> Integer:
-        # Digits beyond any 32-bit number aren't even read: Python refuses to read very many.
+        # Python refuses to parse thousands of digits, which exceed 32 bits anyway.
         value = int(digits) if len(digits.lstrip("+-0")) <= 10 else INT32.stop
         if value not in INT32:
-            raise self._fault("an integer has 32 bits: from -2147483648 to 2147483647", token)
+            raise self._fault("an integer must fit in 32 bits: from -2147483648 to 2147483647", token)
         return Integer(value, position=token.position)
 
     def _attribute_name(self) -> str:
@@ -186,12 +184,14 @@ class _Parser:
         if token.kind in KEYWORDS:
             raise self._fault(f"{token.text} is a keyword and can't name an attribute", token)
         if token.kind != "word" or not _ATTRIBUTE_NAME.match(token.text):
-            raise self._fault("an attribute's name has letters and digits only, and not digits alone", token)
+            raise self._fault(
+                "an attribute's name consists of letters and digits, not of digits alone", token
+            )
         return token.text.lower()
 
     def _call(self, token: Token) -> Call:
         if not _FUNCTION_NAME.match(token.text):
-            raise self._fault("a function's name has letters and underscores only", token)
+            raise self._fault("a function's name consists of letters and underscores", token)
         self._expect("(")
         if self._peek().kind == ")":
             self._next += 1
@@ -222,10 +222,28 @@ class _Parser:
 
 
 def _is_sign(token: Token, following: Token) -> bool:
-    """Say whether the token belongs to the integer behind it: `-10` is a literal, `- 10` an operation."""
+    """Return whether the token is the sign of the integer after it: `-10` is a literal, `- 10` an operation."""
     return following.kind == "integer" and following.position == token.position + 1
 
 
 def _unquoted(literal: str) -> str:
     quote = literal[0]
     return literal[1:-1].replace("\\" + quote, quote)
+
+
+def _check_size(root: Node, text: str, limits: Limits) -> None:
+    """Check the height of the tree: a chain such as `1 + 1 + …` is high, though its text isn't nested at all."""
+    atoms = 0
+    waiting = [(root, 1)]
+    while waiting:
+        node, depth = waiting.pop()
+        if depth > limits.depth:
+            raise _too_deep(text, node.position, limits)
+        atoms += isinstance(node, Attribute | Exists | Call)
+        waiting += [(child, depth + 1) for child in children(node)]
+    limits.check("atoms", atoms, "attributes and function calls", source=text, position=root.position)
+
+
+def _too_deep(text: str, position: int, limits: Limits) -> FilterError:
+    problem = f"the expression is nested deeper than the limit `depth` of {limits.depth}"
+    return FilterError(problem, source=text, position=position, limit="depth")

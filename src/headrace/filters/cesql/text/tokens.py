@@ -1,4 +1,4 @@
-"""From text to tokens."""
+"""Split a text into tokens."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import NamedTuple
 from headrace.errors import FilterError
 
 KEYWORDS = frozenset({"AND", "OR", "XOR", "NOT", "LIKE", "EXISTS", "IN", "TRUE", "FALSE"})
-BLANKS = " \t\r\n"
+_BLANKS = " \t\r\n"
 
-# In a string a backslash and what follows it belong together, so that an escaped quote doesn't end it.
+# In a string a backslash and the next character belong together, so that an escaped quote doesn't end it.
 _TOKEN = re.compile(
     r"""[ \t\r\n]*(?:
         (?P<integer>[0-9]+(?![A-Za-z0-9_]))
@@ -24,7 +24,7 @@ _TOKEN = re.compile(
 
 
 class Token(NamedTuple):
-    """A piece of the text. `kind` is `integer`, `word`, `string` or `end`; of keywords and symbols, themselves."""
+    """A token. `kind` is `integer`, `word`, `string`, `end`, or the keyword or symbol itself."""
 
     kind: str
     text: str
@@ -32,7 +32,7 @@ class Token(NamedTuple):
 
 
 def tokens_of(text: str) -> list[Token]:
-    """Return the tokens, the last of which is the end; refuse what is none."""
+    """Return the tokens, the last of which is `end`; refuse anything else."""
     found: list[Token] = []
     at = 0
     while True:
@@ -42,7 +42,7 @@ def tokens_of(text: str) -> list[Token]:
         kind = match.lastgroup or ""
         piece = match[kind]
         if kind == "end":
-            # The caret of a fault at the end stands right behind the last token.
+            # The caret of a fault at the end points right after the last token.
             found.append(Token("end", "", at))
             return found
         found.append(Token(_exact_kind(kind, piece), piece, match.start(kind)))
@@ -58,10 +58,10 @@ def _exact_kind(kind: str, piece: str) -> str:
 
 
 def _no_token(text: str, at: int) -> FilterError:
-    position = len(text) - len(text[at:].lstrip(BLANKS))
+    position = len(text) - len(text[at:].lstrip(_BLANKS))
     character = text[position]
     if character in "'\"":
-        problem = f"a string that begins with {character} must end with one"
+        problem = f"a string that starts with {character} must end with {character}"
     else:
-        problem = f"{character!r} means nothing in CESQL outside a string"
+        problem = f"{character!r} is not allowed in CESQL outside a string"
     return FilterError(problem, source=text, position=position, value=character)

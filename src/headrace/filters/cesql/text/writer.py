@@ -1,4 +1,4 @@
-"""The canonical text of a tree: reading it gives the same tree again."""
+"""Write the canonical text of a tree. Parsing it gives the same tree."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TIGHTEST = 9
 _PREFIX = 8
 _SUFFIX = 7
 
-# A backslash and what follows it belong together, so no quote of the enclosing kind may follow an odd number of them.
+# A backslash and the next character belong together, so no enclosing quote may follow an odd number of backslashes.
 _SPOILS = {quote: re.compile(rf"(?<!\\)(?:\\\\)*\\(?:{quote}|\Z)") for quote in "'\""}
 
 
@@ -57,7 +57,7 @@ def _write_operation(node: Not | Minus | Like | In | Arithmetic | Comparison | L
         case Not(operand):
             return f"NOT {_write_part(operand, _PREFIX)}"
         case Minus(operand):
-            # A minus right before digits would be taken for their sign.
+            # A minus right before digits would be parsed as their sign.
             return f"- {_write_part(operand, _PREFIX)}"
         case Like(operand, pattern):
             return f"{_write_part(operand, _SUFFIX)} LIKE {write_string(pattern)}"
@@ -77,7 +77,7 @@ def _write_operation(node: Not | Minus | Like | In | Arithmetic | Comparison | L
 
 
 def write_string(value: str) -> str:
-    """Return the literal, in single quotes if it can be; raise `ValueError` for the few texts that have none."""
+    """Return the literal, in single quotes if possible; raise `ValueError` for the few texts that have none."""
     for quote, spoils in _SPOILS.items():
         if not spoils.search(value):
             return quote + value.replace(quote, "\\" + quote) + quote

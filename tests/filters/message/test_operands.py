@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.errors import FilterError
-from headrace.filters.message.numbers import read_operand, write_operand
+from headrace.filters.message.operands import read_operand, write_operand
 from headrace.filters.message.operators import ValueType
 
 
@@ -19,13 +19,13 @@ def test_doubles_read_back(value):
 
 @pytest.mark.parametrize("text", ["", "1.0", "1e3", " 1", "1 ", "0x1", "1_0", "٣", "+", "--1", "9" * 5000])
 def test_what_is_no_long(text):
-    with pytest.raises(FilterError, match="is no long"):
+    with pytest.raises(FilterError, match="is not a long"):
         read_operand(text, ValueType.LONG)
 
 
 @pytest.mark.parametrize("text", ["", "NaN", "inf", "Infinity", " 1", "0x1", "1_0", "1d", ".", "e5", "1e"])
 def test_what_is_no_double(text):
-    with pytest.raises(FilterError, match="is no double"):
+    with pytest.raises(FilterError, match="is not a double"):
         read_operand(text, ValueType.DOUBLE)
 
 

@@ -1,7 +1,7 @@
-"""What the bytes of a JSON document must have in them for a clause about it to be true.
+"""Texts that a JSON document must contain for a clause about it to be true.
 
-A key or a string that the clause needs stands in the document as it is, unless with an escape: so data without the
-text and without a backslash needn't be read. Base64 of 0.3 events hides everything and is always read.
+A key or a string that the clause requires occurs literally in the document, unless it is escaped: so data with neither
+the text nor a backslash needn't be parsed. The base64 data of 0.3 events is always parsed.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
 from headrace.events.event import DataKind
-from headrace.filters.backends.arrow.evaluator import is_columnar, path_of
-from headrace.filters.backends.spark.support import is_unicode
+from headrace.filters.backends.arrow.evaluator import columnar_path
 from headrace.filters.ir.atoms import Comparison, Contains, EndsWith, Has, OneOf, Operator, StartsWith
 from headrace.filters.ir.expression import Not
 from headrace.filters.ir.operands import Path
+from headrace.filters.values.texts import is_unicode
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -27,20 +27,21 @@ if TYPE_CHECKING:
 _MOST = 8
 
 
-def marks_of(clause: Expression) -> tuple[str, ...]:
-    """Return texts of which one stands in every plain document on which the clause is true; none: not known."""
-    if not is_columnar(clause) or path_of(clause).steps[0] != "data":
+def required_texts(clause: Expression) -> tuple[str, ...]:
+    """Return texts one of which a plain document must contain for the clause to be true; none if unknown."""
+    path = columnar_path(clause)
+    if path is None or path.steps[0] != "data":
         return ()
-    marks = _strings_of(clause)
-    if not marks or len(marks) > _MOST or "" in marks:
-        marks = _keys_of(clause)
-    return marks if all(map(is_unicode, marks)) else ()
+    texts = _strings_of(clause)
+    if not texts or len(texts) > _MOST or "" in texts:
+        texts = _keys_of(clause, path.steps)
+    return texts if all(map(is_unicode, texts)) else ()
 
 
-def mark_column(clause: Expression) -> Column:
-    """Return a column that is false only where the data can't make a clause with marks true."""
+def required_texts_column(clause: Expression) -> Column:
+    """Return a column that is false only where the data lacks the texts that a clause requires."""
     data = F.col("data").cast("string")
-    found = (data.contains(text) for text in (*marks_of(clause), "\\"))
+    found = (data.contains(text) for text in (*required_texts(clause), "\\"))
     hidden = F.col("data_kind") == int(DataKind.TEXT)
     return F.coalesce(reduce(or_, found) | hidden, F.lit(col=False))
 
@@ -62,8 +63,7 @@ def _strings_of(clause: Expression) -> tuple[str, ...]:
             return ()
 
 
-def _keys_of(clause: Expression) -> tuple[str, ...]:
-    """Return the last key that is there: what is absent may be so only from a map."""
-    steps = path_of(clause).steps
+def _keys_of(clause: Expression, steps: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the last key that must be present: an absent key requires the map that it is absent from."""
     keys = steps[1:-1] if isinstance(clause, Not) and isinstance(clause.part, Has) else steps[1:]
     return tuple(f'"{key}"' for key in keys[-1:])

@@ -1,7 +1,9 @@
-"""The patterns of LIKE.
+r"""Patterns of LIKE: `%` stands for any run of characters, `_` for one, `\%` and `\_` for themselves.
 
-A pattern is cut at its `%` into segments of fixed length. Looking for each segment at the first place where it
-fits finds a match if there is one, in time proportional to text and pattern: nothing is ever tried again.
+Any other backslash is a backslash, and case matters. Every text is a pattern.
+
+A pattern is cut at its `%` into segments of fixed length. Searching for each segment at the first position where it
+fits finds a match if there is one, in time proportional to text and pattern, without backtracking.
 """
 
 from __future__ import annotations
@@ -11,18 +13,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
 _PIECE = re.compile(r"\\[%_]|.", re.DOTALL)
 _RE2_SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$]")
 
 ONE: Final = None
-"""Stands in a segment for any one character."""
+"""Stands for any one character in a segment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What stands between two `%`: characters, and `ONE` for each `_`."""
+    """The part between two `%`: characters, and `ONE` for each `_`."""
 
     characters: tuple[str | None, ...]
 
@@ -34,11 +36,8 @@ class Segment:
 
     @property
     def regex(self) -> str:
-        """The segment as Python and RE2 write it."""
-        return "".join(
-            "." if character is ONE else _RE2_SPECIAL.sub(r"\\\g<0>", character)
-            for character in self.characters
-        )
+        """The segment as a regular expression, for Python and RE2."""
+        return "".join("." if character is ONE else quoted(character) for character in self.characters)
 
 
 def segments_of(pattern: str) -> tuple[Segment, ...]:
@@ -53,7 +52,7 @@ def segments_of(pattern: str) -> tuple[Segment, ...]:
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Return the test of a whole text against the pattern."""
+    """Return a function that tests whether a whole text matches the pattern."""
     first, *rest = segments_of(pattern)
     if not rest:
         return first.text.__eq__ if first.text is not None else _is_like(first)
@@ -63,9 +62,29 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     return _in_order(first, [re.compile(segment.regex, re.DOTALL) for segment in middle], last)
 
 
-def to_re2(pattern: str) -> str:
+def question_of(segments: Sequence[Segment], end: str = "$") -> tuple[str, str]:
+    """Return the CEL function, or `==`, and the argument that ask whether a text matches the segments."""
+    match [segment.text for segment in segments]:
+        case [str(text)]:
+            return "==", text
+        case [str(prefix), ""]:
+            return "startsWith", prefix
+        case ["", str(suffix)]:
+            return "endsWith", suffix
+        case ["", str(part), ""]:
+            return "contains", part
+        case _:
+            return "matches", to_re2(segments, end)
+
+
+def to_re2(segments: Iterable[Segment], end: str = "$") -> str:
     """Return the regular expression in RE2's syntax that matches the same texts."""
-    return f"(?s)^{'.*'.join(segment.regex for segment in segments_of(pattern))}$"
+    return f"(?s)^{'.*'.join(segment.regex for segment in segments)}{end}"
+
+
+def quoted(text: str) -> str:
+    """Return the regular expression that matches the text itself."""
+    return _RE2_SPECIAL.sub(r"\\\g<0>", text)
 
 
 def _is_like(segment: Segment) -> Callable[[str], bool]:

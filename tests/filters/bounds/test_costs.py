@@ -2,8 +2,8 @@ import pytest
 
 from headrace.errors import FilterError
 from headrace.filters import compile_filter
+from headrace.filters.bounds.costs import count_scans
 from headrace.filters.bounds.limits import DEFAULT_LIMITS
-from headrace.filters.bounds.scans import count_scans
 
 SCANS = [
     ("data.s.contains('a')", 1),

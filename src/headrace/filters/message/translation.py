@@ -1,27 +1,26 @@
-"""From predicate trees to the one tree that all dialects share: the definition of what they mean.
+"""Translate predicate trees to the tree that all dialects share. The translation defines what they mean.
 
-An operand that the event doesn't have, or whose text can't be read as the number asked for, is unknown.
+An operand that the event lacks, or whose text can't be read as the number asked for, is unknown.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from headrace.events.attributes import OFFICIAL
+from headrace.filters.backends.cel import write_cel
 from headrace.filters.ir.construct import called, compared, contained
 from headrace.filters.ir.expression import Not, all_of, any_of
 from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import Path, Text, attribute
 from headrace.filters.ir.terms import ListOf
 from headrace.filters.message import tree as message
-from headrace.filters.message.like import Wildcard, parse_like
 from headrace.filters.message.operators import Operator, ValueType
+from headrace.filters.rewrites.flatten import flatten
+from headrace.filters.values.like import question_of, quoted, segments_of
 
 if TYPE_CHECKING:
     from headrace.filters.ir.expression import Expression
-
-_REGEX_SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$]")
 
 _TIMES = {message.Time.EVENT: Path(("eventTime",)), message.Time.PUBLISH: Path(("publishTime",))}
 _CASTS = {ValueType.LONG: "int", ValueType.DOUBLE: "double"}
@@ -35,8 +34,7 @@ _COMPARISONS = {
 }
 _FUNCTIONS = {Operator.STARTS_WITH: "startsWith", Operator.CONTAINS: "contains"}
 _FOLDED = {Operator.STARTS_WITH_IGNORE_CASE: "(?i)^", Operator.CONTAINS_IGNORE_CASE: "(?i)"}
-_WILDCARDS = {Wildcard.RUN: ".*", Wildcard.ONE: "."}
-_END = r"\z"  # `$` would mean the same in RE2, but in other engines also the place before a last newline
+_END = r"\z"  # in RE2 the same as `$`, which in other engines also matches before a final newline
 _OPPOSITES = {
     Operator.NOT_IN: Operator.IN,
     Operator.NOT_LIKE: Operator.LIKE,
@@ -45,23 +43,28 @@ _OPPOSITES = {
 }
 
 
-def lower(tree: message.Expr) -> Expression:
+def translate(tree: message.Expr) -> Expression:
     """Return what the tree means, over the variables `ce`, `publishTime` and `eventTime`."""
     match tree:
         case message.And(parts):
-            return all_of(tuple(map(lower, parts)))
+            return all_of(tuple(map(translate, parts)))
         case message.Or(parts):
-            return any_of(tuple(map(lower, parts)))
+            return any_of(tuple(map(translate, parts)))
         case message.Not(part):
-            return Not(lower(part))
+            return Not(translate(part))
         case message.Predicate():
-            return _lower_predicate(tree)
+            return _translate_predicate(tree)
 
 
-def _lower_predicate(predicate: message.Predicate) -> Expression:
+def to_cel(tree: message.Expr) -> str:
+    """Return the CEL text of a predicate tree."""
+    return write_cel(flatten(translate(tree)))
+
+
+def _translate_predicate(predicate: message.Predicate) -> Expression:
     operand = _operand(predicate)
-    question, values = predicate.operator, predicate.values
-    match question:
+    operator, values = predicate.operator, predicate.values
+    match operator:
         case Operator.CONTAINS_ALL:
             return all_of(_each_contained(operand, values))
         case Operator.CONTAINS_ANY:
@@ -71,45 +74,38 @@ def _lower_predicate(predicate: message.Predicate) -> Expression:
         case Operator.BETWEEN:
             low, high = map(Literal, values)
             return all_of((compared(operand, ">=", low), compared(operand, "<=", high)))
-        case _ if question in _OPPOSITES:
-            return Not(_lower_question(operand, _OPPOSITES[question], values))
+        case _ if operator in _OPPOSITES:
+            return Not(_translate_operator(operand, _OPPOSITES[operator], values))
         case _:
-            return _lower_question(operand, question, values)
+            return _translate_operator(operand, operator, values)
 
 
-def _lower_question(operand: Expression, question: Operator, values: tuple[message.Value, ...]) -> Expression:
-    if question is Operator.IN:
+def _translate_operator(
+    operand: Expression, operator: Operator, values: tuple[message.Value, ...]
+) -> Expression:
+    if operator is Operator.IN:
         return contained(operand, ListOf(tuple(map(Literal, values))))
     value = values[0]
-    if question in _COMPARISONS:
-        return compared(operand, _COMPARISONS[question], Literal(value))
+    if operator in _COMPARISONS:
+        return compared(operand, _COMPARISONS[operator], Literal(value))
     text = str(value)
-    if question is Operator.LIKE:
-        return _lower_like(operand, text)
-    if question in _FUNCTIONS:
-        return _asked(operand, _FUNCTIONS[question], text)
-    return _asked(operand, "matches", _FOLDED[question] + _quoted(text))
+    if operator is Operator.LIKE:
+        return _translate_like(operand, text)
+    if operator in _FUNCTIONS:
+        return _call(operand, _FUNCTIONS[operator], text)
+    return _call(operand, "matches", _FOLDED[operator] + quoted(text))
 
 
-def _lower_like(operand: Expression, pattern: str) -> Expression:
-    match parse_like(pattern):
-        case () | (str(),) as tokens:
-            return compared(operand, "==", Literal("".join(map(str, tokens))))
-        case (Wildcard.RUN,):
-            return _asked(operand, "startsWith", "")
-        case (str(text), Wildcard.RUN):
-            return _asked(operand, "startsWith", text)
-        case (Wildcard.RUN, str(text)):
-            return _asked(operand, "endsWith", text)
-        case (Wildcard.RUN, str(text), Wildcard.RUN):
-            return _asked(operand, "contains", text)
-        case tokens:
-            regex = "".join(_quoted(each) if isinstance(each, str) else _WILDCARDS[each] for each in tokens)
-            return _asked(operand, "matches", f"(?s)^{regex}{_END}")
+def _translate_like(operand: Expression, pattern: str) -> Expression:
+    first, *rest = segments_of(pattern)
+    # `%%` means the same as `%`.
+    segments = [first, *filter(lambda segment: segment.characters, rest[:-1]), *rest[-1:]]
+    function, text = question_of(segments, end=_END)
+    return compared(operand, "==", Literal(text)) if function == "==" else _call(operand, function, text)
 
 
 def _operand(predicate: message.Predicate) -> Expression:
-    """Return what the predicate looks at, read as the type of its operands."""
+    """Return what the predicate compares, read as the type of the predicate's values."""
     if isinstance(predicate.reference, message.Time):
         time = _TIMES[predicate.reference]
         return called("double", (time,)) if predicate.value_type is ValueType.DOUBLE else time
@@ -121,12 +117,8 @@ def _operand(predicate: message.Predicate) -> Expression:
 
 
 def _each_contained(operand: Expression, values: tuple[message.Value, ...]) -> tuple[Expression, ...]:
-    return tuple(_asked(operand, "contains", str(value)) for value in values)
+    return tuple(_call(operand, "contains", str(value)) for value in values)
 
 
-def _asked(operand: Expression, function: str, text: str) -> Expression:
+def _call(operand: Expression, function: str, text: str) -> Expression:
     return called(function, (operand, Literal(text)))
-
-
-def _quoted(text: str) -> str:
-    return _REGEX_SPECIAL.sub(r"\\\g<0>", text)

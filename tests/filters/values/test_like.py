@@ -5,14 +5,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.filters.cesql.patterns import matcher, to_re2
+from headrace.filters.values.like import ONE, matcher, segments_of, to_re2
 
+SEGMENTS = [
+    ("", [()]),
+    ("abc", [("a", "b", "c")]),
+    ("a%", [("a",), ()]),
+    ("%%a%%%", [(), (), ("a",), (), (), ()]),
+    ("a__", [("a", ONE, ONE)]),
+    (r"a\%b", [("a", "%", "b")]),
+    (r"\_\%", [("_", "%")]),
+    (r"a\b", [("a", "\\", "b")]),
+    ("\\", [("\\",)]),
+    (r"\\%", [("\\", "%")]),
+    ("a\n%", [("a", "\n"), ()]),
+]
 texts = st.text("ab\n%_\\.é", max_size=8)
+
+
+@pytest.mark.parametrize(("pattern", "segments"), SEGMENTS)
+def test_segments(pattern, segments):
+    assert [segment.characters for segment in segments_of(pattern)] == segments
 
 
 @given(texts, texts)
 def test_a_pattern_means_its_regular_expression(pattern, text):
-    assert matcher(pattern)(text) == (re.fullmatch(to_re2(pattern)[:-1], text) is not None)
+    assert matcher(pattern)(text) == (re.fullmatch(to_re2(segments_of(pattern))[:-1], text) is not None)
 
 
 @pytest.mark.parametrize(
