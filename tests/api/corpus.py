@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tests.api.door import BATCHED, CHANNEL, STRUCTURED, V1
+from tests.api.application import BATCHED, CHANNEL, STRUCTURED, V1
 
 JSON = {"content-type": "application/json"}
 GOOD = b'{"specversion":"1.0","id":"%d","source":"/s","type":"t","data":{"a":[1,{"b":"c"}]}}'

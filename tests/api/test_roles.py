@@ -7,7 +7,7 @@ from contextlib import closing
 
 import msgspec
 import pytest
-from tests.api.door import CHANNEL, V1
+from tests.api.application import CHANNEL, V1
 from tests.api.role import HttpRole
 
 from headrace.events.positions import Cut

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import uvloop
-from tests.api.door import Door
+from tests.api.application import Application
 from tests.api.watchdog import Watchdog
 
 from headrace.filters.syntax.parser import parsing_elsewhere
@@ -27,12 +27,12 @@ def peak() -> int:
 
 
 async def main(folder: Path) -> None:
-    door = Door(folder)
+    api = Application(folder)
     watchdog = Watchdog()
     watching = asyncio.create_task(watchdog.run())
     lines = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
-    async with door.served() as url:
+    async with api.served() as url:
         spare_heap()
         say(url.rpartition(":")[2])
         while await lines.readline():
@@ -41,7 +41,7 @@ async def main(folder: Path) -> None:
             Path("/proc/self/clear_refs").write_text("5")
             watchdog.reset()
     watching.cancel()
-    await door.close()
+    await api.close()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 from contextlib import closing
 
 import pytest
-from tests.api.door import Door
+from tests.api.application import Application
 
 from headrace.controlplane.deployment import Deployment
 from headrace.controlplane.plane import ControlPlane
@@ -38,7 +38,7 @@ def plant(database_url):
 
 
 @pytest.fixture
-async def door(tmp_path):
-    made = Door(tmp_path)
+async def api(tmp_path):
+    made = Application(tmp_path)
     yield made
     await made.close()

@@ -122,7 +122,7 @@ def until_exact(interests, channel=HERE):
 
 @pytest.fixture
 def small(monkeypatch):
-    """As if a few wants were many."""
+    """As if a few criteria were many."""
     monkeypatch.setattr(module, "FEW", 4)
     monkeypatch.setattr(module, "MANY", 8)
     monkeypatch.setattr(module, "_REST", 0)
@@ -166,13 +166,13 @@ def test_everything_is_let_through_when_no_base_can_be_made(small, store, intere
         def __init__(self, task):
             raise OSError("no process can be started")
 
-    monkeypatch.setattr(module, "Apart", Broken)
+    monkeypatch.setattr(module, "BuildProcess", Broken)
     for number in range(6):
         subscribe(store, f"s{number}")
     for _ in range(3):
         assert interests.of(HERE).text.cel == "true"
         time.sleep(0.05)
-    assert caplog.text.count("lets everything through for now: no process can be started") == 1
+    assert caplog.text.count("includes every event for now: no process can be started") == 1
 
 
 def test_closing_ends_what_is_being_made(small, store):
@@ -182,12 +182,12 @@ def test_closing_ends_what_is_being_made(small, store):
     interests.of(HERE)
     held = interests._channels[HERE]
     deadline = time.monotonic() + 60
-    while held._apart is None:
+    while held._process is None:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     interests.close()
     assert held._making is None
-    assert held._apart._process.poll() is not None
+    assert held._process._process.poll() is not None
 
 
 def test_a_subscription_to_everything_is_told_as_such(store, interests):

@@ -14,8 +14,8 @@ from headrace.events.recorded import Arrival, Recorded
 from headrace.filters import compile_filter
 from headrace.filters.upstream.sieve import Sieve
 from headrace.filters.variables import variables_of
-from headrace.interest.union import Apart, Task, write_bloom, write_text
-from headrace.interest.wants import want_of
+from headrace.interest.criteria import criterion_of
+from headrace.interest.union import BuildProcess, BuildTask, write_bloom, write_text
 from headrace.matching import Matcher, Scope
 from headrace.subscriptions.channels.name import ChannelName
 from headrace.subscriptions.subscription import Subscription
@@ -31,7 +31,7 @@ def subscription(number, filters=(), source=None, types=()):
 
 
 def text_of(*subscriptions, longest=20_000, share=1.0):
-    return write_text(Task(HERE, sorted({want_of(each) for each in subscriptions}), longest, share))
+    return write_text(BuildTask(HERE, sorted({criterion_of(each) for each in subscriptions}), longest, share))
 
 
 def matcher_of(subscriptions):
@@ -68,7 +68,7 @@ def test_nothing_that_somebody_wants_is_said_to_be_unwanted(asking, event, longe
     assert ours >= is_wanted
     assert ours is is_wanted or not told.exact
     assert Sieve(union).matches(sent) >= ours
-    assert write_bloom(HERE, {want_of(each) for each in asking}).may_match(sent) >= is_wanted
+    assert write_bloom(HERE, {criterion_of(each) for each in asking}).may_match(sent) >= is_wanted
     try:
         theirs = google.evaluate(told.cel, variables_of(sent)) is True
     except google.GaveUp:
@@ -147,9 +147,9 @@ def test_thousands_of_wants_become_a_filter_that_google_reads_and_that_still_dro
 
 
 def test_what_is_made_apart_is_the_same():
-    wants = sorted(want_of(subscription(n, [{"exact": {"subject": f"s{n}"}}])) for n in range(20))
-    task = Task(HERE, wants, 20_000, 1.0)
-    built = Apart(task).wait()
+    criteria = sorted(criterion_of(subscription(n, [{"exact": {"subject": f"s{n}"}}])) for n in range(20))
+    task = BuildTask(HERE, criteria, 20_000, 1.0)
+    built = BuildProcess(task).wait()
     assert built.text == write_text(task)
     assert b"HRBLOOM" in built.bloom
 
@@ -165,5 +165,5 @@ def test_a_share_of_the_limits_keeps_two_texts_together_within_them():
 def test_wants_are_the_same_however_they_are_written():
     one = subscription(1, [{"exact": {"a": "1", "b": "2"}}], types=["x", "y"])
     other = subscription(2, [{"exact": {"b": "2", "a": "1"}}], types=["y", "x", "y"])
-    assert want_of(one) == want_of(other)
-    assert msgspec.json.decode(want_of(one)) == [None, ["x", "y"], [{"exact": {"a": "1", "b": "2"}}]]
+    assert criterion_of(one) == criterion_of(other)
+    assert msgspec.json.decode(criterion_of(one)) == [None, ["x", "y"], [{"exact": {"a": "1", "b": "2"}}]]

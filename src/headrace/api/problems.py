@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from starlette.responses import Response
 
-from headrace.errors import shortened
+from headrace.errors import HeadraceError, shortened
 
 if TYPE_CHECKING:
-    from headrace.errors import HeadraceError
+    from collections.abc import Awaitable, Callable
+
+    from starlette.requests import Request
 
 MEDIA_TYPE = "application/problem+json"
 _LONGEST_DETAIL = 4000
@@ -34,6 +37,23 @@ TITLES = {
     503: "Unavailable",
     507: "Insufficient storage",
 }
+
+
+async def on_error(_: Request, error: Exception) -> Response:
+    """Answer a request that raised a HeadraceError."""
+    assert isinstance(error, HeadraceError)  # noqa: S101  registered for these only
+    return Response(body_of(error), error.http_status, error.headers(), MEDIA_TYPE)
+
+
+def on_status(status: int, code: str, detail: str) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """Make the handler of an error that the framework itself raises."""
+
+    async def answer(request: Request, error: Exception) -> Response:
+        headers = getattr(error, "headers", None)
+        body = problem(status, code, detail.format(path=request.url.path, method=request.method))
+        return Response(body, status, headers, MEDIA_TYPE)
+
+    return answer
 
 
 def body_of(error: HeadraceError) -> bytes:

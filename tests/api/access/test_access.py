@@ -1,4 +1,4 @@
-"""Answers that take long, and a key or a token that is good no more before they are over."""
+"""Answers that take long, and a key or a token that expires before they are over."""
 
 import asyncio
 import time
@@ -31,37 +31,37 @@ SUBSCRIBE = {"default": ["subscribe"]}
 class Guest:
     """Somebody with a key that can be taken away."""
 
-    def __init__(self, door):
-        self.door = door
+    def __init__(self, api):
+        self.api = api
 
     async def arrive(self, expires=None):
         key, record = KeyRequest("guest", granted(SUBSCRIBE), expires).make("test", time.time())
-        self.door.keys.add(record, by_command("test", "key", key.id, None))
-        await self.door.ring.refresh()
+        self.api.keys.add(record, by_command("test", "key", key.id, None))
+        await self.api.ring.refresh()
         self.key_id, self.who = key.id, {"authorization": f"Bearer {key.text}"}
 
     async def leave(self):
-        self.door.keys.revoke(self.key_id, by_command("test", "key", self.key_id, None))
-        await self.door.ring.refresh()
+        self.api.keys.revoke(self.key_id, by_command("test", "key", self.key_id, None))
+        await self.api.ring.refresh()
 
 
 @pytest.fixture
-async def guest(open_door):
-    made = Guest(open_door(auth=True))
+async def guest(open_api):
+    made = Guest(open_api(auth=True))
     await made.arrive()
     return made
 
 
 async def _create(guest, **members):
     headers = guest.who | {"content-type": "application/json"}
-    made = await guest.door.call("POST", "/subscriptions", headers, msgspec.json.encode(members))
+    made = await guest.api.call("POST", "/subscriptions", headers, msgspec.json.encode(members))
     assert made.status == 201, made.body
     return made.json["id"]
 
 
 @pytest.fixture
 async def consumers(guest):
-    with closing(Consumers(guest.door, await _create(guest, protocol="PULL"))) as made:
+    with closing(Consumers(guest.api, await _create(guest, protocol="PULL"))) as made:
         yield made
 
 
@@ -70,7 +70,7 @@ async def test_a_stream_ends_with_the_key(guest, consumers, end):
     if end == "expired":
         await guest.arrive(expires=time.time() + 1)
     async with (
-        guest.door.served() as url,
+        guest.api.served() as url,
         aiohttp.ClientSession(url) as session,
         session.get(consumers.path, headers=STREAM | guest.who) as answer,
     ):
@@ -79,7 +79,7 @@ async def test_a_stream_ends_with_the_key(guest, consumers, end):
             await guest.leave()
         async with asyncio.timeout(5):
             rest = await answer.read()
-    assert b"good no more" in rest
+    assert b"no longer valid" in rest
     assert b"data:" not in rest
 
 
@@ -95,8 +95,8 @@ async def test_a_poll_that_waits_is_refused_then(guest, consumers):
 async def test_a_token_expires_while_its_holder_waits(guest, consumers):
     provider = Provider()
     async with provider.served():
-        guest.door.gate._authentication = Authentication(
-            guest.door.ring, Tokens([Issuer(provider.url, AUDIENCE)], 0.0)
+        guest.api.gate._authentication = Authentication(
+            guest.api.ring, Tokens([Issuer(provider.url, AUDIENCE)], 0.0)
         )
         token = provider.token(exp=time.time() + 2, headrace=SUBSCRIBE)
         async with asyncio.timeout(8):
@@ -108,8 +108,8 @@ async def test_a_token_expires_while_its_holder_waits(guest, consumers):
 async def test_so_is_who_waits_for_a_job(guest):
     body = msgspec.json.encode({"filter": {"exact": {"type": "t"}}})
     headers = guest.who | {"content-type": "application/json"}
-    path = (await guest.door.call("POST", "/api/filters/backtest", headers, body)).headers["location"]
-    waiting = asyncio.create_task(guest.door.call("GET", path, guest.who | {"prefer": "wait=60"}))
+    path = (await guest.api.call("POST", "/api/filters/backtest", headers, body)).headers["location"]
+    waiting = asyncio.create_task(guest.api.call("GET", path, guest.who | {"prefer": "wait=60"}))
     await asyncio.sleep(0.1)
     await guest.leave()
     async with asyncio.timeout(5):
@@ -121,7 +121,7 @@ async def test_an_export_breaks_off_and_doesn_t_look_whole(guest, monkeypatch, p
     monkeypatch.setattr(access, "_RENEW_SECONDS", 0.0)
     for number in range(3):
         await _create(guest, sink=f"http://sink{number}/")
-    left = guest.door.store.page
+    left = guest.api.store.page
 
     def page(query):
         found = left(replace(query, limit=1))
@@ -129,9 +129,9 @@ async def test_an_export_breaks_off_and_doesn_t_look_whole(guest, monkeypatch, p
         return found
 
     loop = asyncio.get_running_loop()
-    monkeypatch.setattr(guest.door.store, "page", page)
+    monkeypatch.setattr(guest.api.store, "page", page)
     async with (
-        guest.door.served() as url,
+        guest.api.served() as url,
         aiohttp.ClientSession(url) as session,
         session.get(path, headers=guest.who) as answer,
     ):
@@ -149,12 +149,12 @@ async def test_an_import_ends_as_well(guest, monkeypatch):
         yield line
 
     async with (
-        guest.door.served() as url,
+        guest.api.served() as url,
         aiohttp.ClientSession(url) as session,
         session.post("/api/subscriptions/import", data=lines(), headers=guest.who) as answer,
     ):
         assert answer.status == 401
-    assert guest.door.store.ids() == set()
+    assert guest.api.store.ids() == set()
 
 
 async def test_a_token_with_other_roles_is_another_caller(guest, monkeypatch):
@@ -171,6 +171,6 @@ async def test_a_token_with_other_roles_is_another_caller(guest, monkeypatch):
         with pytest.raises(Unauthenticated):
             await access_of(request).renew()
 
-    gate = Gate(Changing(guest.door.ring, Tokens((), 0.0)))
+    gate = Gate(Changing(guest.api.ring, Tokens((), 0.0)))
     scope = {"type": "http", "method": "GET", "path": "/subscriptions", "headers": [], "path_params": {}}
     await gate.guard("/subscriptions", handler)(Request(scope))

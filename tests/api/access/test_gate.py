@@ -1,4 +1,4 @@
-"""Who is let in at every door, and what they leave in the record of changes."""
+"""Who is let in by every handler, and what they leave in the record of changes."""
 
 import asyncio
 import logging
@@ -8,7 +8,7 @@ import urllib.request
 
 import msgspec
 import pytest
-from tests.api.door import V1
+from tests.api.application import V1
 from tests.api.role import HttpRole
 from tests.auth.provider import AUDIENCE, Provider
 
@@ -29,13 +29,13 @@ WISH = {"sink": "http://sink/", "protocol": "HTTP"}
 
 
 @pytest.fixture
-async def closed(open_door):
-    """A door at which everybody is asked."""
-    return open_door(auth=True)
+async def closed(open_api):
+    """An API at which everybody is asked."""
+    return open_api(auth=True)
 
 
-async def _send(door, method, path, document, who):
-    return await door.call(method, path, JSON | who, msgspec.json.encode(document))
+async def _send(api, method, path, document, who):
+    return await api.call(method, path, JSON | who, msgspec.json.encode(document))
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_every_route_that_is_served_is_in_the_table(served):
     assert listed - served == set(), "nobody serves this"
 
 
-async def test_the_door_of_these_tests_has_every_route(closed, served):
+async def test_the_api_of_these_tests_has_every_route(closed, served):
     """Or what is tried on all of them would leave some out."""
     here = {(path, method) for path, methods in closed.served_paths().items() for method in methods}
     assert served - here == {("/channels/{namespace}/{name}", "POST"), ("/docs", "GET")}
@@ -71,7 +71,7 @@ async def test_the_door_of_these_tests_has_every_route(closed, served):
 
 async def test_a_route_that_nobody_thought_of_is_refused(closed):
     class Forgotten:
-        def served(self):
+        def routes(self):
             return {"/api/forgotten": {"GET": self.answer}}
 
         async def answer(self, _):
@@ -84,7 +84,7 @@ async def test_a_route_that_nobody_thought_of_is_refused(closed):
 
 async def test_an_answer_whose_handler_forgot_to_ask_is_withheld(closed, monkeypatch):
     class Forgetful:
-        def served(self):
+        def routes(self):
             return {"/api/jobs": {"GET": self.answer}, "/api/channels": {"GET": self.other}}
 
         async def answer(self, _):
@@ -219,7 +219,7 @@ async def test_nobody_gives_away_what_they_don_t_have(closed):
     assert (await _send(closed, "POST", "/api/keys", wish, subscriber)).status == 403
 
 
-async def test_tokens_open_the_same_doors(closed):
+async def test_tokens_open_the_same_routes(closed):
     provider = Provider()
     async with provider.served():
         tokens = Tokens([Issuer(provider.url, AUDIENCE)], 0.0)
@@ -284,12 +284,12 @@ async def test_changes_are_recorded_with_who_and_what(closed):
     assert "other" not in answer.body.decode(), "names and digests, no values"
 
 
-async def test_what_nobody_is_asked_for_is_recorded_too(open_door):
-    door = open_door()
-    await door.send_json("POST", "/api/channels", {"namespace": "shop", "name": "orders"})
-    await door.send_json("PUT", "/api/channels/shop/orders", {"delivery": {"retry": 3}})
-    await door.call("DELETE", "/api/channels/shop/orders")
-    found = door.audit.find(AuditQuery(kind="channel"))
+async def test_what_nobody_is_asked_for_is_recorded_too(open_api):
+    api = open_api()
+    await api.send_json("POST", "/api/channels", {"namespace": "shop", "name": "orders"})
+    await api.send_json("PUT", "/api/channels/shop/orders", {"delivery": {"retry": 3}})
+    await api.call("DELETE", "/api/channels/shop/orders")
+    found = api.audit.find(AuditQuery(kind="channel"))
     assert [(each.who, each.action.split()[0], each.outcome) for each in found] == [
         ("anyone", "DELETE", 204),
         ("anyone", "PUT", 200),
@@ -298,25 +298,25 @@ async def test_what_nobody_is_asked_for_is_recorded_too(open_door):
     assert found[1].change["members"] == ["delivery"]
 
 
-async def _changes(door, subscription):
+async def _changes(api, subscription):
     """Make one change of every kind; yield the kind and the object where that is known before."""
-    await _send(door, "POST", "/api/channels", {"namespace": "default", "name": "new"}, {})
+    await _send(api, "POST", "/api/channels", {"namespace": "default", "name": "new"}, {})
     yield "channel", "default/new"
-    made = await _send(door, "POST", "/subscriptions", WISH, {})
+    made = await _send(api, "POST", "/subscriptions", WISH, {})
     yield "subscription", made.json["id"]
-    await _send(door, "PUT", f"/subscriptions/{subscription}", WISH | {"types": ["t"]}, {})
+    await _send(api, "PUT", f"/subscriptions/{subscription}", WISH | {"types": ["t"]}, {})
     yield "subscription", subscription
-    await _send(door, "PUT", f"/subscriptions/{subscription}/secrets", {"signing": "generate"}, {})
+    await _send(api, "PUT", f"/subscriptions/{subscription}/secrets", {"signing": "generate"}, {})
     yield "subscription", subscription
-    await door.call("POST", f"/api/subscriptions/{subscription}/pause")
+    await api.call("POST", f"/api/subscriptions/{subscription}/pause")
     yield "subscription", subscription
-    await door.call("POST", "/api/subscriptions/import", {}, msgspec.json.encode(WISH))
+    await api.call("POST", "/api/subscriptions/import", {}, msgspec.json.encode(WISH))
     yield "subscription", ""
-    job = await _send(door, "POST", "/api/filters/backtest", {"filter": {"exact": {"type": "t"}}}, {})
+    job = await _send(api, "POST", "/api/filters/backtest", {"filter": {"exact": {"type": "t"}}}, {})
     yield "backtest", job.json["id"]
-    await door.call("DELETE", f"/api/jobs/{job.json['id']}")
+    await api.call("DELETE", f"/api/jobs/{job.json['id']}")
     yield "job", job.json["id"]
-    await _send(door, "POST", f"/api/subscriptions/{subscription}/seek", {"to": "earliest"}, {})
+    await _send(api, "POST", f"/api/subscriptions/{subscription}/seek", {"to": "earliest"}, {})
     yield "seek", subscription
     broker = {
         "apiVersion": "eventing.knative.dev/v1",
@@ -324,51 +324,51 @@ async def _changes(door, subscription):
         "metadata": {"name": "b"},
         "spec": {},
     }
-    assert (await _send(door, "POST", "/api/apply", [broker], {})).status == 200
+    assert (await _send(api, "POST", "/api/apply", [broker], {})).status == 200
     yield "object", ""
-    assert (await _send(door, "POST", "/api/redrive", {"channel": "default/default"}, {})).status == 202
+    assert (await _send(api, "POST", "/api/redrive", {"channel": "default/default"}, {})).status == 202
     yield "redrive", ""
-    await door.call("DELETE", f"/subscriptions/{subscription}")
+    await api.call("DELETE", f"/subscriptions/{subscription}")
     yield "subscription", subscription
 
 
-async def test_no_change_is_without_an_entry_whenever_the_service_stops(open_door, monkeypatch):
+async def test_no_change_is_without_an_entry_whenever_the_service_stops(open_api, monkeypatch):
     """What came of it can't be written down any more: the entry is there with the change all the same."""
-    door = open_door()
-    subscription = (await _send(door, "POST", "/subscriptions", WISH, {})).json["id"]
+    api = open_api()
+    subscription = (await _send(api, "POST", "/subscriptions", WISH, {})).json["id"]
 
     def stop(_):
         raise StoreUnavailable("the service stops here", unknown=True)
 
-    monkeypatch.setattr(door.audit, "complete", stop)
-    seen = max(each.number for each in door.audit.find(AuditQuery()))
-    async for kind, object_ in _changes(door, subscription):
-        new = [each for each in door.audit.find(AuditQuery()) if each.number > seen]
+    monkeypatch.setattr(api.audit, "complete", stop)
+    seen = max(each.number for each in api.audit.find(AuditQuery()))
+    async for kind, object_ in _changes(api, subscription):
+        new = [each for each in api.audit.find(AuditQuery()) if each.number > seen]
         assert [(each.kind, each.object, each.outcome) for each in new] == [(kind, object_, UNKNOWN)]
         assert "outcome" not in new[0].document()
         seen = new[0].number
 
 
-async def test_what_was_refused_leaves_no_entry(open_door):
-    door = open_door()
-    subscription = (await _send(door, "POST", "/subscriptions", WISH, {})).json["id"]
-    before = door.audit.find(AuditQuery())
+async def test_what_was_refused_leaves_no_entry(open_api):
+    api = open_api()
+    subscription = (await _send(api, "POST", "/subscriptions", WISH, {})).json["id"]
+    before = api.audit.find(AuditQuery())
     stale = {"if-match": '"0"'}
-    assert (await _send(door, "PUT", f"/subscriptions/{subscription}", WISH, stale)).status == 412
-    assert (await _send(door, "POST", "/subscriptions", WISH | {"sink": "nowhere"}, {})).status == 400
+    assert (await _send(api, "PUT", f"/subscriptions/{subscription}", WISH, stale)).status == 412
+    assert (await _send(api, "POST", "/subscriptions", WISH | {"sink": "nowhere"}, {})).status == 400
     assert (
-        await _send(door, "POST", "/api/channels", {"namespace": "default", "name": "default"}, {})
+        await _send(api, "POST", "/api/channels", {"namespace": "default", "name": "default"}, {})
     ).status == 409
-    assert (await door.call("POST", "/api/subscriptions/nobody/pause")).status == 404
-    assert door.audit.find(AuditQuery()) == before
+    assert (await api.call("POST", "/api/subscriptions/nobody/pause")).status == 404
+    assert api.audit.find(AuditQuery()) == before
 
 
-async def test_changes_at_once_are_all_recorded(open_door):
-    door = open_door()
+async def test_changes_at_once_are_all_recorded(open_api):
+    api = open_api()
     wishes = [{"namespace": "shop", "name": f"c{number}"} for number in range(20)]
-    answers = await asyncio.gather(*(door.send_json("POST", "/api/channels", wish) for wish in wishes))
+    answers = await asyncio.gather(*(api.send_json("POST", "/api/channels", wish) for wish in wishes))
     assert {answer.status for answer in answers} == {201}
-    assert len(door.audit.find(AuditQuery(kind="channel"))) == 20
+    assert len(api.audit.find(AuditQuery(kind="channel"))) == 20
 
 
 async def test_the_record_comes_in_pages_and_is_forgotten(closed):

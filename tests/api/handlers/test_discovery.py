@@ -4,8 +4,8 @@ from headrace.filters.dialects.table import DIALECTS
 from headrace.protocols import PROTOCOLS
 
 
-async def test_everything_that_can_be_chosen_is_listed(door):
-    found = (await door.call("GET", "/api/discovery")).json
+async def test_everything_that_can_be_chosen_is_listed(api):
+    found = (await api.call("GET", "/api/discovery")).json
     assert list(found["dialects"]) == list(DIALECTS)
     assert found["dialects"]["sql"]["aliases"] == ["cesql"]
     assert found["dialects"]["expression"]["aliases"] == ["cel"]
@@ -25,9 +25,9 @@ async def test_everything_that_can_be_chosen_is_listed(door):
     assert found["contentmodes"]["structured"] == "application/cloudevents+json"
 
 
-async def test_it_says_what_options_says(door):
-    options = (await door.call("OPTIONS", "/subscriptions")).json
-    found = (await door.call("GET", "/api/discovery")).json
+async def test_it_says_what_options_says(api):
+    options = (await api.call("OPTIONS", "/subscriptions")).json
+    found = (await api.call("GET", "/api/discovery")).json
     assert (found["operations"], found["queryparameters"]) == (
         options["operations"],
         options["queryparameters"],
@@ -36,10 +36,10 @@ async def test_it_says_what_options_says(door):
     assert list(found["subscriptionconfig"]) == options["config"]
 
 
-async def test_every_channel_is_an_endpoint_for_producers_and_one_for_subscribers(door):
+async def test_every_channel_is_an_endpoint_for_producers_and_one_for_subscribers(api):
     channel = {"namespace": "shop", "name": "orders", "subscriptionconfig": {"interval": "integer"}}
-    await door.send_json("POST", "/api/channels", channel)
-    found = (await door.call("GET", "/api/discovery/endpoints")).json
+    await api.send_json("POST", "/api/channels", channel)
+    found = (await api.call("GET", "/api/discovery/endpoints")).json
     assert list(found) == [
         "default.default.producer", "default.default.subscriber", "shop.orders.producer", "shop.orders.subscriber",
     ]  # fmt: skip
@@ -54,10 +54,10 @@ async def test_every_channel_is_an_endpoint_for_producers_and_one_for_subscriber
         "delivery",
         "reply",
     ]
-    alone = await door.call("GET", "/api/discovery/endpoints/shop.orders.subscriber")
+    alone = await api.call("GET", "/api/discovery/endpoints/shop.orders.subscriber")
     assert alone.json == subscriber
     assert subscriber["self"].endswith("/api/discovery/endpoints/shop.orders.subscriber")
 
 
-async def test_an_endpoint_that_is_not_there_is_not_found(door):
-    assert_problem(await door.call("GET", "/api/discovery/endpoints/no.such.producer"), 404, "not-found")
+async def test_an_endpoint_that_is_not_there_is_not_found(api):
+    assert_problem(await api.call("GET", "/api/discovery/endpoints/no.such.producer"), 404, "not-found")

@@ -4,12 +4,12 @@ from tests.api.handlers.test_channels import assert_problem
 EVENT = {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order", "data": {"amount": 7}}
 
 
-async def compiled(door, **document):
-    return await door.send_json("POST", "/api/filters/compile", document)
+async def compiled(api, **document):
+    return await api.send_json("POST", "/api/filters/compile", document)
 
 
-async def explained(door, **document):
-    return await door.send_json("POST", "/api/filters/explain", document)
+async def explained(api, **document):
+    return await api.send_json("POST", "/api/filters/explain", document)
 
 
 @pytest.mark.parametrize(
@@ -21,13 +21,13 @@ async def explained(door, **document):
         ({"filter": {"sql": "LOWER(subject) = 'a'"}}, None),
     ],
 )
-async def test_a_filter_of_any_dialect_becomes_cel(door, document, cel):
-    answer = await compiled(door, **document)
+async def test_a_filter_of_any_dialect_becomes_cel(api, document, cel):
+    answer = await compiled(api, **document)
     assert (answer.status, answer.json["cel"]) == (200, cel)
 
 
-async def test_what_a_filter_costs_stands_beside_the_limits(door):
-    answer = await compiled(door, filter={"cel": "data.l.exists(x, x == 1) && data.t.contains('a')"})
+async def test_what_a_filter_costs_stands_beside_the_limits(api):
+    answer = await compiled(api, filter={"cel": "data.l.exists(x, x == 1) && data.t.contains('a')"})
     cost = answer.json["cost"]
     assert cost["macros"] == {"used": 1, "limit": 4}
     assert cost["body"]["used"] == 1 + 2
@@ -35,15 +35,15 @@ async def test_what_a_filter_costs_stands_beside_the_limits(door):
     assert cost["atoms"]["used"] >= 2
 
 
-async def test_notes_of_a_dialect_are_told(door):
-    answer = await compiled(door, filter={"sourceAndType": {"type": "a"}})
+async def test_notes_of_a_dialect_are_told(api):
+    answer = await compiled(api, filter={"sourceAndType": {"type": "a"}})
     assert answer.json["notes"] == [
         "filter.sourceAndType: sourceAndType is deprecated; attributes does the same"
     ]
 
 
-async def test_a_filter_that_is_wrong_is_refused_with_the_place_in_its_text(door):
-    answer = await compiled(door, filters=[{"exact": {"type": "a"}}, {"cel": "data.x >\n  nope(1)"}])
+async def test_a_filter_that_is_wrong_is_refused_with_the_place_in_its_text(api):
+    answer = await compiled(api, filters=[{"exact": {"type": "a"}}, {"cel": "data.x >\n  nope(1)"}])
     problem = assert_problem(answer, 400, "invalid-filter")
     (fault,) = problem["faults"]
     assert fault["path"] == "filters[1].cel"
@@ -51,25 +51,25 @@ async def test_a_filter_that_is_wrong_is_refused_with_the_place_in_its_text(door
     assert "nope(1)" in fault["text"]
 
 
-async def test_a_limit_that_was_passed_is_named(door):
+async def test_a_limit_that_was_passed_is_named(api):
     long = " && ".join(["data.a.contains('x')"] * 33)
-    problem = assert_problem(await compiled(door, filter={"cel": long}), 400, "invalid-filter")
+    problem = assert_problem(await compiled(api, filter={"cel": long}), 400, "invalid-filter")
     assert problem["faults"][0]["limit"] == "scans"
 
 
 @pytest.mark.parametrize("document", [{}, {"filter": {"cel": "true"}, "filters": []}])
-async def test_one_of_filter_and_filters_is_given(door, document):
-    assert_problem(await compiled(door, **document), 400, "invalid-request")
+async def test_one_of_filter_and_filters_is_given(api, document):
+    assert_problem(await compiled(api, **document), 400, "invalid-request")
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b'{"filter": "\xff"}', b'{"other": 1}'])
-async def test_what_is_no_request_is_refused(door, body):
-    assert_problem(await door.call("POST", "/api/filters/compile", {}, body), 400, "invalid-request")
+async def test_what_is_no_request_is_refused(api, body):
+    assert_problem(await api.call("POST", "/api/filters/compile", {}, body), 400, "invalid-request")
 
 
-async def test_every_clause_is_explained(door):
+async def test_every_clause_is_explained(api):
     answer = await explained(
-        door, filters=[{"exact": {"type": "order"}}, {"cel": "data.nope > 5"}], event=EVENT
+        api, filters=[{"exact": {"type": "order"}}, {"cel": "data.nope > 5"}], event=EVENT
     )
     assert answer.status == 200
     assert answer.json["matches"] is False
@@ -79,16 +79,16 @@ async def test_every_clause_is_explained(door):
     assert "└── unknown: data.nope > 5" in answer.json["text"]
 
 
-async def test_an_event_is_explained_as_its_channel_would_have_it(door):
+async def test_an_event_is_explained_as_its_channel_would_have_it(api):
     wanted = {"cel": "collection == 'orders' && tenant == 'shop' && publishTime == 1000"}
-    answer = await explained(door, filter=wanted, event=EVENT, channel="shop/orders", publishTime=1000)
+    answer = await explained(api, filter=wanted, event=EVENT, channel="shop/orders", publishTime=1000)
     assert answer.json["matches"] is True
-    assert (await explained(door, filter=wanted, event=EVENT)).json["matches"] is False
+    assert (await explained(api, filter=wanted, event=EVENT)).json["matches"] is False
 
 
-async def test_digits_of_numbers_in_data_are_kept(door):
+async def test_digits_of_numbers_in_data_are_kept(api):
     body = b'{"filter": {"cel": "data.n == 9007199254740993"}, "event": {"specversion": "1.0", "id": "1", "source": "/s", "type": "t", "data": {"n": 9007199254740993}}}'
-    assert (await door.call("POST", "/api/filters/explain", {}, body)).json["matches"] is True
+    assert (await api.call("POST", "/api/filters/explain", {}, body)).json["matches"] is True
 
 
 @pytest.mark.parametrize(
@@ -101,5 +101,5 @@ async def test_digits_of_numbers_in_data_are_kept(door):
         ({"filter": {"cel": "true"}, "event": EVENT, "publishTime": "soon"}, "invalid-request"),
     ],
 )
-async def test_what_can_t_be_explained_is_refused(door, document, code):
-    assert_problem(await explained(door, **document), 400, code)
+async def test_what_can_t_be_explained_is_refused(api, document, code):
+    assert_problem(await explained(api, **document), 400, code)

@@ -6,7 +6,7 @@ import pytest
 from tests.delivery.guards import LOOPBACK
 from tests.delivery.raw_sink import RawSink, answer
 
-from headrace.api.handlers import probes as door_probing
+from headrace.api.handlers import probes as probes_handler
 from headrace.config import load_config
 from headrace.delivery.attempt.specs import default_spec
 from headrace.delivery.attempt.target import NoCredentials
@@ -15,11 +15,11 @@ from headrace.delivery.retry.probes import Probing
 
 
 @asynccontextmanager
-async def dispatcher(door):
-    """The part of a dispatcher that tests sinks, beside the door."""
+async def dispatcher(api):
+    """The part of a dispatcher that tests sinks, beside the API."""
     sender, stop = HttpSender(LOOPBACK), asyncio.Event()
     defaults = default_spec(load_config(None, {}, {}).delivery)
-    probing = Probing(door.records, door.store, {"HTTP": sender}, NoCredentials(), defaults)
+    probing = Probing(api.records, api.store, {"HTTP": sender}, NoCredentials(), defaults)
     running = asyncio.create_task(probing.run(stop))
     try:
         yield
@@ -35,10 +35,10 @@ async def sink():
         yield sink
 
 
-async def test_a_subscription_is_tested_with_a_sample(door, sink):
-    id_ = (await door.send_json("POST", "/subscriptions", {"sink": sink.url + "/a"})).json["id"]
-    async with dispatcher(door):
-        told = await door.call("POST", f"/api/subscriptions/{id_}/test")
+async def test_a_subscription_is_tested_with_a_sample(api, sink):
+    id_ = (await api.send_json("POST", "/subscriptions", {"sink": sink.url + "/a"})).json["id"]
+    async with dispatcher(api):
+        told = await api.call("POST", f"/api/subscriptions/{id_}/test")
     assert told.status == 200
     assert told.json["sink"] == sink.url + "/a"
     assert (told.json["verdict"], told.json["status"], told.json["body"]) == ("never", 418, "a teapot")
@@ -46,27 +46,27 @@ async def test_a_subscription_is_tested_with_a_sample(door, sink):
     assert sink.requests[0]["ce-type"] == "dev.headrace.test"
 
 
-async def test_a_subscription_is_tested_with_an_event(door, sink):
-    id_ = (await door.send_json("POST", "/subscriptions", {"sink": sink.url})).json["id"]
+async def test_a_subscription_is_tested_with_an_event(api, sink):
+    id_ = (await api.send_json("POST", "/subscriptions", {"sink": sink.url})).json["id"]
     event = {"specversion": "1.0", "id": "mine", "source": "/s", "type": "t", "data": {"amount": 7}}
-    async with dispatcher(door):
-        told = await door.send_json("POST", f"/api/subscriptions/{id_}/test", event)
+    async with dispatcher(api):
+        told = await api.send_json("POST", f"/api/subscriptions/{id_}/test", event)
         assert told.status == 200
-        faulty = await door.send_json("POST", f"/api/subscriptions/{id_}/test", {"id": 1})
+        faulty = await api.send_json("POST", f"/api/subscriptions/{id_}/test", {"id": 1})
     assert (faulty.status, faulty.json["code"]) == (400, "invalid-event")
     assert [(request["ce-id"], request.body) for request in sink.requests] == [("mine", b'{"amount":7}')]
 
 
-async def test_a_proposal_is_tested_and_not_created(door, sink):
+async def test_a_proposal_is_tested_and_not_created(api, sink):
     body = b'{"subscription": {"sink": "%s"}, "event": {"specversion": "1.0", "id": "1", "source": "/s", "type": "t", "data": 1.10}}'
-    async with dispatcher(door):
-        told = await door.call("POST", "/api/deliveries/test", {}, body % sink.url.encode())
+    async with dispatcher(api):
+        told = await api.call("POST", "/api/deliveries/test", {}, body % sink.url.encode())
         assert (told.status, told.json["status"]) == (200, 418)
         assert (
-            await door.send_json("POST", "/api/deliveries/test", {"subscription": {"sink": sink.url}})
+            await api.send_json("POST", "/api/deliveries/test", {"subscription": {"sink": sink.url}})
         ).status == 200
     assert sink.requests[0].body == b"1.10", "not altered"
-    assert (await door.call("GET", "/subscriptions")).json == []
+    assert (await api.call("GET", "/subscriptions")).json == []
 
 
 @pytest.mark.parametrize(
@@ -78,24 +78,24 @@ async def test_a_proposal_is_tested_and_not_created(door, sink):
         ({"subscription": {"sink": "nowhere"}}, "invalid-subscription", "sink"),
     ],
 )
-async def test_what_is_no_test_is_refused(door, document, code, path):
-    refused = await door.call("POST", "/api/deliveries/test", {}, msgspec.json.encode(document))
+async def test_what_is_no_test_is_refused(api, document, code, path):
+    refused = await api.call("POST", "/api/deliveries/test", {}, msgspec.json.encode(document))
     assert (refused.status, refused.json["code"], refused.json["faults"][0]["path"]) == (400, code, path)
 
 
-async def test_without_a_dispatcher_it_is_said_so(door, monkeypatch):
-    monkeypatch.setattr(door_probing, "_GRACE_SECONDS", 0.2)
+async def test_without_a_dispatcher_it_is_said_so(api, monkeypatch):
+    monkeypatch.setattr(probes_handler, "_GRACE_SECONDS", 0.2)
     sink = {"sink": "http://127.0.0.1:9/", "config": {"delivery": {"timeout": "PT0.1S"}}}
-    id_ = (await door.send_json("POST", "/subscriptions", sink)).json["id"]
-    told = await door.call("POST", f"/api/subscriptions/{id_}/test")
+    id_ = (await api.send_json("POST", "/subscriptions", sink)).json["id"]
+    told = await api.call("POST", f"/api/subscriptions/{id_}/test")
     assert (told.status, told.json["code"]) == (503, "no-dispatcher")
-    assert (await door.call("POST", "/api/subscriptions/none/test")).status == 404
+    assert (await api.call("POST", "/api/subscriptions/none/test")).status == 404
 
 
-async def test_what_is_pulled_has_no_sink_to_test(door):
-    made = await door.send_json("POST", "/subscriptions", {"protocol": "PULL"})
+async def test_what_is_pulled_has_no_sink_to_test(api):
+    made = await api.send_json("POST", "/subscriptions", {"protocol": "PULL"})
     answers = [
-        await door.call("POST", f"/api/subscriptions/{made.json['id']}/test"),
-        await door.send_json("POST", "/api/deliveries/test", {"subscription": {"protocol": "PULL"}}),
+        await api.call("POST", f"/api/subscriptions/{made.json['id']}/test"),
+        await api.send_json("POST", "/api/deliveries/test", {"subscription": {"protocol": "PULL"}}),
     ]
     assert [answer.status for answer in answers] == [409, 409]

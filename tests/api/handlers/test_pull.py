@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager, closing
 import aiohttp
 import msgspec
 import pytest
+from tests.api.application import CHANNEL
 from tests.api.consumers import Consumers, subscribe
-from tests.api.door import CHANNEL
 
 from headrace.api.pull import messages as handing
 from headrace.api.pull import stream as streaming
@@ -22,8 +22,8 @@ STREAM = {"accept": "text/event-stream"}
 
 
 @pytest.fixture
-async def consumers(door):
-    with closing(Consumers(door, await subscribe(door))) as made:
+async def consumers(api):
+    with closing(Consumers(api, await subscribe(api))) as made:
         yield made
 
 
@@ -70,7 +70,7 @@ async def test_a_cursor_acknowledges_and_the_rest_comes_again(consumers):
 
 async def test_data_comes_as_it_was(consumers):
     body = b'{"specversion":"1.0","id":"1","source":"/s","type":"t","data":{"b" : 1.50,\n "a":1}}'
-    await consumers.door.post({"content-type": "application/cloudevents+json"}, body, CHANNEL)
+    await consumers.api.post({"content-type": "application/cloudevents+json"}, body, CHANNEL)
     consumers.mail(0)
     assert b'{"b" : 1.50,\n "a":1}' in (await consumers.poll()).body
 
@@ -86,7 +86,7 @@ async def test_nothing_is_204_at_once_or_after_the_wait(consumers):
 
 
 async def test_a_poll_answers_as_soon_as_something_comes(consumers):
-    async with consumers.door.served() as url, aiohttp.ClientSession(url) as session:
+    async with consumers.api.served() as url, aiohttp.ClientSession(url) as session:
         waiting = asyncio.create_task(session.get(f"{consumers.path}?wait=30"))
         await asyncio.sleep(0.2)
         began = time.monotonic()
@@ -104,17 +104,17 @@ async def test_competing_consumers_get_different_events(consumers):
     assert consumers.waiting == 6
 
 
-async def test_what_is_ordered_has_one_consumer_at_a_time(door):
-    subscription = await subscribe(door, config={"delivery": {"ordering": "ordered"}})
-    with closing(Consumers(door, subscription)) as consumers:
+async def test_what_is_ordered_has_one_consumer_at_a_time(api):
+    subscription = await subscribe(api, config={"delivery": {"ordering": "ordered"}})
+    with closing(Consumers(api, subscription)) as consumers:
         await consumers.publish(1, 2, 3)
         one = await consumers.poll("?max=1")
         assert (await consumers.poll()).status == 204
         assert ids(await consumers.poll(f"?cursor={one.headers['headrace-cursor']}")) == ["2", "3"]
 
 
-async def test_the_lease_is_the_subscription_s(door):
-    with closing(Consumers(door, await subscribe(door, protocolsettings={"lease": 1}))) as consumers:
+async def test_the_lease_is_the_subscription_s(api):
+    with closing(Consumers(api, await subscribe(api, protocolsettings={"lease": 1}))) as consumers:
         await consumers.publish(1)
         first = await consumers.poll()
         assert (await consumers.poll()).status == 204
@@ -149,15 +149,15 @@ async def test_an_answer_has_so_many_bytes_and_one_event_at_least(consumers, mon
 
 async def test_a_pause_keeps_everything_where_it_is(consumers):
     await consumers.publish(1)
-    await consumers.door.call("POST", f"/api/subscriptions/{consumers.id}/pause")
+    await consumers.api.call("POST", f"/api/subscriptions/{consumers.id}/pause")
     assert (await consumers.poll()).status == 204
-    await consumers.door.call("POST", f"/api/subscriptions/{consumers.id}/resume")
+    await consumers.api.call("POST", f"/api/subscriptions/{consumers.id}/resume")
     assert ids(await consumers.poll()) == ["1"]
 
 
 async def test_what_lies_before_a_seek_is_dropped(consumers):
     await consumers.publish(1, 2, 3)
-    consumers.door.store.go_live(consumers.id, Cut.at(2), lambda _: None)
+    consumers.api.store.go_live(consumers.id, Cut.at(2), lambda _: None)
     consumers.mail(0, replay="over")  # of a catch-up that is over, too
     assert ids(await consumers.poll()) == ["3"]
     assert consumers.waiting == 1
@@ -168,7 +168,7 @@ async def test_an_event_that_is_lost_becomes_a_dead_letter(consumers):
     consumers.mail(5)
     await consumers.publish(2)
     assert ids(await consumers.poll()) == ["1", "2"]
-    shown = await consumers.door.call("GET", f"/api/dead-letters?subscription={consumers.id}")
+    shown = await consumers.api.call("GET", f"/api/dead-letters?subscription={consumers.id}")
     (dead,) = shown.json["deadLetters"]
     assert (dead["position"], "event" in dead) == (5, False)
     assert "can't be read" in dead["reason"]
@@ -177,7 +177,7 @@ async def test_an_event_that_is_lost_becomes_a_dead_letter(consumers):
 async def test_the_status_shows_what_waits(consumers):
     await consumers.publish(1, 2, 3)
     await consumers.poll("?max=1")
-    shown = (await consumers.door.call("GET", f"/subscriptions/{consumers.id}")).json
+    shown = (await consumers.api.call("GET", f"/subscriptions/{consumers.id}")).json
     assert (shown["protocol"], shown["protocolsettings"]) == ("PULL", {"lease": 30, "expired": "dead-letter"})
     assert "sink" not in shown
     delivery = shown["status"]["delivery"]
@@ -196,8 +196,8 @@ async def test_the_status_shows_what_waits(consumers):
         ({"protocolsettings": {"mode": "binary"}}, "protocolsettings.mode"),
     ],
 )
-async def test_what_a_pulled_subscription_can_t_have(door, document, path):
-    answer = await door.send_json("POST", "/subscriptions", {"protocol": "PULL"} | document)
+async def test_what_a_pulled_subscription_can_t_have(api, document, path):
+    answer = await api.send_json("POST", "/subscriptions", {"protocol": "PULL"} | document)
     assert answer.status == 400
     assert [fault["path"] for fault in answer.json["faults"]] == [path]
 
@@ -220,51 +220,51 @@ async def test_faulty_polls_are_refused(consumers, query):
     ],
 )  # fmt: skip
 async def test_faulty_acknowledgements_are_refused(consumers, said):
-    answer = await consumers.door.send_json("POST", f"/api/subscriptions/{consumers.id}/ack", said)
+    answer = await consumers.api.send_json("POST", f"/api/subscriptions/{consumers.id}/ack", said)
     assert (answer.status, answer.json["code"]) == (400, "invalid-request")
 
 
-async def test_only_what_has_no_sink_is_pulled(door):
-    made = await door.send_json("POST", "/subscriptions", {"sink": "http://127.0.0.1:1/"})
+async def test_only_what_has_no_sink_is_pulled(api):
+    made = await api.send_json("POST", "/subscriptions", {"sink": "http://127.0.0.1:1/"})
     for method, what in (("GET", "events"), ("POST", "ack")):
-        answer = await door.call(method, f"/api/subscriptions/{made.json['id']}/{what}", {}, b"{}")
+        answer = await api.call(method, f"/api/subscriptions/{made.json['id']}/{what}", {}, b"{}")
         assert (answer.status, "PULL" in answer.json["detail"]) == (409, True)
-        assert (await door.call(method, f"/api/subscriptions/nobody/{what}", {}, b"{}")).status == 404
+        assert (await api.call(method, f"/api/subscriptions/nobody/{what}", {}, b"{}")).status == 404
 
 
 async def test_a_head_takes_nothing(consumers):
     await consumers.publish(1)
-    assert (await consumers.door.call("HEAD", consumers.path)).status == 204
+    assert (await consumers.api.call("HEAD", consumers.path)).status == 204
     assert ids(await consumers.poll()) == ["1"]
 
 
 async def test_a_subscription_is_replaced_by_one_with_or_without_a_sink(consumers):
-    door, path = consumers.door, f"/subscriptions/{consumers.id}"
+    api, path = consumers.api, f"/subscriptions/{consumers.id}"
     await consumers.publish(1)
     narrow = {"protocol": "PULL", "filters": [{"exact": {"type": "x"}}], "protocolsettings": {"lease": 5}}
-    answer = await door.send_json("PUT", path, narrow)
+    answer = await api.send_json("PUT", path, narrow)
     assert (answer.status, answer.json["protocolsettings"]["lease"]) == (200, 5)
     assert ids(await consumers.poll()) == ["1"]
-    answer = await door.send_json("PUT", path, {"sink": "http://127.0.0.1:1/"})
+    answer = await api.send_json("PUT", path, {"sink": "http://127.0.0.1:1/"})
     assert (answer.status, answer.json["protocol"], (await consumers.poll()).status) == (200, "HTTP", 409)
-    answer = await door.send_json("PUT", path, {"protocol": "PULL"})
+    answer = await api.send_json("PUT", path, {"protocol": "PULL"})
     assert (answer.status, "sink" in answer.json) == (200, False)
 
 
-async def test_a_tenant_pulls_its_own_and_no_other_s(open_door):
-    door = open_door(auth=True)
-    door.store.create_channel(ChannelName("shop", "orders"))
+async def test_a_tenant_pulls_its_own_and_no_other_s(open_api):
+    api = open_api(auth=True)
+    api.store.create_channel(ChannelName("shop", "orders"))
     proposal = parse_subscription({"protocol": "PULL", "config": {"channel": "shop/orders"}})
-    subscription = door.store.create(proposal, lambda: Cut.at(door.writer.end)).id
+    subscription = api.store.create(proposal, lambda: Cut.at(api.writer.end)).id
     keys = [
         {},
-        await door.key(other=["subscribe"]),
-        await door.key(shop=["publish"]),
-        await door.key(shop=["subscribe"]),
+        await api.key(other=["subscribe"]),
+        await api.key(shop=["publish"]),
+        await api.key(shop=["subscribe"]),
     ]
     for what, method, answered in (("events", "GET", 204), ("ack", "POST", 200)):
         path, body = f"/api/subscriptions/{subscription}/{what}", b'{"consumer": "aaaaaaaaaaaaaaaa"}'
-        told = [(await door.call(method, path, key, body)).status for key in keys]
+        told = [(await api.call(method, path, key, body)).status for key in keys]
         assert told == [401, 404, 403, answered]
 
 
@@ -299,7 +299,7 @@ class Reader:
 @asynccontextmanager
 async def streaming_from(consumers, query="", **headers):
     async with (
-        consumers.door.served() as url,
+        consumers.api.served() as url,
         aiohttp.ClientSession(url) as session,
         session.get(f"{consumers.path}{query}", headers=STREAM | headers) as answer,
     ):
@@ -307,7 +307,7 @@ async def streaming_from(consumers, query="", **headers):
         try:
             yield Reader(answer)
         finally:
-            consumers.door.pulling.close()
+            consumers.api.pull.close()
             answer.close()
 
 
@@ -324,7 +324,7 @@ async def test_a_stream_goes_on_with_what_comes(consumers):
 
 async def test_lines_in_the_data_survive_a_stream(consumers):
     body = b'{"specversion":"1.0","id":"1","source":"/s","type":"t","data":{"b":1,\n\r\n "a":1}}'
-    await consumers.door.post({"content-type": "application/cloudevents+json"}, body, CHANNEL)
+    await consumers.api.post({"content-type": "application/cloudevents+json"}, body, CHANNEL)
     consumers.mail(0)
     async with streaming_from(consumers) as stream:
         assert (await stream.next())[1]["data"] == {"b": 1, "a": 1}
@@ -345,13 +345,13 @@ async def test_a_stream_waits_for_acknowledgements(consumers):
         cursors = [(await stream.next())[0] for _ in range(4)]
         with pytest.raises(TimeoutError):
             await stream.next(0.4)
-        assert consumers.door.mailroom.fill(consumers.id).held == 4
+        assert consumers.api.mailroom.fill(consumers.id).held == 4
         await consumers.ack(upTo=cursors[1])
         assert [(await stream.next())[1]["id"] for _ in range(2)] == ["4", "5"]
 
 
-async def test_a_stream_ends_when_nobody_acknowledges(door):
-    with closing(Consumers(door, await subscribe(door, protocolsettings={"lease": 1}))) as consumers:
+async def test_a_stream_ends_when_nobody_acknowledges(api):
+    with closing(Consumers(api, await subscribe(api, protocolsettings={"lease": 1}))) as consumers:
         await consumers.publish(1)
         async with streaming_from(consumers) as stream:
             assert (await stream.next())[1]["id"] == "1"
@@ -360,8 +360,8 @@ async def test_a_stream_ends_when_nobody_acknowledges(door):
         assert consumers.waiting == 1
 
 
-async def test_acknowledgements_keep_a_stream(door):
-    with closing(Consumers(door, await subscribe(door, protocolsettings={"lease": 1}))) as consumers:
+async def test_acknowledgements_keep_a_stream(api):
+    with closing(Consumers(api, await subscribe(api, protocolsettings={"lease": 1}))) as consumers:
         await consumers.publish(1)
         async with streaming_from(consumers) as stream:
             cursor, _ = await stream.next()
@@ -393,14 +393,14 @@ async def test_a_stream_is_never_silent_for_long(consumers, monkeypatch):
 
 async def test_a_stream_goes_on_when_the_database_comes_back(consumers, monkeypatch):
     monkeypatch.setattr(streaming, "_AWAY_SECONDS", 0.05)
-    real, failures = consumers.door.mailroom.held, iter(range(3))
+    real, failures = consumers.api.mailroom.held, iter(range(3))
 
     def held(*arguments):
         if next(failures, None) is not None:
             raise StoreUnavailable("it restarts")
         return real(*arguments)
 
-    monkeypatch.setattr(consumers.door.mailroom, "held", held)
+    monkeypatch.setattr(consumers.api.mailroom, "held", held)
     await consumers.publish(1)
     async with streaming_from(consumers) as stream:
         assert (await stream.next())[1]["id"] == "1"
@@ -411,17 +411,17 @@ async def test_a_stream_goes_on_when_the_database_comes_back(consumers, monkeypa
 async def test_a_stream_ends_with_its_subscription(consumers, end):
     method, document = end
     async with streaming_from(consumers) as stream:
-        await consumers.door.send_json(method, f"/subscriptions/{consumers.id}", document)
+        await consumers.api.send_json(method, f"/subscriptions/{consumers.id}", document)
         with pytest.raises(EOFError):
             await stream.next()
 
 
 async def test_closing_ends_streams_and_waits(consumers):
-    async with consumers.door.served() as url, aiohttp.ClientSession(url) as session:
+    async with consumers.api.served() as url, aiohttp.ClientSession(url) as session:
         waiting = asyncio.create_task(session.get(f"{consumers.path}?wait=60"))
         async with session.get(consumers.path, headers=STREAM) as answer:
             await asyncio.sleep(0.2)
-            consumers.door.pulling.close()
+            consumers.api.pull.close()
             async with asyncio.timeout(5):
                 assert (await answer.read()).startswith(b"retry:")
                 async with await waiting as nothing:

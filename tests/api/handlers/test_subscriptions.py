@@ -18,16 +18,16 @@ SINK = "https://example.com/in"
 KEPT = {"credentialType": "PLAIN", "identifier": "***", "secret": "***"}
 
 
-async def create(door, **properties):
-    answer = await door.send_json("POST", "/subscriptions", WISH | properties)
+async def create(api, **properties):
+    answer = await api.send_json("POST", "/subscriptions", WISH | properties)
     assert answer.status == 201, answer
     return answer
 
 
-async def put(door, id_, document, **headers):
+async def put(api, id_, document, **headers):
     body = msgspec.json.encode(document)
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
-    return await door.call("PUT", f"/subscriptions/{id_}", headers, body)
+    return await api.call("PUT", f"/subscriptions/{id_}", headers, body)
 
 
 # Query
@@ -41,48 +41,48 @@ def next_of(answer):
     return link[1 : link.index(">")]
 
 
-async def pages(door, path):
+async def pages(api, path):
     found = []
     while path is not None:
-        answer = await door.call("GET", path)
+        answer = await api.call("GET", path)
         assert answer.status == 200, answer
         found.append([each["id"] for each in answer.json])
         path = next_of(answer)
     return found
 
 
-async def test_pages_are_linked(door):
-    made = [(await create(door)).json["id"] for _ in range(5)]
-    assert await pages(door, "/subscriptions?limit=2") == [made[:2], made[2:4], made[4:]]
-    assert await pages(door, "/subscriptions?limit=5") == [made]
-    assert await pages(door, "/subscriptions") == [made]
+async def test_pages_are_linked(api):
+    made = [(await create(api)).json["id"] for _ in range(5)]
+    assert await pages(api, "/subscriptions?limit=2") == [made[:2], made[2:4], made[4:]]
+    assert await pages(api, "/subscriptions?limit=5") == [made]
+    assert await pages(api, "/subscriptions") == [made]
 
 
-async def test_a_link_keeps_what_was_asked_for(door):
+async def test_a_link_keeps_what_was_asked_for(api):
     sink = "http://127.0.0.1:9/?a=b&c=ü"
-    made = [(await create(door, sink=sink)).json["id"] for _ in range(3)]
-    await create(door)
+    made = [(await create(api, sink=sink)).json["id"] for _ in range(3)]
+    await create(api)
     sent = "http%3A%2F%2F127.0.0.1%3A9%2F%3Fa%3Db%26c%3D%C3%BC"
-    assert await pages(door, f"/subscriptions?sink={sent}&limit=2") == [made[:2], made[2:]]
+    assert await pages(api, f"/subscriptions?sink={sent}&limit=2") == [made[:2], made[2:]]
 
 
-async def test_all_are_listed_without_having_all_at_once(door, monkeypatch):
+async def test_all_are_listed_without_having_all_at_once(api, monkeypatch):
     monkeypatch.setattr(subscriptions, "MOST_LISTED", 2)
     for count in range(6):
-        listed = await door.call("GET", "/subscriptions")
+        listed = await api.call("GET", "/subscriptions")
         assert (listed.status, listed.headers["content-type"]) == (200, "application/json")
         assert len(listed.json) == count, "whatever the pages are, it is one array"
-        await create(door)
+        await create(api)
 
 
-async def test_lists_are_filtered(door):
-    door.store.create_channel(ChannelName("shop", "orders"))
-    plain = (await create(door)).json["id"]
-    shop = (await create(door, config={"channel": "shop/orders"})).json["id"]
+async def test_lists_are_filtered(api):
+    api.store.create_channel(ChannelName("shop", "orders"))
+    plain = (await create(api)).json["id"]
+    shop = (await create(api, config={"channel": "shop/orders"})).json["id"]
     nats = {"sink": "nats://example.com", "protocol": "NATS", "protocolsettings": {"subject": "a"}}
-    other = (await create(door, **nats)).json["id"]
-    await door.call("POST", f"/api/subscriptions/{plain}/pause")
-    door.store.end(other, "status 410")
+    other = (await create(api, **nats)).json["id"]
+    await api.call("POST", f"/api/subscriptions/{plain}/pause")
+    api.store.end(other, "status 410")
     for query, expected in {
         "channel=shop/orders": [shop],
         "namespace=shop": [shop],
@@ -95,8 +95,8 @@ async def test_lists_are_filtered(door):
         "state=ended&protocol=HTTP": [],
         "namespace=nobody": [],
     }.items():
-        assert await pages(door, f"/subscriptions?{query}") == [expected], query
-        assert await pages(door, f"/subscriptions?{query}&limit=10") == [expected], query
+        assert await pages(api, f"/subscriptions?{query}") == [expected], query
+        assert await pages(api, f"/subscriptions?{query}&limit=10") == [expected], query
 
 
 @pytest.mark.parametrize(
@@ -115,17 +115,17 @@ async def test_lists_are_filtered(door):
         ("colour=red", "colour"),
     ],
 )
-async def test_a_query_that_can_t_be_answered(door, query, path):
-    problem = assert_problem(await door.call("GET", f"/subscriptions?{query}"), 400, "invalid-request")
+async def test_a_query_that_can_t_be_answered(api, query, path):
+    problem = assert_problem(await api.call("GET", f"/subscriptions?{query}"), 400, "invalid-request")
     assert [fault["path"] for fault in problem["faults"]] == [path]
 
 
 # Update
 
 
-async def test_a_subscription_is_replaced_whole(door):
-    created = await create(door, types=["a"], config={"delivery": {"retry": 3}})
-    id_, before = created.json["id"], door.store.get(created.json["id"])
+async def test_a_subscription_is_replaced_whole(api):
+    created = await create(api, types=["a"], config={"delivery": {"retry": 3}})
+    id_, before = created.json["id"], api.store.get(created.json["id"])
     wanted = {
         "sink": "http://127.0.0.1:10/",
         "protocol": "HTTP",
@@ -133,7 +133,7 @@ async def test_a_subscription_is_replaced_whole(door):
         "filters": [{"cel": "true"}],
         "protocolsettings": {"mode": "structured"},
     }
-    answer = await put(door, id_, wanted)
+    answer = await put(api, id_, wanted)
     assert answer.status == 200
     assert answer.json == wanted | {
         "id": id_,
@@ -141,52 +141,52 @@ async def test_a_subscription_is_replaced_whole(door):
         "protocolsettings": {"method": "POST", "mode": "structured"},
         "status": created.json["status"],
     }
-    assert (await door.call("GET", f"/subscriptions/{id_}")).json == answer.json
-    after = door.store.get(id_)
+    assert (await api.call("GET", f"/subscriptions/{id_}")).json == answer.json
+    after = api.store.get(id_)
     assert (after.created, after.types, after.delivery) == (before.created, (), None)
 
 
-async def test_what_is_shown_can_be_sent_back(door):
+async def test_what_is_shown_can_be_sent_back(api):
     settings = {"headers": {"x-token": "hunter2"}, "signing": "generate"}
-    created = await create(door, sink=SINK, sinkCredential=REFRESH, protocolsettings=settings)
+    created = await create(api, sink=SINK, sinkCredential=REFRESH, protocolsettings=settings)
     id_ = created.json["id"]
-    opened = door.secret_store.open(id_)
-    door.secret_store.report(id_, 1, "nobody answers")
-    shown = await door.call("GET", f"/subscriptions/{id_}")
-    answer = await put(door, id_, shown.json, if_match=shown.headers["etag"])
+    opened = api.secret_store.open(id_)
+    api.secret_store.report(id_, 1, "nobody answers")
+    shown = await api.call("GET", f"/subscriptions/{id_}")
+    answer = await put(api, id_, shown.json, if_match=shown.headers["etag"])
     assert (answer.status, answer.json) == (200, shown.json)
     assert answer.headers["etag"] == created.headers["etag"], "nothing has changed"
-    assert door.secret_store.open(id_) == opened
-    answer = await put(door, id_, shown.json | {"types": ["a"]})
+    assert api.secret_store.open(id_) == opened
+    answer = await put(api, id_, shown.json | {"types": ["a"]})
     assert answer.json == shown.json | {"types": ["a"]}
     assert answer.headers["etag"] != created.headers["etag"]
-    assert door.secret_store.open(id_).secrets == opened.secrets
+    assert api.secret_store.open(id_).secrets == opened.secrets
 
 
-async def test_secrets_that_are_left_out_go(door):
+async def test_secrets_that_are_left_out_go(api):
     settings = {"headers": {"x-token": "hunter2"}}
-    created = await create(door, sink=SINK, sinkCredential=PLAIN, protocolsettings=settings)
+    created = await create(api, sink=SINK, sinkCredential=PLAIN, protocolsettings=settings)
     id_ = created.json["id"]
-    answer = await put(door, id_, {"sink": SINK, "sinkcredential": KEPT})
+    answer = await put(api, id_, {"sink": SINK, "sinkcredential": KEPT})
     assert (answer.status, answer.json["sinkCredential"]) == (200, KEPT)
-    opened = door.secret_store.open(id_).secrets
+    opened = api.secret_store.open(id_).secrets
     assert (opened.credential, opened.headers) == (Plain("somebody", "hunter2"), {})
-    assert (await put(door, id_, {"sink": SINK})).status == 200
-    assert not door.store.get(id_).has_secrets
-    answer = await put(door, id_, {"sink": SINK, "protocolsettings": {"signing": "generate"}})
+    assert (await put(api, id_, {"sink": SINK})).status == 200
+    assert not api.store.get(id_).has_secrets
+    answer = await put(api, id_, {"sink": SINK, "protocolsettings": {"signing": "generate"}})
     (key,) = answer.json["protocolsettings"]["signing"]
-    assert door.secret_store.open(id_).secrets.signing == (key["secret"],), "it is shown this once"
+    assert api.secret_store.open(id_).secrets.signing == (key["secret"],), "it is shown this once"
 
 
 @pytest.mark.parametrize(
     "sink", ["https://example.org/in", "http://example.com/in", "https://example.com:8443/in"]
 )
-async def test_a_mask_stands_for_nothing_at_another_sink(door, sink):
+async def test_a_mask_stands_for_nothing_at_another_sink(api, sink):
     settings = {"headers": {"x-token": "hunter2"}, "signing": "generate"}
-    created = await create(door, sink=SINK, sinkCredential=PLAIN, protocolsettings=settings)
+    created = await create(api, sink=SINK, sinkCredential=PLAIN, protocolsettings=settings)
     id_ = created.json["id"]
-    shown = (await door.call("GET", f"/subscriptions/{id_}")).json
-    problem = assert_problem(await put(door, id_, shown | {"sink": sink}), 400, "invalid-subscription")
+    shown = (await api.call("GET", f"/subscriptions/{id_}")).json
+    problem = assert_problem(await put(api, id_, shown | {"sink": sink}), 400, "invalid-subscription")
     assert [fault["path"] for fault in problem["faults"]] == [
         "sinkCredential.identifier",
         "sinkCredential.secret",
@@ -195,15 +195,15 @@ async def test_a_mask_stands_for_nothing_at_another_sink(door, sink):
     ]
     assert all("give the secret itself" in fault["problem"] for fault in problem["faults"])
     given = {"sink": sink, "sinkCredential": PLAIN | {"secret": "new"}}
-    assert (await put(door, id_, given)).status == 200
-    assert door.secret_store.open(id_).secrets.credential == Plain("somebody", "new")
+    assert (await put(api, id_, given)).status == 200
+    assert api.secret_store.open(id_).secrets.credential == Plain("somebody", "new")
 
 
-async def test_a_refresh_token_isn_t_sent_to_another_endpoint(door):
-    created = await create(door, sink=SINK, sinkCredential=REFRESH)
+async def test_a_refresh_token_isn_t_sent_to_another_endpoint(api):
+    created = await create(api, sink=SINK, sinkCredential=REFRESH)
     shown = created.json
     shown["sinkCredential"]["refreshTokenEndpoint"] = "https://evil.example/token"
-    answer = await put(door, shown["id"], shown)
+    answer = await put(api, shown["id"], shown)
     problem = assert_problem(answer, 400, "invalid-subscription")
     assert [fault["path"] for fault in problem["faults"]] == [
         "sinkCredential.accessToken",
@@ -211,90 +211,90 @@ async def test_a_refresh_token_isn_t_sent_to_another_endpoint(door):
     ]
 
 
-async def test_the_protocol_may_change(door):
-    created = (await create(door)).json
+async def test_the_protocol_may_change(api):
+    created = (await create(api)).json
     wanted = {"sink": "nats://example.com", "protocol": "NATS", "protocolsettings": {"subject": "a"}}
-    answer = await put(door, created["id"], wanted)
+    answer = await put(api, created["id"], wanted)
     assert (answer.status, answer.json["protocol"], answer.json["sink"]) == (200, "NATS", wanted["sink"])
-    assert await pages(door, "/subscriptions?protocol=NATS&sink=nats://example.com") == [[created["id"]]]
-    assert await pages(door, "/subscriptions?protocol=HTTP") == [[]]
+    assert await pages(api, "/subscriptions?protocol=NATS&sink=nats://example.com") == [[created["id"]]]
+    assert await pages(api, "/subscriptions?protocol=HTTP") == [[]]
 
 
-async def test_what_belongs_to_its_beginning_stays(door):
-    door.store.create_channel(ChannelName("shop", "orders"))
+async def test_what_belongs_to_its_beginning_stays(api):
+    api.store.create_channel(ChannelName("shop", "orders"))
     config = {"channel": "shop/orders", "start": "earliest"}
-    id_ = (await create(door, config=config)).json["id"]
+    id_ = (await create(api, config=config)).json["id"]
     for fine in (WISH, WISH | {"id": id_}, WISH | {"config": config}):
-        answer = await put(door, id_, fine)
+        answer = await put(api, id_, fine)
         assert (answer.status, answer.json["config"]) == (200, config)
     wrong = WISH | {"id": "other", "config": {"channel": "default/default", "start": "latest"}, "types": 1}
-    problem = assert_problem(await put(door, id_, wrong), 400, "invalid-subscription")
+    problem = assert_problem(await put(api, id_, wrong), 400, "invalid-subscription")
     assert [fault["path"] for fault in problem["faults"]] == ["id", "config.channel", "config.start", "types"]
-    assert len(door.jobs.list()) == 1, "and what was asked of the past at its creation isn't asked again"
+    assert len(api.jobs.list()) == 1, "and what was asked of the past at its creation isn't asked again"
 
 
-async def test_an_update_of_nobody(door):
-    assert_problem(await put(door, "nobody", WISH), 404, "not-found")
+async def test_an_update_of_nobody(api):
+    assert_problem(await put(api, "nobody", WISH), 404, "not-found")
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null"])
-async def test_an_update_that_is_no_object(door, body):
-    id_ = (await create(door)).json["id"]
-    answer = await door.call("PUT", f"/subscriptions/{id_}", {}, body)
+async def test_an_update_that_is_no_object(api, body):
+    id_ = (await create(api)).json["id"]
+    answer = await api.call("PUT", f"/subscriptions/{id_}", {}, body)
     assert_problem(answer, 400, "invalid-subscription")
 
 
-async def test_a_sink_that_was_gone_is_forgotten_with_it(door):
-    id_ = (await create(door)).json["id"]
-    door.store.end(id_, "status 410")
-    assert (await put(door, id_, WISH | {"types": ["a"]})).json["status"]["delivery"]["state"] == "ended"
-    assert door.store.get(id_).ended == "status 410"
-    await put(door, id_, WISH | {"sink": "http://127.0.0.1:10/"})
-    assert door.store.get(id_).ended is None
+async def test_a_sink_that_was_gone_is_forgotten_with_it(api):
+    id_ = (await create(api)).json["id"]
+    api.store.end(id_, "status 410")
+    assert (await put(api, id_, WISH | {"types": ["a"]})).json["status"]["delivery"]["state"] == "ended"
+    assert api.store.get(id_).ended == "status 410"
+    await put(api, id_, WISH | {"sink": "http://127.0.0.1:10/"})
+    assert api.store.get(id_).ended is None
 
 
 # ETags
 
 
-async def test_an_etag_stands_for_the_object_and_not_for_its_status(door):
-    created = await create(door, sink=SINK)
+async def test_an_etag_stands_for_the_object_and_not_for_its_status(api):
+    created = await create(api, sink=SINK)
     id_, etag = created.json["id"], created.headers["etag"]
     path = f"/subscriptions/{id_}"
-    door.store.go_live(id_, Cut.at(0), lambda _: None)
+    api.store.go_live(id_, Cut.at(0), lambda _: None)
     for method, what in (("POST", "pause"), ("POST", "resume")):
-        answer = await door.call(method, f"/api/subscriptions/{id_}/{what}")
+        answer = await api.call(method, f"/api/subscriptions/{id_}/{what}")
         assert answer.headers["etag"] == etag
-    assert (await door.call("GET", path)).headers["etag"] == etag
-    same = await put(door, id_, WISH | {"sink": SINK})
+    assert (await api.call("GET", path)).headers["etag"] == etag
+    same = await put(api, id_, WISH | {"sink": SINK})
     assert same.headers["etag"] == etag
-    edited = await put(door, id_, WISH | {"sink": SINK, "types": ["a"]})
+    edited = await put(api, id_, WISH | {"sink": SINK, "types": ["a"]})
     assert edited.headers["etag"] != etag
-    secret = await door.send_json("PUT", f"{path}/secrets", {"sinkCredential": PLAIN})
-    again = await door.send_json("PUT", f"{path}/secrets", {"sinkCredential": PLAIN | {"secret": "new"}})
+    secret = await api.send_json("PUT", f"{path}/secrets", {"sinkCredential": PLAIN})
+    again = await api.send_json("PUT", f"{path}/secrets", {"sinkCredential": PLAIN | {"secret": "new"}})
     assert again.json == secret.json
     etags = [etag, edited.headers["etag"], secret.headers["etag"], again.headers["etag"]]
     assert len(set(etags)) == 4, "other secrets are another object, though it looks the same"
-    assert (await door.call("GET", path)).headers["etag"] == etags[-1]
+    assert (await api.call("GET", path)).headers["etag"] == etags[-1]
 
 
-async def test_of_two_who_change_the_same_the_second_is_told(door):
-    created = await create(door)
+async def test_of_two_who_change_the_same_the_second_is_told(api):
+    created = await create(api)
     id_, etag = created.json["id"], created.headers["etag"]
-    first = await put(door, id_, WISH | {"types": ["a"]}, if_match=etag)
+    first = await put(api, id_, WISH | {"types": ["a"]}, if_match=etag)
     assert first.status == 200
-    refused = await put(door, id_, WISH | {"types": ["b"]}, if_match=etag)
+    refused = await put(api, id_, WISH | {"types": ["b"]}, if_match=etag)
     problem = assert_problem(refused, 412, "precondition-failed")
     assert problem["etag"] == refused.headers["etag"] == first.headers["etag"]
-    assert door.store.get(id_).types == ("a",)
+    assert api.store.get(id_).types == ("a",)
     assert_problem(
-        await door.call("DELETE", f"/subscriptions/{id_}", {"if-match": etag}), 412, "precondition-failed"
+        await api.call("DELETE", f"/subscriptions/{id_}", {"if-match": etag}), 412, "precondition-failed"
     )
-    answer = await door.call(
+    answer = await api.call(
         "PUT", f"/subscriptions/{id_}/secrets", {"if-match": etag}, b'{"signing": "generate"}'
     )
     assert_problem(answer, 412, "precondition-failed")
-    assert not door.store.get(id_).has_secrets
-    deleted = await door.call("DELETE", f"/subscriptions/{id_}", {"if-match": problem["etag"]})
+    assert not api.store.get(id_).has_secrets
+    deleted = await api.call("DELETE", f"/subscriptions/{id_}", {"if-match": problem["etag"]})
     assert deleted.status == 200
 
 
@@ -311,22 +311,22 @@ async def test_of_two_who_change_the_same_the_second_is_told(door):
         ('"x,{etag}"', 412),
     ],
 )
-async def test_how_a_match_is_written(door, given, status):
-    created = await create(door)
+async def test_how_a_match_is_written(api, given, status):
+    created = await create(api)
     header = given.replace("{etag}", created.headers["etag"])
-    answer = await put(door, created.json["id"], WISH, if_match=header)
+    answer = await put(api, created.json["id"], WISH, if_match=header)
     assert answer.status == status
 
 
-async def test_what_was_seen_is_not_sent_again(door):
-    created = await create(door)
+async def test_what_was_seen_is_not_sent_again(api):
+    created = await create(api)
     path, etag = created.headers["location"], created.headers["etag"]
     for header in (etag, f"W/{etag}", f'"x", {etag}', "*"):
-        answer = await door.call("GET", path, {"if-none-match": header})
+        answer = await api.call("GET", path, {"if-none-match": header})
         assert (answer.status, answer.body, answer.headers["etag"]) == (304, b"", etag)
-    assert (await door.call("GET", path, {"if-none-match": '"x"'})).status == 200
-    await put(door, created.json["id"], WISH | {"types": ["a"]})
-    assert (await door.call("GET", path, {"if-none-match": etag})).status == 200
+    assert (await api.call("GET", path, {"if-none-match": '"x"'})).status == 200
+    await put(api, created.json["id"], WISH | {"types": ["a"]})
+    assert (await api.call("GET", path, {"if-none-match": etag})).status == 200
 
 
 # Discovery, and what is wrong
@@ -339,10 +339,10 @@ async def test_what_was_seen_is_not_sent_again(door):
         ("/subscriptions/any", {"DELETE", "GET", "HEAD", "OPTIONS", "PUT"}),
     ],
 )
-async def test_options_tell_what_is_supported(door, path, allowed):
-    answer = await door.call("OPTIONS", path)
+async def test_options_tell_what_is_supported(api, path, allowed):
+    answer = await api.call("OPTIONS", path)
     assert (answer.status, set(answer.headers["allow"].split(", "))) == (200, allowed)
-    refused = await door.call("PATCH", path)
+    refused = await api.call("PATCH", path)
     assert set(refused.headers["allow"].split(", ")) == allowed
     told = answer.json
     assert set(told["operations"]) == {"Create", "Retrieve", "Query", "Update", "Delete"}
@@ -350,24 +350,24 @@ async def test_options_tell_what_is_supported(door, path, allowed):
     assert {"exact", "prefix", "suffix", "all", "any", "not", "sql"} <= set(told["dialects"])
 
 
-async def test_what_options_name_is_served(door):
-    told = (await door.call("OPTIONS", "/subscriptions")).json
-    id_ = (await create(door)).json["id"]
+async def test_what_options_name_is_served(api):
+    told = (await api.call("OPTIONS", "/subscriptions")).json
+    id_ = (await create(api)).json["id"]
     for operation in told["operations"].values():
         path = operation["path"].replace("{id}", id_)
-        answer = await door.send_json(operation["method"], path, WISH)
+        answer = await api.send_json(operation["method"], path, WISH)
         assert answer.status in {200, 201}, operation
     for parameter in told["queryparameters"]:
-        problem = (await door.call("GET", f"/subscriptions?{parameter}=%00")).json
+        problem = (await api.call("GET", f"/subscriptions?{parameter}=%00")).json
         assert "unknown parameter" not in str(problem)
     for key in told["config"]:
-        answer = await door.send_json("POST", "/subscriptions", WISH | {"config": {key: 0}})
+        answer = await api.send_json("POST", "/subscriptions", WISH | {"config": {key: 0}})
         assert "unknown key" not in answer.json["detail"]
 
 
-async def test_where_in_a_filter_s_text_the_fault_lies_stands_in_fields(door):
+async def test_where_in_a_filter_s_text_the_fault_lies_stands_in_fields(api):
     wish = WISH | {"filters": [{"all": [{"cel": "data.amount > 5 &&\n  data.name =="}]}], "types": 1}
-    answer = await door.send_json("POST", "/subscriptions", wish)
+    answer = await api.send_json("POST", "/subscriptions", wish)
     faults = {fault["path"]: fault for fault in assert_problem(answer, 400, "invalid-subscription")["faults"]}
     assert set(faults) == {"types", "filters[0].all[0].cel"}
     assert set(faults["types"]) == {"path", "problem"}
@@ -375,7 +375,7 @@ async def test_where_in_a_filter_s_text_the_fault_lies_stands_in_fields(door):
     assert (fault["line"], fault["column"], fault["text"]) == (2, 15, "  data.name ==")
     assert fault["caret"] == " " * 14 + "^"
     assert fault["problem"].endswith(f"\n  {fault['text']}\n  {fault['caret']}")
-    sql = await put(door, (await create(door)).json["id"], WISH | {"filter": {"sql": "type = "}})
+    sql = await put(api, (await create(api)).json["id"], WISH | {"filter": {"sql": "type = "}})
     (fault,) = sql.json["faults"]
     assert (fault["path"], fault["line"], fault["text"]) == ("filter.sql", 1, "type = ")
 
@@ -383,58 +383,56 @@ async def test_where_in_a_filter_s_text_the_fault_lies_stands_in_fields(door):
 # What channels declare
 
 
-async def test_config_is_checked_against_what_the_channel_declares(door):
+async def test_config_is_checked_against_what_the_channel_declares(api):
     shop = {"namespace": "shop", "name": "orders", "subscriptionconfig": {"interval": "integer"}}
-    made = await door.send_json("POST", "/api/channels", shop)
+    made = await api.send_json("POST", "/api/channels", shop)
     assert made.json["subscriptionconfig"] == {"interval": {"type": "integer", "required": False}}
-    assert (await door.call("GET", made.headers["location"])).json == made.json
-    assert made.json in (await door.call("GET", "/api/channels")).json
+    assert (await api.call("GET", made.headers["location"])).json == made.json
+    assert made.json in (await api.call("GET", "/api/channels")).json
     config = {"channel": "shop/orders", "interval": 5}
-    created = await create(door, sink=SINK, config=config, sinkCredential=PLAIN)
+    created = await create(api, sink=SINK, config=config, sinkCredential=PLAIN)
     assert created.json["config"] == config
     id_ = created.json["id"]
     for wrong in ({"channel": "shop/orders", "interval": "5"}, {"channel": "shop/orders", "colour": 1}):
         answers = [
-            await door.send_json("POST", "/subscriptions", WISH | {"config": wrong}),
-            await put(door, id_, WISH | {"config": wrong}),
+            await api.send_json("POST", "/subscriptions", WISH | {"config": wrong}),
+            await put(api, id_, WISH | {"config": wrong}),
         ]
         for answer in answers:
             problem = assert_problem(answer, 400, "invalid-subscription")
             assert problem["faults"][0]["path"].startswith("config.")
-    answer = await door.send_json("PUT", f"/subscriptions/{id_}/secrets", {"sinkCredential": None})
+    answer = await api.send_json("PUT", f"/subscriptions/{id_}/secrets", {"sinkCredential": None})
     assert (answer.status, answer.json["config"]) == (200, config), (
         "secrets are changed without looking at it"
     )
-    changed = await door.send_json(
+    changed = await api.send_json(
         "PUT",
         "/api/channels/shop/orders",
         {"subscriptionconfig": {"unit": {"type": "string", "required": True}}},
     )
     assert changed.status == 200
-    assert (await door.call("GET", f"/subscriptions/{id_}")).json["config"] == config, "what is there stays"
-    answer = await put(door, id_, WISH | {"config": config | {"unit": "s"}})
+    assert (await api.call("GET", f"/subscriptions/{id_}")).json["config"] == config, "what is there stays"
+    answer = await put(api, id_, WISH | {"config": config | {"unit": "s"}})
     assert [fault["path"] for fault in answer.json["faults"]] == ["config.interval"]
-    assert (await put(door, id_, WISH | {"config": {"unit": "s"}})).status == 200
-    plain = await door.send_json("PUT", "/api/channels/shop/orders", {})
+    assert (await put(api, id_, WISH | {"config": {"unit": "s"}})).status == 200
+    plain = await api.send_json("PUT", "/api/channels/shop/orders", {})
     assert "subscriptionconfig" not in plain.json
-    bad = await door.send_json("PUT", "/api/channels/shop/orders", {"subscriptionconfig": {"a": "?"}})
+    bad = await api.send_json("PUT", "/api/channels/shop/orders", {"subscriptionconfig": {"a": "?"}})
     problem = assert_problem(bad, 400, "invalid-channel")
     assert [fault["path"] for fault in problem["faults"]] == ["subscriptionconfig.a.type"]
 
 
-async def test_a_manifest_leaves_declarations_alone(door):
-    door.store.create_channel(
-        ChannelName("shop", "orders"), None, parse_declarations({"a": "string"}, "", [])
-    )
-    door.store.change_channel(ChannelName("shop", "orders"), {"retry": 1})
-    channel = door.store.channel(ChannelName("shop", "orders"))
+async def test_a_manifest_leaves_declarations_alone(api):
+    api.store.create_channel(ChannelName("shop", "orders"), None, parse_declarations({"a": "string"}, "", []))
+    api.store.change_channel(ChannelName("shop", "orders"), {"retry": 1})
+    channel = api.store.channel(ChannelName("shop", "orders"))
     assert (channel.delivery, list(channel.config)) == ({"retry": 1}, ["a"])
 
 
 # The specification's own words
 
 
-async def test_the_example_of_the_specification(door):
+async def test_the_example_of_the_specification(api):
     example: dict[str, Any] = {
         "id": "sub-193-18365",
         "config": {"data": "hello", "interval": 5},
@@ -444,8 +442,8 @@ async def test_the_example_of_the_specification(door):
         "sink": "http://example.com/event-processor",
     }
     declared = {"subscriptionconfig": {"data": "string", "interval": "integer"}}
-    assert (await door.send_json("PUT", "/api/channels/default/default", declared)).status == 200
-    created = await door.send_json("POST", "/subscriptions", example)
+    assert (await api.send_json("PUT", "/api/channels/default/default", declared)).status == 200
+    created = await api.send_json("POST", "/subscriptions", example)
     assert created.status == 201
     made = created.json
     assert made.pop("id") != example.pop("id"), "ids are the service's"
@@ -457,31 +455,31 @@ async def test_the_example_of_the_specification(door):
 
 
 @pytest.mark.parametrize("filters", [[{"regex": {"type": "a"}}], [{"all": [{"xpath": "/"}]}]])
-async def test_a_dialect_that_is_not_supported_is_refused_at_creation_and_update(door, filters):
-    id_ = (await create(door)).json["id"]
+async def test_a_dialect_that_is_not_supported_is_refused_at_creation_and_update(api, filters):
+    id_ = (await create(api)).json["id"]
     wish = WISH | {"filters": filters}
-    for answer in (await door.send_json("POST", "/subscriptions", wish), await put(door, id_, wish)):
+    for answer in (await api.send_json("POST", "/subscriptions", wish), await put(api, id_, wish)):
         problem = assert_problem(answer, 400, "invalid-subscription")
         assert "exact, prefix, suffix, all, any, not, sql" in problem["faults"][0]["problem"]
-    assert door.store.get(id_).filters == ()
+    assert api.store.get(id_).filters == ()
 
 
-async def test_names_of_protocols_and_properties_are_case_sensitive(door):
-    answer = await door.send_json("POST", "/subscriptions", WISH | {"protocol": "http", "Sink": "x"})
+async def test_names_of_protocols_and_properties_are_case_sensitive(api):
+    answer = await api.send_json("POST", "/subscriptions", WISH | {"protocol": "http", "Sink": "x"})
     problem = assert_problem(answer, 400, "invalid-subscription")
     assert {fault["path"] for fault in problem["faults"]} == {"protocol", "Sink"}
 
 
-async def test_ids_are_unique(door):
-    ids = {(await create(door, id="mine")).json["id"] for _ in range(20)}
+async def test_ids_are_unique(api):
+    ids = {(await create(api, id="mine")).json["id"] for _ in range(20)}
     assert len(ids) == 20
 
 
-async def test_a_query_without_results_is_an_empty_list(door):
-    answer = await door.call("GET", "/subscriptions?limit=10")
+async def test_a_query_without_results_is_an_empty_list(api):
+    answer = await api.call("GET", "/subscriptions?limit=10")
     assert (answer.status, answer.json, "link" in answer.headers) == (200, [], False)
 
 
-async def test_a_name_that_no_database_could_have(door):
+async def test_a_name_that_no_database_could_have(api):
     for method in ("GET", "PUT", "DELETE"):
-        assert_problem(await door.send_json(method, "/subscriptions/a\0b", WISH), 404, "not-found")
+        assert_problem(await api.send_json(method, "/subscriptions/a\0b", WISH), 404, "not-found")

@@ -4,7 +4,7 @@ import asyncio
 from types import SimpleNamespace
 
 import pytest
-from tests.api.door import CHANNEL, V1
+from tests.api.application import CHANNEL, V1
 
 from headrace.errors import BrokerUnavailable
 from headrace.telemetry.metrics import exposition
@@ -38,42 +38,42 @@ class _Looks:
         ("max_outbox_bytes", "outbox_bytes", 429, "delivery-behind"),
     ],
 )
-async def test_what_is_too_full_turns_events_away_until_it_is_not(open_door, setting, gauge, status, code):
-    door = open_door(**{setting: 1000})
-    looks = _Looks(door.pressure)
-    setattr(door, gauge, 1000)
+async def test_what_is_too_full_turns_events_away_until_it_is_not(open_api, setting, gauge, status, code):
+    api = open_api(**{setting: 1000})
+    looks = _Looks(api.pressure)
+    setattr(api, gauge, 1000)
     await looks.again()
-    assert (await door.call("POST", CHANNEL, V1)).status == 202
-    setattr(door, gauge, 1001)
+    assert (await api.call("POST", CHANNEL, V1)).status == 202
+    setattr(api, gauge, 1001)
     await looks.again()
-    answer = await door.call("POST", CHANNEL, V1)
+    answer = await api.call("POST", CHANNEL, V1)
     assert (answer.status, answer.json["code"]) == (status, code)
     assert "1001 bytes" in answer.json["detail"]
     assert "limit is 1000" in answer.json["detail"]
     assert answer.headers["retry-after"] == "1"
     assert f"headrace_{gauge} 1001.0" in exposition().decode()
-    setattr(door, gauge, 0)
+    setattr(api, gauge, 0)
     await looks.again()
-    assert (await door.call("POST", CHANNEL, V1)).status == 202
+    assert (await api.call("POST", CHANNEL, V1)).status == 202
     looks.following.cancel()
-    assert len(door.ids()) == 2
+    assert len(api.ids()) == 2
 
 
-async def test_a_disk_with_too_little_room_turns_events_away_before_the_log_is_hurt(open_door, monkeypatch):
-    door = open_door(min_free_bytes=5000)
+async def test_a_disk_with_too_little_room_turns_events_away_before_the_log_is_hurt(open_api, monkeypatch):
+    api = open_api(min_free_bytes=5000)
     room = 4999
     # How much room a real disk has can't be chosen here; a full one is used in the tests of the service.
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=room))
-    looks = _Looks(door.pressure)
+    looks = _Looks(api.pressure)
     await looks.again()
-    answer = await door.call("POST", CHANNEL, V1)
+    answer = await api.call("POST", CHANNEL, V1)
     assert (answer.status, answer.json["code"]) == (507, "disk-nearly-full")
     assert "4999 bytes are free" in answer.json["detail"]
     assert answer.headers["retry-after"] == "10"
-    assert door.ids() == []
+    assert api.ids() == []
     room = 5000
     await looks.again()
-    assert (await door.call("POST", CHANNEL, V1)).status == 202
+    assert (await api.call("POST", CHANNEL, V1)).status == 202
     looks.following.cancel()
 
 
@@ -82,12 +82,12 @@ async def test_a_disk_with_too_little_room_turns_events_away_before_the_log_is_h
     [(BrokerUnavailable("broker:9092", "no answer"), False), (OSError("the disk is away"), True)],
 )
 async def test_looks_that_fail_leave_what_the_last_one_found_and_are_told_once(
-    open_door, monkeypatch, caplog, error, has_trace
+    open_api, monkeypatch, caplog, error, has_trace
 ):
     caplog.set_level("INFO", logger="headrace")
-    door = open_door(max_outbox_bytes=1000)
-    door.outbox_bytes = 2000
-    looks = _Looks(door.pressure)
+    api = open_api(max_outbox_bytes=1000)
+    api.outbox_bytes = 2000
+    looks = _Looks(api.pressure)
     await looks.again()
 
     def fail(_):
@@ -98,11 +98,11 @@ async def test_looks_that_fail_leave_what_the_last_one_found_and_are_told_once(
         with monkeypatch.context() as patched:
             patched.setattr("shutil.disk_usage", fail)
             await looks.again()
-            assert (await door.call("POST", CHANNEL, V1)).status == 429
+            assert (await api.call("POST", CHANNEL, V1)).status == 429
         await looks.again()
-        gone, back = [record for record in caplog.records if "how full" in record.message]
+        gone, back = [record for record in caplog.records if "free disk space" in record.message]
         assert str(error) in gone.message
         assert bool(gone.exc_info) == has_trace, "what is foreseen needs no trace"
-        assert "can be told again" in back.message
+        assert "are measured again" in back.message
     assert not looks.following.done()
     looks.following.cancel()

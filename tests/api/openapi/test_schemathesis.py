@@ -90,7 +90,7 @@ UNSAYABLE = {
     "exceeds? the limit|deeper than the limit": "what a filter costs",
     "bytes and the limit": "how many bytes a text has",
     "^is neither whsec_": "whether a public key belongs to its private key",
-    "is none that an answer gave": "what was answered before",
+    "is not a cursor from an earlier answer": "what was answered before",
 }
 """Why a request may be refused that the schemas allow: what of it JSON Schema has no words for."""
 UNSAYABLE_OF = {

@@ -2,8 +2,8 @@
 
 import msgspec
 import pytest
-from tests.api.door import ADDRESS, CHANNEL, V1
-from tests.api.handlers.test_ingress import assert_problem
+from tests.api.application import ADDRESS, CHANNEL, V1
+from tests.api.ingress.test_ingress import assert_problem
 
 from headrace.api.requests.hosts import Hosts, hosts_of
 from headrace.config import load_config
@@ -61,21 +61,21 @@ def test_a_short_name_of_a_channel_is_good_for_its_events_alone():
             Hosts(["x"]).check(scope("orders-kn-channel.shop:80", path=path))
 
 
-async def test_a_page_of_a_stranger_that_leads_its_name_here_creates_nothing(door):
+async def test_a_page_of_a_stranger_that_leads_its_name_here_creates_nothing(api):
     """The name and the origin of the page are the same, so that the browser and the check of origins see one site."""
     stranger = {"host": "evil.example", "origin": "http://evil.example"}
-    refused = await door.call("POST", "/subscriptions", stranger, BODY)
+    refused = await api.call("POST", "/subscriptions", stranger, BODY)
     problem = assert_problem(refused, 421, "wrong-host")
     assert "'evil.example'" in problem["detail"]
     assert "api.allowed_hosts" in problem["detail"]
-    assert (await door.call("GET", "/subscriptions")).json == []
+    assert (await api.call("GET", "/subscriptions")).json == []
 
 
 @pytest.mark.parametrize("path", ["/", "/healthz", "/metrics", "/openapi.json", CHANNEL, "/no/such"])
-async def test_every_address_is_behind_it(door, path):
-    assert_problem(await door.call("GET", path, {"host": "evil.example"}), 421, "wrong-host")
-    assert (await door.post(V1 | {"host": "evil.example"}, b"")).status == 421
-    assert door.recorded() == []
+async def test_every_address_is_behind_it(api, path):
+    assert_problem(await api.call("GET", path, {"host": "evil.example"}), 421, "wrong-host")
+    assert (await api.post(V1 | {"host": "evil.example"}, b"")).status == 421
+    assert api.recorded() == []
 
 
 @pytest.mark.parametrize("host", OWN)
@@ -142,16 +142,16 @@ def test_the_environment_says_it():
     assert config.api.allowed_hosts == ("a.example", "b.example")
 
 
-async def test_nothing_that_is_shown_repeats_the_host(open_door):
+async def test_nothing_that_is_shown_repeats_the_host(open_api):
     """Whoever reads an answer takes the addresses in it for the service's, not for those a request came up with."""
-    door = open_door(allowed_hosts=["*"])
+    api = open_api(allowed_hosts=["*"])
     host = {"host": "evil.example"}
     body = msgspec.json.encode({"namespace": "shop", "name": "orders"})
-    answers = [await door.call("POST", "/api/channels", host, body)]
-    answers += [await door.call("POST", "/subscriptions", host, BODY) for _ in range(2)]
-    paths = [path for path, methods in door.served_paths().items() if "GET" in methods and "{" not in path]
-    answers += [await door.call("GET", path, host) for path in [*paths, "/subscriptions?limit=1", "/no/such"]]
-    assert (await door.call("GET", "/api/channels/shop/orders", host)).json["url"].startswith(ADDRESS)
+    answers = [await api.call("POST", "/api/channels", host, body)]
+    answers += [await api.call("POST", "/subscriptions", host, BODY) for _ in range(2)]
+    paths = [path for path, methods in api.served_paths().items() if "GET" in methods and "{" not in path]
+    answers += [await api.call("GET", path, host) for path in [*paths, "/subscriptions?limit=1", "/no/such"]]
+    assert (await api.call("GET", "/api/channels/shop/orders", host)).json["url"].startswith(ADDRESS)
     for answer in answers:
         assert b"evil.example" not in answer.body
         assert "evil.example" not in str(answer.headers)

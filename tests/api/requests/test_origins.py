@@ -5,9 +5,9 @@ import pytest
 BODY = b'{"sink": "http://127.0.0.1:9/"}'
 
 
-async def create(door, **headers):
+async def create(api, **headers):
     sent = {"host": "127.0.0.1:8080"} | {name.replace("_", "-"): each for name, each in headers.items()}
-    return await door.call("POST", "/subscriptions", sent, BODY)
+    return await api.call("POST", "/subscriptions", sent, BODY)
 
 
 @pytest.mark.parametrize(
@@ -20,10 +20,10 @@ async def create(door, **headers):
         {"origin": "null"},
     ],
 )
-async def test_another_origin_changes_nothing(door, headers):
-    answer = await create(door, **headers)
+async def test_another_origin_changes_nothing(api, headers):
+    answer = await create(api, **headers)
     assert (answer.status, answer.json["code"]) == (403, "cross-origin")
-    assert (await door.call("GET", "/subscriptions", {"sec-fetch-site": "cross-site"})).json == []
+    assert (await api.call("GET", "/subscriptions", {"sec-fetch-site": "cross-site"})).json == []
 
 
 @pytest.mark.parametrize(
@@ -35,10 +35,10 @@ async def test_another_origin_changes_nothing(door, headers):
         {"sec_fetch_site": "none"},
     ],
 )
-async def test_programs_and_own_pages_do(door, headers):
-    assert (await create(door, **headers)).status == 201
+async def test_programs_and_own_pages_do(api, headers):
+    assert (await create(api, **headers)).status == 201
 
 
-async def test_a_webhook_may_agree_from_anywhere(door):
-    answer = await door.call("POST", "/webhooks/consents/unknown", {"origin": "https://evil.example"})
+async def test_a_webhook_may_agree_from_anywhere(api):
+    answer = await api.call("POST", "/webhooks/consents/unknown", {"origin": "https://evil.example"})
     assert answer.status == 404

@@ -55,17 +55,17 @@ def test_what_is_no_network_is_refused():
 
 
 @pytest.mark.parametrize(("proxies", "recorded"), [([], "127.0.0.1"), (["127.0.0.1"], "203.0.113.9")])
-async def test_the_record_of_changes_has_who_it_was(open_door, proxies, recorded):
-    door = open_door(trusted_proxies=proxies)
+async def test_the_record_of_changes_has_who_it_was(open_api, proxies, recorded):
+    api = open_api(trusted_proxies=proxies)
     headers = {
         "x-forwarded-for": "203.0.113.9",
         "x-forwarded-host": "evil.example",
         "x-forwarded-proto": "https",
     }
-    async with door.served() as url:
+    async with api.served() as url:
         host, _, port = url.removeprefix("http://").partition(":")
         await _post(host, int(port), headers)
-    (change,) = (await door.call("GET", "/api/audit")).json["changes"]
+    (change,) = (await api.call("GET", "/api/audit")).json["changes"]
     assert change["address"] == recorded
 
 

@@ -7,18 +7,18 @@ from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
+from tests.api.application import Application
 from tests.api.consumers import Consumers, subscribe
-from tests.api.door import Door
 from tests.subscriptions.stores import listed
 
 from headrace.cli.main import main
 
 
 @pytest.fixture
-async def door(tmp_path):
-    door = Door(tmp_path)
-    yield door
-    await door.close()
+async def api(tmp_path):
+    api = Application(tmp_path)
+    yield api
+    await api.close()
 
 
 @pytest.mark.parametrize(
@@ -40,32 +40,32 @@ async def run(url, *arguments):
     )  # fmt: skip
 
 
-async def test_a_subscription_lives_as_long_as_the_command(door):
-    async with door.served() as url:
+async def test_a_subscription_lives_as_long_as_the_command(api):
+    async with api.served() as url:
         process = await run(url, "tail", "--cel", "data.amount > 5", "--json")
         told = (await process.stderr.readline()).decode()
-        (made,) = listed(door.store)
+        (made,) = listed(api.store)
         assert made.id in told
         assert (made.protocol, made.protocolsettings["expired"], made.filters) == (
             "PULL", "drop", ({"cel": "data.amount > 5"},),
         )  # fmt: skip
-        with closing(Consumers(door, made.id)) as mailbox:
+        with closing(Consumers(api, made.id)) as mailbox:
             await mailbox.publish(1)
             assert b'"id":"1"' in await process.stdout.readline()
         process.send_signal(signal.SIGINT)
         assert await asyncio.wait_for(process.wait(), 20) == 0
         assert (await process.stderr.read()) == b""
-        assert list(listed(door.store)) == []
-        door.pulling.close()
+        assert list(listed(api.store)) == []
+        api.pull.close()
 
 
-async def test_what_was_printed_is_acknowledged(door):
-    with closing(Consumers(door, await subscribe(door))) as mailbox:
+async def test_what_was_printed_is_acknowledged(api):
+    with closing(Consumers(api, await subscribe(api))) as mailbox:
         await mailbox.publish(1, 2, 3)
-        async with door.served() as url:
+        async with api.served() as url:
             process = await run(url, "tail", "--subscription", mailbox.id, "--count", "2")
             printed, _ = await asyncio.wait_for(process.communicate(), 20)
-            door.pulling.close()
+            api.pull.close()
         assert process.returncode == 0
         assert [line.split()[0] for line in printed.splitlines()[::2]] == [b"id=1", b"id=2"]
         assert mailbox.waiting == 1

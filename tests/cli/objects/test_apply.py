@@ -56,7 +56,7 @@ def test_what_is_not_ready_is_shown_with_its_reason(run, service, written):
     assert lines[1].split()[:4] == ["waiting", "waits", "http://sink.example/in", "False"]
     assert lines[1].rstrip().split(maxsplit=5)[4:] == [
         "BrokerDoesNotExist",
-        "Broker waiting/nowhere is not there",
+        "Broker waiting/nowhere does not exist",
     ]
 
 
@@ -106,4 +106,4 @@ def test_mistakes_are_told(run, service, written, tmp_path):
         assert message in result.stderr
     (tmp_path / "broken.yaml").write_text("a: [")
     broken = run("apply", "-f", tmp_path / "broken.yaml", "--url", service.url)
-    assert (broken.exit_code, "broken.yaml: this is no YAML" in broken.stderr) == (1, True)
+    assert (broken.exit_code, "broken.yaml: this is not YAML" in broken.stderr) == (1, True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.api.door import CHANNEL, V1
+from tests.api.application import CHANNEL, V1
 
 HOST = b"Host: localhost\r\n"
 GET = b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n"
@@ -79,10 +79,10 @@ def assert_refused(answer, status, code):
 # The head
 
 
-async def test_headers_without_end_are_cut_at_the_limit_and_take_no_memory(open_door):
-    door = open_door()
+async def test_headers_without_end_are_cut_at_the_limit_and_take_no_memory(open_api):
+    api = open_api()
     line = b"x-" + b"a" * 50 + b": " + b"b" * 1000 + b"\r\n"
-    async with door.served() as url:
+    async with api.served() as url:
         before = resident()
         wire = await Wire.to(url)
         await wire.send(b"GET / HTTP/1.1\r\n" + HOST)
@@ -110,33 +110,33 @@ async def test_headers_without_end_are_cut_at_the_limit_and_take_no_memory(open_
     ],
     ids=["value", "name", "many", "unfinished"],
 )
-async def test_large_headers_are_refused_with_their_limit(open_door, lines):
-    door = open_door()
-    async with door.served() as url:
+async def test_large_headers_are_refused_with_their_limit(open_api, lines):
+    api = open_api()
+    async with api.served() as url:
         answer = await ask(url, b"GET /healthz HTTP/1.1\r\n" + HOST + lines + b"\r\n")
     assert "65536" in assert_refused(answer, 431, "headers-too-large")
 
 
-async def test_headers_up_to_the_limit_are_taken(open_door):
-    door = open_door()
-    async with door.served() as url:
+async def test_headers_up_to_the_limit_are_taken(open_api):
+    api = open_api()
+    async with api.served() as url:
         wire = await Wire.to(url)
         await wire.send(post("x: " + "a" * 60_000, "Content-Length: 1", body=b"x"))
         assert (await wire.answers(1)).startswith(b"HTTP/1.1 202")
         wire.writer.close()
 
 
-async def test_many_headers_are_refused(open_door):
-    door = open_door()
+async def test_many_headers_are_refused(open_api):
+    api = open_api()
     lines = b"".join(b"x%d: a\r\n" % number for number in range(300))
-    async with door.served() as url:
+    async with api.served() as url:
         answer = await ask(url, b"GET /healthz HTTP/1.1\r\n" + HOST + lines + b"\r\n")
     assert "256" in assert_refused(answer, 431, "too-many-headers")
 
 
-async def test_a_long_address_is_refused(open_door):
-    door = open_door()
-    async with door.served() as url:
+async def test_a_long_address_is_refused(open_api):
+    api = open_api()
+    async with api.served() as url:
         answer = await ask(url, b"GET /healthz?" + b"a" * 20_000 + b" HTTP/1.1\r\n" + HOST + b"\r\n")
         assert "16384" in assert_refused(answer, 414, "url-too-long")
         assert_refused(await ask(url, b"GET /" + b"a" * 400_000), 414, "url-too-long")
@@ -145,15 +145,15 @@ async def test_a_long_address_is_refused(open_door):
 @pytest.mark.parametrize(
     "sent", [b"", b"\r\n" * 10, b"GET /healthz HT", b"GET /healthz HTTP/1.1\r\nHost: loc"]
 )
-async def test_a_head_has_to_come_in_time(open_door, sent):
-    door = open_door(head_seconds=0.3)
-    async with door.served() as url:
+async def test_a_head_has_to_come_in_time(open_api, sent):
+    api = open_api(head_seconds=0.3)
+    async with api.served() as url:
         assert_refused(await ask(url, sent), 408, "sent-too-slowly")
 
 
-async def test_a_head_that_drips_has_to_come_in_time(open_door):
-    door = open_door(head_seconds=0.5)
-    async with door.served() as url:
+async def test_a_head_that_drips_has_to_come_in_time(open_api):
+    api = open_api(head_seconds=0.5)
+    async with api.served() as url:
         wire = await Wire.to(url)
         await wire.send(b"GET /healthz HTTP/1.1\r\n" + HOST)
         answer = asyncio.create_task(wire.rest())
@@ -168,9 +168,9 @@ async def test_a_head_that_drips_has_to_come_in_time(open_door):
         assert_refused(await answer, 408, "sent-too-slowly")
 
 
-async def test_a_blank_line_between_requests_keeps_no_connection(open_door):
-    door = open_door(head_seconds=0.3)
-    async with door.served() as url:
+async def test_a_blank_line_between_requests_keeps_no_connection(open_api):
+    api = open_api(head_seconds=0.3)
+    async with api.served() as url:
         wire = await Wire.to(url)
         await wire.send(GET)
         await wire.answers(1)
@@ -178,9 +178,9 @@ async def test_a_blank_line_between_requests_keeps_no_connection(open_door):
         assert_refused(await wire.rest(), 408, "sent-too-slowly")
 
 
-async def test_slow_connections_keep_nobody_else_waiting(open_door):
-    door = open_door(head_seconds=5.0)
-    async with door.served() as url:
+async def test_slow_connections_keep_nobody_else_waiting(open_api):
+    api = open_api(head_seconds=5.0)
+    async with api.served() as url:
         slow = [await Wire.to(url) for _ in range(300)]
         for each in slow:
             await each.send(b"POST / HTTP/1.1\r\nHo")
@@ -197,9 +197,9 @@ async def test_slow_connections_keep_nobody_else_waiting(open_door):
 
 
 @pytest.mark.parametrize("drip", [b"", b"x"])
-async def test_a_body_that_stands_still_or_drips_is_given_up(open_door, drip):
-    door = open_door(body_idle_seconds=0.4)
-    async with door.served() as url:
+async def test_a_body_that_stands_still_or_drips_is_given_up(open_api, drip):
+    api = open_api(body_idle_seconds=0.4)
+    async with api.served() as url:
         wire = await Wire.to(url)
         await wire.send(post("Content-Length: 1000", body=b"x"))
         answer = asyncio.create_task(wire.rest())
@@ -210,13 +210,13 @@ async def test_a_body_that_stands_still_or_drips_is_given_up(open_door, drip):
                 break
             await asyncio.sleep(0.05)
         assert_refused(await answer, 408, "sent-too-slowly")
-    assert door.recorded() == []
-    assert door.ingress._held_bytes == 0
+    assert api.recorded() == []
+    assert api.ingress._held_bytes == 0
 
 
-async def test_a_body_may_take_long_while_it_keeps_coming(open_door):
-    door = open_door(body_idle_seconds=1.0, min_body_bytes_per_second=1000)
-    async with door.served() as url:
+async def test_a_body_may_take_long_while_it_keeps_coming(open_api):
+    api = open_api(body_idle_seconds=1.0, min_body_bytes_per_second=1000)
+    async with api.served() as url:
         wire = await Wire.to(url)
         await wire.send(post("Content-Length: 150000"))
         for _ in range(15):
@@ -226,16 +226,16 @@ async def test_a_body_may_take_long_while_it_keeps_coming(open_door):
         wire.writer.close()
 
 
-async def test_who_waits_to_be_asked_for_the_body_isnt_slow(open_door, monkeypatch):
-    door = open_door(body_idle_seconds=0.3)
-    admit, asked = door.gate.admit_events, asyncio.Event()
+async def test_who_waits_to_be_asked_for_the_body_isnt_slow(open_api, monkeypatch):
+    api = open_api(body_idle_seconds=0.3)
+    admit, asked = api.gate.admit_events, asyncio.Event()
 
     async def slowly(*given):
         await asked.wait()
         await admit(*given)
 
-    monkeypatch.setattr(door.gate, "admit_events", slowly)
-    async with door.served() as url:
+    monkeypatch.setattr(api.gate, "admit_events", slowly)
+    async with api.served() as url:
         wire = await Wire.to(url)
         await wire.send(post("Content-Length: 1", "Expect: 100-continue"))
         await asyncio.sleep(1.5)
@@ -257,61 +257,61 @@ CHUNKED = "Transfer-Encoding: chunked"
     [b"1;" + b"a" * 400_000, b"".join(b"1;%s\r\nx\r\n" % (b"a" * 1000) for _ in range(400))],
     ids=["one", "many"],
 )
-async def test_chunk_extensions_are_bounded(open_door, chunks):
-    door = open_door()
-    async with door.served() as url:
+async def test_chunk_extensions_are_bounded(open_api, chunks):
+    api = open_api()
+    async with api.served() as url:
         wire = await Wire.to(url)
         await wire.send(post(CHUNKED))
         await wire.send(chunks)
         assert_refused(await wire.rest(), 400, "invalid-http")
-    assert door.recorded() == []
+    assert api.recorded() == []
 
 
-async def test_small_chunks_and_short_extensions_are_taken(open_door):
-    door = open_door()
+async def test_small_chunks_and_short_extensions_are_taken(open_api):
+    api = open_api()
     chunks = b"".join(b"1;signature=abc\r\nx\r\n" for _ in range(500)) + b"0\r\n\r\n"
-    async with door.served() as url:
+    async with api.served() as url:
         wire = await Wire.to(url)
         await wire.send(post(CHUNKED) + chunks)
         assert (await wire.answers(1)).startswith(b"HTTP/1.1 202")
         wire.writer.close()
-    assert door.recorded()[0].event.data == b"x" * 500
+    assert api.recorded()[0].event.data == b"x" * 500
 
 
-async def test_trailers_are_bounded(open_door):
-    door = open_door()
-    async with door.served() as url:
+async def test_trailers_are_bounded(open_api):
+    api = open_api()
+    async with api.served() as url:
         wire = await Wire.to(url)
         await wire.send(post(CHUNKED) + b"1\r\nx\r\n0\r\n")
         await wire.send(b"".join(b"x%d: %s\r\n" % (number, b"a" * 1000) for number in range(300)))
         assert_refused(await wire.rest(), 431, "headers-too-large")
-    assert door.recorded() == []
+    assert api.recorded() == []
 
 
-async def test_a_trailer_is_no_header(open_door):
+async def test_a_trailer_is_no_header(open_api):
     """Neither who one is nor what an event is can be said behind the body, however early or late that comes."""
-    door = open_door(auth=True)
-    key = await door.key(everywhere=["publish"])
+    api = open_api(auth=True)
+    key = await api.key(everywhere=["publish"])
     trailer = (
         f"0\r\nAuthorization: {key['authorization']}\r\nce-id: forged\r\nce-extra: forged\r\n\r\n".encode()
     )
-    async with door.served() as url:
+    async with api.served() as url:
         wire = await Wire.to(url)
         await wire.send(post(CHUNKED) + b"1\r\nx\r\n" + trailer)
         assert (await wire.answers(1)).startswith(b"HTTP/1.1 401")
         await wire.send(post(CHUNKED, f"Authorization: {key['authorization']}") + b"1\r\nx\r\n" + trailer)
         assert (await wire.answers(1)).startswith(b"HTTP/1.1 202")
         wire.writer.close()
-    (recorded,) = door.recorded()
+    (recorded,) = api.recorded()
     assert dict(recorded.event.attributes) == {name.removeprefix("ce-"): value for name, value in V1.items()}
 
 
 # Connections
 
 
-async def test_an_address_has_so_many_connections(open_door):
-    door = open_door(max_connections_per_address=3)
-    async with door.served() as url:
+async def test_an_address_has_so_many_connections(open_api):
+    api = open_api(max_connections_per_address=3)
+    async with api.served() as url:
         held = [await Wire.to(url) for _ in range(3)]
         for each in held:
             await each.send(GET)
@@ -339,9 +339,9 @@ async def ask_once(url):
         wire.writer.close()
 
 
-async def test_a_trusted_proxy_stands_for_many(open_door):
-    door = open_door(max_connections_per_address=1, trusted_proxies=["127.0.0.0/8"])
-    async with door.served() as url:
+async def test_a_trusted_proxy_stands_for_many(open_api):
+    api = open_api(max_connections_per_address=1, trusted_proxies=["127.0.0.0/8"])
+    async with api.served() as url:
         held = [await Wire.to(url) for _ in range(3)]
         for each in held:
             await each.send(GET)
@@ -349,33 +349,33 @@ async def test_a_trusted_proxy_stands_for_many(open_door):
             each.writer.close()
 
 
-async def test_requests_that_wait_on_one_connection_are_bounded(open_door):
+async def test_requests_that_wait_on_one_connection_are_bounded(open_api):
     """A client that asks and asks, and never reads, gets no more than its share of memory."""
-    door = open_door()
-    async with door.served() as url:
+    api = open_api()
+    async with api.served() as url:
         assert (await ask(url, GET * 20_000)).count(b"HTTP/1.1 200") < 20_000
         assert (await ask_once(url)).startswith(b"HTTP/1.1 200")
 
 
-async def test_an_answer_isnt_put_into_another(open_door):
+async def test_an_answer_isnt_put_into_another(open_api):
     """What is wrong with a request that was sent too early is not answered before those before it."""
-    door = open_door()
-    async with door.served() as url:
+    api = open_api()
+    async with api.served() as url:
         answer = await ask(url, GET + b"NONSENSE\r\n\r\n")
     assert not answer or re.match(rb"HTTP/1.1 200 ", answer)
 
 
-async def test_an_upgrade_is_answered_as_it_is(open_door, caplog):
-    door = open_door()
-    async with door.served() as url:
+async def test_an_upgrade_is_answered_as_it_is(open_api, caplog):
+    api = open_api()
+    async with api.served() as url:
         upgrade = GET[:-2] + b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
         assert (await ask(url, upgrade)).startswith(b"HTTP/1.1 200 ")
     assert "pip install" not in caplog.text
 
 
-async def test_a_client_that_leaves_in_the_middle_is_no_failure(open_door, caplog):
-    door = open_door()
-    async with door.served() as url:
+async def test_a_client_that_leaves_in_the_middle_is_no_failure(open_api, caplog):
+    api = open_api()
+    async with api.served() as url:
         wire = await Wire.to(url)
         await wire.send(b"POST /subscriptions HTTP/1.1\r\n" + HOST + b"Content-Length: 100\r\n\r\n{")
         await asyncio.sleep(0.1)

@@ -1,4 +1,4 @@
-"""What whoever asks may see and do in one request, for the handler that answers it."""
+"""What the caller of one request may see and do, for the endpoint that answers it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from headrace.auth.principal import Principal
     from headrace.subscriptions.channels.name import ChannelName
 
-_PLACE = "headrace.access"
+_SCOPE_KEY = "headrace.access"
 _Found = TypeVar("_Found")
 _RENEW_SECONDS = 1.0
 
 
 class Access:
-    """Belongs to one request. `was_asked` says whether anybody looked at which namespaces count."""
+    """Belongs to one request. `was_asked` says whether the endpoint has checked which namespaces count."""
 
     def __init__(self, principal: Principal, role: Role | None) -> None:
         self.principal = principal
@@ -31,18 +31,18 @@ class Access:
         self.about: set[str] = set()
         self.was_asked = False
         self.makes = ""
-        """The id of what the request is about to make, where that is known before."""
+        """The id of what the request creates, where that is known beforehand."""
         self._gate: Callable[[], Awaitable[Access]] | None = None
         self._renewed = time.monotonic()
 
     def renewed_by(self, gate: Callable[[], Awaitable[Access]]) -> None:
-        """Say who decides anew whether they may; what that raises ends the answer."""
+        """Set what `renew` asks; what it raises ends the answer."""
         self._gate = gate
 
     async def renew(self) -> None:
-        """Ask the gate again, where that was a second ago or longer: no answer outlasts the key or token it was for.
+        """Ask the gate again, at most once a second: no answer outlasts the key or token it was for.
 
-        Whoever takes longer than that to answer does it between two parts of the answer.
+        An endpoint that takes longer than that calls this between two parts of its answer.
         """
         if self._gate is None or time.monotonic() < self._renewed + _RENEW_SECONDS:
             return
@@ -53,7 +53,7 @@ class Access:
 
     @property
     def namespaces(self) -> frozenset[str] | None:
-        """The namespaces of which a list may show anything; None for all."""
+        """The namespaces that a list may show; None for all."""
         self.was_asked = True
         if self.role is not None:
             return self.principal.namespaces(self.role)
@@ -61,12 +61,12 @@ class Access:
         return None if None in each else frozenset().union(*(some for some in each if some is not None))
 
     def sees(self, namespace: str | None) -> bool:
-        """Tell whether something of a namespace may be shown; what is of none is for those who see all."""
+        """Tell whether something of a namespace may be shown; of no namespace, only to those who see all."""
         seen = self.namespaces
         return seen is None or namespace in seen
 
     def require(self, namespace: str, role: Role | None = None) -> None:
-        """Refuse what is about a namespace in which they have no such role; without one, that of the route."""
+        """Raise Forbidden unless the caller has the role, by default the route's, in the namespace."""
         self.was_asked = True
         self.about.add(namespace)
         role = role or self.role
@@ -74,22 +74,22 @@ class Access:
         if not roles or (role is not None and role not in roles):
             raise Forbidden(self.principal.id, role or "publish", namespace)
 
-    def allowing(self, look: Callable[[ChannelName], _Found]) -> Callable[[ChannelName], _Found]:
-        """Return the same look at a channel, for channels of namespaces in which they may do this."""
+    def allowing(self, find: Callable[[ChannelName], _Found]) -> Callable[[ChannelName], _Found]:
+        """Return the same function of a channel, which raises Forbidden where the caller may not use the channel."""
 
-        def look_if_allowed(channel: ChannelName) -> _Found:
+        def find_if_allowed(channel: ChannelName) -> _Found:
             self.require(channel.namespace)
-            return look(channel)
+            return find(channel)
 
-        return look_if_allowed
+        return find_if_allowed
 
 
 def access_of(request: Request) -> Access:
-    """Return what the gate found out. Where there is no gate, nobody is asked anything."""
-    found: Access = request.scope.setdefault(_PLACE, Access(ANYONE, None))
+    """Return the access that the gate granted. Without a gate everybody may do everything."""
+    found: Access = request.scope.setdefault(_SCOPE_KEY, Access(ANYONE, None))
     return found
 
 
 def give_access(request: Request, access: Access) -> None:
-    """Let the handler know."""
-    request.scope[_PLACE] = access
+    """Attach the access to the request, for its endpoint."""
+    request.scope[_SCOPE_KEY] = access

@@ -1,11 +1,11 @@
-"""A request that changes something, as the record of changes tells it."""
+"""A request that changes something, as audit entries."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.auth.audit.entries import UNKNOWN, Entry, difference
+from headrace.auth.audit.entries import UNKNOWN, AuditEntry, difference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,38 +13,40 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from headrace.api.access.access import Access
-    from headrace.api.access.resources import Thing
+    from headrace.api.access.resources import Resource
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`kind` is that of what is changed, `before` what it was, where the request names it."""
+    """`kind` is the kind of what is changed, `before` its state before, where the request names it."""
 
     request: Request
     kind: str
     access: Access
-    before: Thing | None
+    before: Resource | None
 
     @property
     def named(self) -> str:
-        """What the request names by its address, or is about to make: an id, or a namespace and a name."""
+        """What the request addresses or creates: an id, or a namespace and a name."""
         params = self.request.path_params
         if "id" in params:
             return str(params["id"])
         named = "/".join(str(params[name]) for name in ("namespace", "name") if name in params)
         return named or self.access.makes
 
-    def entries(self, named: str = "", after: Thing | None = None, status: int = UNKNOWN) -> list[Entry]:
-        """Return an entry for each namespace that it is about, with as much as is known now."""
+    def entries(
+        self, named: str = "", after: Resource | None = None, status: int = UNKNOWN
+    ) -> list[AuditEntry]:
+        """Return an entry for each namespace concerned, with as much as is known now."""
         request = self.request
-        things = [thing for thing in (self.before, after) if thing is not None]
+        resources = [each for each in (self.before, after) if each is not None]
         owners: Sequence[str | None] = sorted(
-            {*self.access.about, *(each for thing in things for each in thing.namespaces or ())}
+            {*self.access.about, *(name for each in resources for name in each.namespaces or ())}
         )
         documents = [None if each is None else each.document for each in (self.before, after)]
         client = request.client.host if request.client else ""
         return [
-            Entry(
+            AuditEntry(
                 self.access.principal.id,
                 client,
                 f"{request.method} {request.url.path}",
@@ -59,6 +61,6 @@ class Change:
 
 
 def made_at(path: str, location: str) -> str:
-    """Return what stands in the address of a thing that was made: its id, or its namespace and name."""
+    """Return what the location of a new resource names: its id, or its namespace and name."""
     below = f"{path}/"
     return location.removeprefix(below) if location.startswith(below) else location.rpartition("/")[2]

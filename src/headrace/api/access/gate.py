@@ -1,4 +1,4 @@
-"""The gate before every door: who is asking, may they, and what did they change.
+"""The gate before every endpoint: who is asking, may they, and what did they change.
 
 Where authentication is off, everybody is let in as `ANYONE`, and changes are recorded all the same.
 """
@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 
 from headrace.api.access.access import Access, give_access
 from headrace.api.access.changes import Change, made_at
-from headrace.api.access.permissions import BY_ID, METRICS, OPEN, Of, Permission, permission_for
+from headrace.api.access.permissions import BY_ID, METRICS, OPEN, Permission, Target, permission_for
 from headrace.api.access.refusals import Refusals
-from headrace.api.access.resources import Thing, Things
 from headrace.api.requests.origins import is_foreign
-from headrace.auth.audit.pending import Draft
+from headrace.auth.audit.log import AuditDraft
 from headrace.auth.principal import ANYONE, STRANGER
 from headrace.auth.roles import EVERYWHERE, Role
 from headrace.errors import CrossOrigin, Forbidden, HeadraceError, NotFound, Unauthenticated
@@ -28,31 +27,32 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from headrace.api.access.recorder import Recorder
-    from headrace.api.requests.documents import Handler
+    from headrace.api.access.resources import Finders, Resource
+    from headrace.api.handlers.handler import Endpoint
     from headrace.auth.authentication import Authentication
     from headrace.auth.principal import Principal
 
 _log = logging.getLogger(__name__)
 _UNCHANGED = 400
 _FAILED = 500
-# Kept in the delivery database, which may be another one: their entries are written before.
+# Stored in the delivery database, which may be another one: their entries are written before the change.
 _ELSEWHERE = frozenset({"redrive", "test-send"})
 
 
 class Gate:
-    """For one event loop. Without authentication everybody may do everything; without a recorder no change is noted."""
+    """For one event loop. Without authentication everybody may do everything; without a recorder nothing is audited."""
 
     def __init__(
         self,
         authentication: Authentication | None = None,
-        things: Things | None = None,
+        finders: Finders | None = None,
         recorder: Recorder | None = None,
         *,
         open_publishing: bool = False,
         open_metrics: bool = False,
     ) -> None:
         self._authentication = authentication
-        self._things = things or Things()
+        self._finders = finders or {}
         self._recorder = recorder
         self._open_publishing = open_publishing or authentication is None
         self._open_metrics = open_metrics
@@ -61,7 +61,7 @@ class Gate:
     # Events
 
     async def admit_events(self, namespace: str, headers: list[tuple[bytes, bytes]]) -> None:
-        """Let a producer in, or raise. It is asked before anything of the channel is looked at."""
+        """Let a producer in, or raise: before it is told anything about the channel."""
         if self._open_publishing or self._authentication is None:
             return
         try:
@@ -74,20 +74,20 @@ class Gate:
 
     # Everything else
 
-    def guard(self, path: str, handler: Handler) -> Handler:
-        """Put the gate before the handler of a path."""
+    def guard(self, path: str, endpoint: Endpoint) -> Endpoint:
+        """Put the gate before the endpoint of a path."""
 
         async def answer(request: Request) -> Response:
             permission = self._permission(path, request.method)
             if not permission.is_open and is_foreign(request):
                 raise CrossOrigin
-            access, thing = await self._admit(request, permission)
+            access, found = await self._admit(request, permission)
             if self._authentication is not None:
                 access.renewed_by(lambda: self._admit_again(request, permission))
             give_access(request, access)
             if permission.records is None or self._recorder is None:
-                return self._checked(await handler(request), permission, access)
-            return await self._recorded(request, handler, permission, access, thing)
+                return self._checked(await endpoint(request), permission, access)
+            return await self._recorded(request, endpoint, permission, access, found)
 
         return answer
 
@@ -97,12 +97,12 @@ class Gate:
         found = permission_for(path, method)
         if found is None:
             if self._authentication is not None:
-                _log.error("nobody said who may %s %s, so nobody may", method, path)
+                _log.error("%s %s is missing from the table of permissions, so it is refused", method, path)
                 raise Forbidden("anybody", "none that there is", EVERYWHERE)
             return OPEN
         return found
 
-    async def _admit(self, request: Request, permission: Permission) -> tuple[Access, Thing | None]:
+    async def _admit(self, request: Request, permission: Permission) -> tuple[Access, Resource | None]:
         try:
             return await self._admitted(request, permission)
         except (Unauthenticated, Forbidden) as refusal:
@@ -112,21 +112,21 @@ class Gate:
     async def _admit_again(self, request: Request, permission: Permission) -> Access:
         return (await self._admit(request, permission))[0]
 
-    async def _admitted(self, request: Request, permission: Permission) -> tuple[Access, Thing | None]:
+    async def _admitted(self, request: Request, permission: Permission) -> tuple[Access, Resource | None]:
         principal = await self._principal(request, permission)
         access = Access(principal, permission.role)
         if permission.is_open:
             return access, None
-        if permission.of is Of.EVERY and not principal.may_everywhere(permission.role or Role.ADMIN):
+        if permission.target is Target.EVERY and not principal.may_everywhere(permission.role or Role.ADMIN):
             raise Forbidden(principal.id, str(permission.role), EVERYWHERE)
         if permission.role is not None and principal.namespaces(permission.role) == frozenset():
             raise Forbidden(principal.id, permission.role, request.path_params.get("namespace", EVERYWHERE))
-        if permission.of in (Of.PATH, Of.CHANNEL):
+        if permission.target in (Target.PATH, Target.CHANNEL):
             access.require(request.path_params["namespace"])
-        thing = await self._find(request.path_params, permission, access)
-        if thing is not None and not _is_seen(thing, access):
-            raise NotFound(permission.of.name.lower(), request.path_params["id"])
-        return access, thing
+        found = await self._find(request.path_params, permission, access)
+        if found is not None and not _is_seen(found, access):
+            raise NotFound(permission.target.name.lower(), request.path_params["id"])
+        return access, found
 
     async def _principal(self, request: Request, permission: Permission) -> Principal:
         if self._authentication is None or (permission.is_open and permission.role is None):
@@ -138,45 +138,47 @@ class Gate:
                 return STRANGER
             raise
 
-    async def _find(self, params: Mapping[str, str], permission: Permission, access: Access) -> Thing | None:
-        """Look at what the request is about, where that tells whose it is, or what it was before a change."""
-        is_narrow = permission.of in BY_ID and access.namespaces is not None
-        if permission.of not in self._things.looks:
-            if is_narrow:  # whose it is can't be told, so it is nobody's
+    async def _find(
+        self, params: Mapping[str, str], permission: Permission, access: Access
+    ) -> Resource | None:
+        """Find the resource that the request names, where its owner or its state before a change is needed."""
+        is_narrow = permission.target in BY_ID and access.namespaces is not None
+        if permission.target not in self._finders:
+            if is_narrow:  # its owner is unknown, so nobody may see it
                 raise Forbidden(access.principal.id, str(permission.role), EVERYWHERE)
             return None
         if not is_narrow and (permission.records is None or self._recorder is None):
             return None
-        thing_id = params["id"] if "id" in params else f"{params['namespace']}/{params['name']}"
-        return await asyncio.to_thread(self._things.find, permission.of, thing_id)
+        resource_id = params["id"] if "id" in params else f"{params['namespace']}/{params['name']}"
+        return await asyncio.to_thread(self._finders[permission.target], resource_id)
 
     def _checked(self, response: Response, permission: Permission, access: Access) -> Response:
-        """Withhold an answer whose handler never asked which namespaces count."""
-        if self._authentication is not None and permission.of is Of.HANDLER and not access.was_asked:
-            raise RuntimeError("the handler didn't ask whose things it may show, so its answer is withheld")
+        """Withhold an answer whose endpoint never asked which namespaces count."""
+        if self._authentication is not None and permission.target is Target.HANDLER and not access.was_asked:
+            raise RuntimeError("the endpoint never checked which namespaces count, so its answer is withheld")
         return response
 
-    # The record of changes
+    # The audit log
 
     async def _recorded(
         self,
         request: Request,
-        handler: Handler,
+        endpoint: Endpoint,
         permission: Permission,
         access: Access,
-        before: Thing | None,
+        before: Resource | None,
     ) -> Response:
-        """Let a change be made, with an entry in its transaction; what came of it is written down before it is told."""
-        assert self._recorder is not None  # noqa: S101  the caller looked
+        """Make a change with an audit entry in its transaction; record the outcome before it is answered."""
+        assert self._recorder is not None  # noqa: S101  checked by the caller
         change = Change(request, str(permission.records), access, before)
-        draft = Draft(change.entries)
+        draft = AuditDraft(change.entries)
         is_elsewhere = permission.records in _ELSEWHERE
         if is_elsewhere:
             await self._recorder.draft(draft)
         status, location = _FAILED, ""
         try:
             with nullcontext() if is_elsewhere else self._recorder.alongside(draft):
-                response = self._checked(await handler(request), permission, access)
+                response = self._checked(await endpoint(request), permission, access)
             status, location = response.status_code, response.headers.get("location", "")
         except HeadraceError as error:
             status = error.http_status
@@ -188,19 +190,19 @@ class Gate:
                 await self._recorder.complete(draft, change.entries(named, after, status))
         return response
 
-    async def _after(self, permission: Permission, named: str) -> Thing | None:
-        of = Of.SUBSCRIPTION if permission.records == "subscription" else permission.of
-        if of not in self._things.looks or not named:
+    async def _after(self, permission: Permission, named: str) -> Resource | None:
+        target = Target.SUBSCRIPTION if permission.records == "subscription" else permission.target
+        if target not in self._finders or not named:
             return None
         try:
-            return await asyncio.to_thread(self._things.find, of, named)
+            return await asyncio.to_thread(self._finders[target], named)
         except HeadraceError:
-            return None  # it is gone, which was the change
+            return None  # it was deleted
 
 
-def _is_seen(thing: Thing, access: Access) -> bool:
+def _is_seen(resource: Resource, access: Access) -> bool:
     seen = access.namespaces
-    return seen is None or (thing.namespaces is not None and seen.issuperset(thing.namespaces))
+    return seen is None or (resource.namespaces is not None and seen.issuperset(resource.namespaces))
 
 
 OPEN_GATE = Gate()

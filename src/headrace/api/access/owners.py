@@ -1,4 +1,4 @@
-"""Telling the ledger whose subscriptions are, so that its lists can be narrowed where they are read."""
+"""The namespaces of subscriptions, copied to the ledger so that it can narrow its lists by namespace."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _log = logging.getLogger(__name__)
 _FORGET_EVERY = 3600
 
 
-class Owning:
-    """For one event loop. Several processes may do the same."""
+class SubscriptionOwners:
+    """Copies them. For one event loop; several processes may do the same."""
 
     def __init__(self, store: Store, records: Records) -> None:
         self._store = store
         self._records = records
         self._revision = -1
-        self._telling = asyncio.Lock()
+        self._copying = asyncio.Lock()
 
     async def refresh(self) -> None:
-        """Tell what is new since the last time."""
-        async with self._telling:
-            await asyncio.to_thread(self._tell)
+        """Copy what is new since the last time."""
+        async with self._copying:
+            await asyncio.to_thread(self._copy)
 
     async def follow(self, seconds: float) -> None:
-        """Keep the ledger up with the store, for ever: a subscription may be gone when somebody asks."""
+        """Keep the ledger up to date, for ever: a subscription may be deleted by the time somebody asks."""
         rounds = 0
         while True:
             try:
@@ -40,10 +40,12 @@ class Owning:
                     await asyncio.to_thread(self._forget)
                 rounds += 1
             except StoreUnavailable as error:
-                _log.warning("whose the newest subscriptions are is told later: %s", error)
+                _log.warning(
+                    "the owners of the newest subscriptions are copied to the ledger later: %s", error
+                )
             await asyncio.sleep(seconds)
 
-    def _tell(self) -> None:
+    def _copy(self) -> None:
         revision, pairs = self._store.owners(self._revision)
         if pairs:
             self._records.note_owners(pairs)

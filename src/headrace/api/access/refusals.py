@@ -1,4 +1,4 @@
-"""Requests that were refused because of who asked: all are counted, and some of them logged."""
+"""Requests that were refused because of who asked: all are counted, and some are logged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from headrace.errors import HeadraceError
 
 _log = logging.getLogger(__name__)
-# Whoever tries keys all day must not fill the disk with it.
+# Guessing keys all day must not fill the disk with log lines.
 _LOGGED_A_MINUTE = 20
 
 
@@ -23,13 +23,13 @@ class Refusals:
         self._minute = 0
         self._logged = self._unlogged = 0
 
-    def count(self, door: str, refusal: HeadraceError) -> None:
-        """Count a refusal, and log it unless too many were logged in this minute."""
-        UNAUTHORIZED.labels(door, refusal.code).inc()
+    def count(self, what: str, refusal: HeadraceError) -> None:
+        """Count a refusal of "events" or "requests"; log it unless too many were logged in this minute."""
+        UNAUTHORIZED.labels(what, refusal.code).inc()
         minute = int(time.monotonic() // 60)
         if minute != self._minute:
             if self._unlogged:
-                _log.warning("%d more were refused for who they are", self._unlogged)
+                _log.warning("%d more requests were refused for lack of authorization", self._unlogged)
             self._minute, self._logged, self._unlogged = minute, 0, 0
         if self._logged < _LOGGED_A_MINUTE:
             self._logged += 1

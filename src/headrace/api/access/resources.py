@@ -1,29 +1,19 @@
-"""What the ids in addresses stand for: whose each thing is, and what it looks like before and after a change."""
+"""The resources that ids in addresses stand for: whose each one is, and what it looks like around a change."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from headrace.api.access.permissions import Of
+from headrace.api.access.permissions import Target
 
 
-class Thing(NamedTuple):
-    """The namespaces that it belongs to, None for one that is above all of them, and its document where it has one."""
+class Resource(NamedTuple):
+    """`namespaces` is None for a resource that is above all of them; `document` is None where there is none."""
 
     namespaces: Collection[str] | None
     document: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Things:
-    """`looks` find things by their ids, and raise NotFound; they block."""
-
-    looks: Mapping[Of, Callable[[str], Thing]] = field(default_factory=dict)
-
-    def find(self, of: Of, thing_id: str) -> Thing:
-        """Return a thing, or raise NotFound."""
-        return self.looks[of](thing_id)
+Finders = Mapping[Target, Callable[[str], Resource]]
+"""Find resources by id, or raise NotFound. They block."""

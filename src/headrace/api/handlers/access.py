@@ -1,6 +1,6 @@
-"""Who may do what, over HTTP: API keys, quotas and the record of changes.
+"""API keys, quotas and the audit log.
 
-Changes of keys and quotas are recorded in their own transaction, whatever the settings say of other changes.
+Changes of keys and quotas are recorded in their own transaction, even where the settings switch the audit log off.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.access.access import access_of
-from headrace.api.requests.documents import json_of, json_response, read_document
+from headrace.api.requests.documents import compute_json, json_response, read_document
 from headrace.api.requests.parameters import Parameters, write_cursor
 from headrace.api.requests.threads import compute
 from headrace.auth.audit import entries as audit
-from headrace.auth.audit.entries import AuditQuery, Entry, difference
+from headrace.auth.audit.entries import AuditEntry, AuditQuery, difference
 from headrace.auth.grants import show_grants
 from headrace.auth.keys.requests import parse_key_request
 from headrace.auth.quota_requests import parse_overrides
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from headrace.api.requests.documents import Handler
+    from headrace.api.handlers.handler import Routes
     from headrace.auth.audit.log import AuditLog
     from headrace.auth.keys.store import KeyStore
     from headrace.subscriptions.quotas.quotas import Quotas
@@ -35,8 +35,8 @@ _SHOWN, _MOST_SHOWN = 100, 1000
 _AUDIT = ("namespace", "who", "kind", "object", "since", "until", "limit", "cursor")
 
 
-class Authority:
-    """The handlers. The databases' calls block, so they run in threads."""
+class AccessHandler:
+    """The databases' calls block, so they run in threads."""
 
     def __init__(self, keys: KeyStore, quotas: QuotaStore, log: AuditLog, defaults: Quotas) -> None:
         self._keys = keys
@@ -44,8 +44,8 @@ class Authority:
         self._audit = log
         self._defaults = defaults
 
-    def served(self) -> dict[str, dict[str, Handler]]:
-        """List what is served, and by which methods."""
+    def routes(self) -> Routes:
+        """Return the endpoints by path and method."""
         return {
             "/api/whoami": {"GET": self.whoami},
             "/api/keys": {"GET": self.keys, "POST": self.create_key},
@@ -60,17 +60,17 @@ class Authority:
         }
 
     async def whoami(self, request: Request) -> Response:
-        """Say as whom the caller is known, and what they may do."""
+        """Show the identity and the grants of the caller."""
         principal = access_of(request).principal
         return json_response({"id": principal.id, "grants": show_grants(principal.grants)})
 
     # Keys
 
     async def keys(self, request: Request) -> Response:
-        """List the keys that are good in the caller's namespaces and nowhere else."""
+        """List the keys that are valid only in the caller's namespaces."""
         seen = access_of(request).namespaces
         found = await asyncio.to_thread(self._keys.all)
-        return await json_of(
+        return await compute_json(
             lambda: [
                 each.document()
                 for each in found
@@ -79,7 +79,7 @@ class Authority:
         )
 
     async def create_key(self, request: Request) -> Response:
-        """Make a key, and show it this once. Nobody gives away what they don't have."""
+        """Create a key, and show it this once. Callers can grant only roles that they have."""
         wanted = await compute(parse_key_request, await read_document(request))
         access = access_of(request)
         for namespace in wanted.grants:
@@ -92,12 +92,12 @@ class Authority:
         return json_response(shown, 201, {"location": f"/api/keys/{key.id}", "cache-control": "no-store"})
 
     async def key(self, request: Request) -> Response:
-        """Show what is known of a key."""
+        """Show a key, without its secret."""
         found = await asyncio.to_thread(self._keys.get, request.path_params["id"])
         return json_response(found.document())
 
     async def revoke_key(self, request: Request) -> Response:
-        """Let a key be good no more."""
+        """Revoke a key."""
         found = await asyncio.to_thread(self._keys.get, request.path_params["id"])
         entry = _entry(request, 200, "key", found.id, found.only_namespace)
         return json_response((await asyncio.to_thread(self._keys.revoke, found.id, entry)).document())
@@ -105,7 +105,7 @@ class Authority:
     # Quotas
 
     async def list_quotas(self, request: Request) -> Response:
-        """Show the defaults, and what namespaces have of their own."""
+        """Show the default quotas, and those set for namespaces."""
         seen = access_of(request).namespaces
         found = await asyncio.to_thread(self._quotas.all)
 
@@ -113,22 +113,22 @@ class Authority:
             own = {name: each.document() for name, each in found.items() if seen is None or name in seen}
             return {"defaults": self._defaults.document(), "namespaces": own}
 
-        return await json_of(shown)
+        return await compute_json(shown)
 
     async def quotas(self, request: Request) -> Response:
-        """Show what a namespace may have, and what it has."""
+        """Show the quotas of a namespace, and how much of them it uses."""
         namespace = request.path_params["namespace"]
         check_channel(namespace, "x")
         return json_response(await asyncio.to_thread(self._shown_quotas, namespace))
 
     async def set_quotas(self, request: Request) -> Response:
-        """Let a namespace have these quotas of its own, and the defaults for the rest."""
+        """Set the quotas of a namespace; for the rest the defaults hold."""
         return await self._change_quotas(
             request, await compute(parse_overrides, await read_document(request))
         )
 
     async def reset_quotas(self, request: Request) -> Response:
-        """Let the defaults hold for a namespace."""
+        """Reset a namespace to the default quotas."""
         return await self._change_quotas(request, Overrides())
 
     async def _change_quotas(self, request: Request, overrides: Overrides) -> Response:
@@ -151,7 +151,7 @@ class Authority:
             "used": self._quotas.used(namespace),
         }
 
-    # The record of changes
+    # The audit log
 
     async def audit(self, request: Request) -> Response:
         """List changes, the newest first; `next` is the cursor of the next page."""
@@ -183,9 +183,9 @@ def _entry(
     object_: str,
     namespace: str | None,
     change: dict[str, Any] | None = None,
-) -> Entry:
+) -> AuditEntry:
     client = request.client.host if request.client else ""
     action = f"{request.method} {request.url.path}"
-    return Entry(
+    return AuditEntry(
         access_of(request).principal.id, client, action, kind, object_, namespace, outcome, change or {}
     )

@@ -1,6 +1,6 @@
-"""What was tried, what was given up, and trying it again: attempts, dead letters and redrives.
+"""Delivery attempts, dead letters and redrives.
 
-Nothing is moved here: a redrive is written down, and the dispatchers do it.
+Nothing is redriven here: a redrive is stored, and the dispatchers carry it out.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.access.access import access_of
-from headrace.api.access.owners import Owning
+from headrace.api.access.owners import SubscriptionOwners
 from headrace.api.requests.documents import json_response, read_document
 from headrace.api.requests.parameters import Parameters, write_cursor
-from headrace.api.requests.prefer import applied, seconds_to_wait, until
+from headrace.api.requests.prefer import preference_applied, seconds_to_wait, wait_until
 from headrace.api.requests.threads import compute
 from headrace.errors import InvalidRequest, NotFound
 from headrace.eventlog.picker import pick
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from headrace.api.access.access import Access
-    from headrace.api.requests.documents import Handler
+    from headrace.api.handlers.handler import Routes
     from headrace.eventlog.log import LogReader
     from headrace.ledger.records.records import Records
     from headrace.subscriptions.channels.name import ChannelName
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _SHOWN, _MOST_SHOWN = 100, 1000
 _MOST_REDRIVES = 1000
-# A statement takes so many parameters, and not many more.
+# Databases bound the parameters of a statement.
 _MOST_LISTENERS = 5000
 _ATTEMPTS = (
     "subscription", "channel", "verdict", "status", "stage", "position", "since", "until", "limit", "cursor",
@@ -49,18 +49,20 @@ _ATTEMPTS = (
 _DEAD_LETTERS = ("subscription", "channel", "since", "until", "limit", "cursor")
 
 
-class Attempts:
-    """The handlers. The databases' calls block, so they run in threads."""
+class AttemptsHandler:
+    """The databases' calls block, so they run in threads."""
 
-    def __init__(self, store: Store, records: Records, log: LogReader, owning: Owning | None = None) -> None:
+    def __init__(
+        self, store: Store, records: Records, log: LogReader, owners: SubscriptionOwners | None = None
+    ) -> None:
         self._store = store
         self._records = records
-        self._owning = owning or Owning(store, records)
+        self._owners = owners or SubscriptionOwners(store, records)
         self._log = log
         self._reading = threading.Lock()  # a reader of the log is for one thread at a time
 
-    def served(self) -> dict[str, dict[str, Handler]]:
-        """List what is served, and by which methods."""
+    def routes(self) -> Routes:
+        """Return the endpoints by path and method."""
         return {
             "/api/attempts": {"GET": self.attempts},
             "/api/attempts/{id}": {"GET": self.attempt},
@@ -103,7 +105,7 @@ class Attempts:
         return json_response(found.document(whole=True))
 
     async def dead_letters(self, request: Request) -> Response:
-        """List what was given up, the newest first; `next` is the cursor of the next page."""
+        """List dead letters, the newest first; `next` is the cursor of the next page."""
         given = Parameters(request, _DEAD_LETTERS)
         channel, limit = given.channel("channel"), given.number("limit", 1, _MOST_SHOWN) or _SHOWN
         query = DeadQuery(
@@ -125,14 +127,14 @@ class Attempts:
         return json_response(shown)
 
     async def _seen(self, request: Request) -> frozenset[str] | None:
-        """Return the namespaces that count, None for all; the ledger knows then whose subscriptions are."""
+        """Return the caller's namespaces, None for all, once the ledger knows the owners of subscriptions."""
         seen = access_of(request).namespaces
         if seen is not None:
-            await self._owning.refresh()
+            await self._owners.refresh()
         return seen
 
     def _among(self, subscription: str | None, channel: ChannelName | None) -> Sequence[str] | None:
-        """Return the subscriptions that are asked for; None for all."""
+        """Return the ids of the requested subscriptions; None for all."""
         if channel is None:
             return None if subscription is None else [subscription]
         if subscription is not None:
@@ -143,7 +145,7 @@ class Attempts:
             raise InvalidRequest([("channel", problem)])
         return listeners
 
-    # Once more
+    # Redrives
 
     async def retry(self, request: Request) -> Response:
         """Deliver an attempt's event to its subscription again, now."""
@@ -157,7 +159,7 @@ class Attempts:
         return await self._begin(request, redrive)
 
     async def start(self, request: Request) -> Response:
-        """Count what a redrive would move; unless it is a dry run, begin with it."""
+        """Count what a redrive would deliver again; unless it is a dry run, start it."""
         wanted, dry_run = await compute(parse_redrive, await read_document(request))
         wanted = _narrowed(wanted, access_of(request))
         redrive = await asyncio.to_thread(self._counted, wanted, access_of(request))
@@ -186,7 +188,7 @@ class Attempts:
     async def _begin(self, request: Request, redrive: Redrive) -> Response:
         await asyncio.to_thread(self._records.add_redrive, redrive)
         redrive = await self._await_end(request, redrive)
-        headers = {"location": f"/api/redrives/{redrive.id}"} | applied(request)
+        headers = {"location": f"/api/redrives/{redrive.id}"} | preference_applied(request)
         status = 202 if redrive.state is State.RUNNING else 200
         return json_response(redrive.document(), status, headers)
 
@@ -197,13 +199,13 @@ class Attempts:
         return json_response([each.document() for each in found])
 
     async def redrive(self, request: Request) -> Response:
-        """Show a redrive; with `Prefer: wait=…`, when it has ended or the time is over."""
+        """Show a redrive; with `Prefer: wait=…`, wait for its end."""
         found = await asyncio.to_thread(self._records.redrive, request.path_params["id"])
         found = await self._await_end(request, found)
-        return json_response(found.document(), headers=applied(request))
+        return json_response(found.document(), headers=preference_applied(request))
 
     async def cancel(self, request: Request) -> Response:
-        """Cancel a redrive: what has not moved stays where it is."""
+        """Cancel a redrive; what was not redriven yet stays as it is."""
         ended = await asyncio.to_thread(self._records.cancel_redrive, request.path_params["id"])
         return json_response(ended.document())
 
@@ -212,17 +214,17 @@ class Attempts:
             return asyncio.to_thread(self._records.redrive, redrive.id)
 
         seconds = seconds_to_wait(request)
-        return await until(request, lambda seen: seen.state is not State.RUNNING, look, redrive, seconds)
+        return await wait_until(request, lambda seen: seen.state is not State.RUNNING, look, redrive, seconds)
 
 
 def _check_channel(request: Request, channel: ChannelName | None) -> None:
-    """Refuse a channel of somebody else, before anything is counted in it."""
+    """Refuse a channel of another tenant before anything is counted in it."""
     if channel is not None:
         access_of(request).require(channel.namespace)
 
 
 def _narrowed(wanted: RedriveRequest, access: Access) -> RedriveRequest:
-    """Keep to what is the caller's: what names nothing is about the one namespace that they have."""
+    """Restrict a redrive to what the caller may see: one that names nothing is about the caller's one namespace."""
     for namespace in (wanted.namespace, wanted.channel.namespace if wanted.channel else None):
         if namespace is not None:
             access.require(namespace)
@@ -235,7 +237,7 @@ def _narrowed(wanted: RedriveRequest, access: Access) -> RedriveRequest:
 
 
 def attempt_number(text: str) -> int:
-    """Read the id of an attempt; NotFound where it can be none."""
+    """Parse the id of an attempt; NotFound if it can't be one."""
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise NotFound("attempt", text)
     return int(text)

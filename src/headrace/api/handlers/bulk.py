@@ -1,4 +1,4 @@
-"""Many subscriptions in one request: lines of JSON, read and written as they come and go."""
+"""Import and export of many subscriptions as lines of JSON, streamed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import msgspec
 from starlette.responses import StreamingResponse
 
 from headrace.api.access.access import access_of
-from headrace.api.requests.documents import check_media_type, json_of
+from headrace.api.requests.documents import check_media_type, compute_json
 from headrace.api.requests.parameters import Parameters
-from headrace.api.subscriptions.creation import beside
+from headrace.api.subscriptions.extra_rows import extra_rows
 from headrace.errors import Conflict, InvalidImport, PayloadTooLarge, SentTooSlowly, lines_of
 from headrace.events.media_types import essence, is_json
 from headrace.subscriptions.imports.line import line_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from headrace.api.access.access import Access
-    from headrace.api.requests.documents import Handler
+    from headrace.api.handlers.handler import Routes
     from headrace.api.settings import ApiSettings
     from headrace.events.positions import Cut
     from headrace.jobs.jobs import Jobs
@@ -47,10 +47,10 @@ _Given = TypeVar("_Given")
 _Done = TypeVar("_Done")
 
 
-class Bulk:
-    """The handlers. Checking and storing block, so they run in threads, and take turns: each wants a core.
+class BulkHandler:
+    """Checking and storing take a core, so they run in a thread, one at a time.
 
-    Reading what somebody sends doesn't: who is slow keeps nobody waiting but others of the same tenant.
+    Reading requests takes no turn: a slow sender holds up only imports of the same tenant.
     """
 
     def __init__(
@@ -65,34 +65,33 @@ class Bulk:
         self._end_of_log = end_of_log
         self._jobs = jobs
         self._secret_store = secret_store
-        self._most = settings.max_import_bytes
-        self._most_of_line = settings.max_document_bytes
+        self._max_bytes = settings.max_import_bytes
+        self._max_line_bytes = settings.max_document_bytes
         self._idle = settings.import_idle_seconds
         self._under_way: set[frozenset[str] | None] = set()
         self._turn = asyncio.Lock()
 
-    def served(self) -> dict[str, dict[str, Handler]]:
-        """List what is served, and by which methods."""
+    def routes(self) -> Routes:
+        """Return the endpoints by path and method."""
         return {
             "/api/subscriptions/import": {"POST": self.import_},
             "/api/subscriptions/export": {"GET": self.export},
         }
 
     async def import_(self, request: Request) -> Response:
-        """Create a subscription of every line, or none if one can't be; say of each what is wrong with it."""
+        """Create a subscription from every line, or none if one is faulty; list the faults of each line."""
         asked = Parameters(request, _FLAGS)
         dry_run, keep_ids, skip = (asked.one_of(name, ("true", "false")) == "true" for name in _FLAGS)
         asked.check()
         check_media_type(request, lambda given: essence(given) in _READ or is_json(given), _READ)
         access = access_of(request)
-        with self._place_of(access):
+        with self._slot(access):
             channels = await asyncio.to_thread(self._store.every_channel, access.namespaces)
             declared = {each.name: each.config for each in channels}
             reading = Import(declared, keep_ids=keep_ids, sees_all=access.namespaces is None)
             with reading.lot:
-                async for lines in _lines(
-                    _punctual(request.stream(), self._idle), self._most, self._most_of_line
-                ):
+                chunks = _punctual(request.stream(), self._idle)
+                async for lines in _lines(chunks, self._max_bytes, self._max_line_bytes):
                     await access.renew()
                     await self._in_turn(reading.read, lines)
                 if reading.refused and not skip:
@@ -100,11 +99,11 @@ class Bulk:
                 for namespace in reading.namespaces:
                     access.require(namespace)
                 created = None if dry_run else await self._in_turn(self._create, reading)
-            return await json_of(lambda: _outcome(reading, created))
+            return await compute_json(lambda: _outcome(reading, created))
 
     @contextmanager
-    def _place_of(self, access: Access) -> Iterator[None]:
-        """Let a tenant have one import at a time, and all of them a few."""
+    def _slot(self, access: Access) -> Iterator[None]:
+        """Allow one import at a time for each tenant, and a few for all of them."""
         tenant = access.namespaces
         if tenant in self._under_way or len(self._under_way) >= _AT_ONCE:
             raise Conflict("another import is under way; try again when it is done")
@@ -120,12 +119,12 @@ class Bulk:
 
     def _create(self, reading: Import) -> int:
         def also(connection: Connection, proposal: Subscription) -> None:
-            beside(proposal, self._secret_store, self._jobs)(connection)
+            extra_rows(proposal, self._secret_store, self._jobs)(connection)
 
         return self._store.create_lot(reading.lot, self._end_of_log, also)
 
     async def export(self, request: Request) -> Response:
-        """Write all subscriptions that may be seen, or those of a channel, one a line, without their secrets."""
+        """Write the caller's subscriptions, or those of a channel, one per line, without secrets."""
         asked = Parameters(request, ["channel"])
         access = access_of(request)
         query = SubscriptionQuery(among=access.namespaces, channel=asked.channel("channel"))
@@ -133,7 +132,7 @@ class Bulk:
         return StreamingResponse(self._pages(query, access), media_type=MEDIA_TYPE)
 
     async def _pages(self, query: SubscriptionQuery, access: Access) -> AsyncIterator[bytes]:
-        """Be careful: what is raised here breaks the connection off, as an answer that just ends would look whole."""
+        """Yield pages. An error breaks the connection, because an answer that just ended would look complete."""
         while True:
             await access.renew()
             page = await asyncio.to_thread(self._store.page, query)
@@ -144,7 +143,7 @@ class Bulk:
 
 
 def _outcome(reading: Import, created: int | None) -> dict[str, Any]:
-    """Tell what became of the lines; a dry run created none."""
+    """Describe what became of the lines; a dry run creates none."""
     accepted = len(reading.lot)
     return {
         "accepted": accepted,
@@ -157,7 +156,7 @@ def _outcome(reading: Import, created: int | None) -> dict[str, Any]:
 
 
 async def _punctual(chunks: AsyncIterable[bytes], idle: float) -> AsyncIterator[bytes]:
-    """Pass on what comes, while it comes: no import lies open for as long as its sender pleases."""
+    """Pass chunks on; raise SentTooSlowly when the sender pauses too long, or the whole takes too long."""
     coming, ends = aiter(chunks), time.monotonic() + _LONGEST_SECONDS
     while True:
         try:
@@ -170,16 +169,18 @@ async def _punctual(chunks: AsyncIterable[bytes], idle: float) -> AsyncIterator[
         yield chunk
 
 
-async def _lines(chunks: AsyncIterable[bytes], most: int, most_of_line: int) -> AsyncIterator[list[bytes]]:
-    """Cut a stream into lines, as many as have come; the last may lack its end."""
+async def _lines(
+    chunks: AsyncIterable[bytes], max_bytes: int, max_line_bytes: int
+) -> AsyncIterator[list[bytes]]:
+    """Split a stream into lines as they arrive; the last one may lack its newline."""
     rest, size = b"", 0
     async for chunk in chunks:
         size += len(chunk)
-        if size > most:
-            raise PayloadTooLarge("the import", most)
+        if size > max_bytes:
+            raise PayloadTooLarge("the import", max_bytes)
         *lines, rest = (rest + chunk).split(b"\n")
-        if len(rest) > most_of_line or any(len(line) > most_of_line for line in lines):
-            raise PayloadTooLarge("a line", most_of_line)
+        if any(len(line) > max_line_bytes for line in (rest, *lines)):
+            raise PayloadTooLarge("a line", max_line_bytes)
         if lines:
             yield lines
     if rest:

@@ -1,6 +1,6 @@
-"""Where web hooks agree to deliveries later: each was told an address of its own, and calls it by GET or POST.
+"""Consent of web hooks: each was told an address of its own, and agrees to deliveries by calling it with GET or POST.
 
-The address is the proof: whoever knows it is the sink, or was shown it by the sink. It is good for nothing else.
+Knowing the address is the proof: only the sink has it, or somebody to whom the sink showed it. It serves nothing else.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from headrace.ledger.records.consents import PATH
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from headrace.api.requests.documents import Handler
+    from headrace.api.handlers.handler import Routes
     from headrace.ledger.records.records import Records
 
 _ALLOWED_RATE = "webhook-allowed-rate"
 _RATE = re.compile("[1-9][0-9]{0,8}")
 
 
-class Consents:
-    """The handlers."""
+class ConsentsHandler:
+    """The ledger's calls block, so they run in threads."""
 
     def __init__(self, records: Records) -> None:
         self._records = records
 
-    def served(self) -> dict[str, dict[str, Handler]]:
-        """List what is served, and by which methods."""
+    def routes(self) -> Routes:
+        """Return the endpoints by path and method."""
         return {PATH: {"GET": self.grant, "POST": self.grant}}
 
     async def grant(self, request: Request) -> Response:
-        """Take note that a sink agrees, at the rate that it allows: a header, or `rate` where a browser calls."""
+        """Record that a sink agrees, at the rate that it allows: a header, or `rate` in the query for browsers."""
         said = request.headers.get(_ALLOWED_RATE, request.query_params.get("rate", "*")).strip()
         rate = None if said == "*" else _rate(said)
         if not await asyncio.to_thread(self._records.grant_consent, request.path_params["token"], rate):

@@ -1,7 +1,7 @@
-"""What this service can do, for programs that have to find out: from the tables that the checks use.
+"""What this service supports, read from the tables that its checks use.
 
-The registry's form is that of xRegistry's endpoints: each channel has one that takes events (`producer`) and one that
-takes subscriptions (`subscriber`). Channels have no history, so there are neither epochs nor times in it.
+Channels are described as a registry of xRegistry endpoints: each has one for events (`producer`) and one for
+subscriptions (`subscriber`). The history of a channel isn't kept, so there are no epochs and no times.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.access.access import access_of
-from headrace.api.openapi.proposals import settings_schema
-from headrace.api.requests.documents import json_of, json_response
+from headrace.api.openapi.subscription_schemas import settings_schema
+from headrace.api.requests.documents import compute_json, json_response
 from headrace.api.requests.threads import compute
 from headrace.api.subscriptions.capabilities import COLLECTION, supported
 from headrace.errors import NotFound
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from headrace.api.requests.documents import Handler
+    from headrace.api.handlers.handler import Routes
     from headrace.api.settings import ApiSettings
     from headrace.protocols.protocol import Protocol
     from headrace.subscriptions.channels.document import Channel
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 _ENDPOINTS = "/api/discovery/endpoints"
 
 
-class Discovery:
-    """The handlers. The store's calls block, so they run in threads. `address` is where this service is reached."""
+class DiscoveryHandler:
+    """The store's calls block, so they run in threads. `address` is the base URL of this service."""
 
     def __init__(self, store: Store, settings: ApiSettings, address: str) -> None:
         self._store = store
         self._settings = settings
         self._address = address
 
-    def served(self) -> dict[str, dict[str, Handler]]:
-        """List what is served, and by which methods."""
+    def routes(self) -> Routes:
+        """Return the endpoints by path and method."""
         return {
             "/api/discovery": {"GET": self.discover},
             _ENDPOINTS: {"GET": self.endpoints},
@@ -72,9 +72,9 @@ class Discovery:
         )
 
     async def endpoints(self, request: Request) -> Response:
-        """Describe the channels as a registry of endpoints, by their ids."""
+        """Describe the channels as endpoints, by id."""
         registry = await self._registry(request)
-        return await json_of(lambda: registry)
+        return await compute_json(lambda: registry)
 
     async def endpoint(self, request: Request) -> Response:
         """Describe one endpoint."""
@@ -98,7 +98,7 @@ class Discovery:
 
 
 def _dialect(name: str) -> dict[str, Any]:
-    """Tell under which other name the same dialect goes, if it does."""
+    """List the other names of the same dialect."""
     return {
         "aliases": [other for other, parse in DIALECTS.items() if parse is DIALECTS[name] and other != name]
     }

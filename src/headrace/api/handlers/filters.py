@@ -1,6 +1,6 @@
-"""Filters before anybody subscribes with them: what one means, what it costs, and why it holds on an event.
+"""Filters on their own: what one means, what it costs, and why it matches an event.
 
-Nothing is stored and no event of the log is looked at; `travel.py` has the test on the past.
+Nothing is stored, and the log isn't read; `history.py` has the backtest.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from headrace.api.requests.documents import MAX_EVENT, json_of, read_json_body, read_members
+from headrace.api.requests.documents import MAX_EVENT, compute_json, read_json_body, read_members
 from headrace.errors import InvalidChannel, InvalidRequest
 from headrace.events.json_format import decode
 from headrace.events.recorded import Arrival, Recorded
@@ -27,32 +27,32 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from headrace.api.requests.documents import Handler
+    from headrace.api.handlers.handler import Routes
     from headrace.filters import Filter
 
 _COMPILE = ("filter", "filters")
 _EXPLAIN = (*_COMPILE, "event", "channel", "publishTime")
 
 
-class Filters:
-    """The handlers. What a filter costs is bounded, and still too much for the event loop: it is done in threads."""
+class FiltersHandler:
+    """The cost of a filter is bounded, but too high for the event loop: filters are compiled in threads."""
 
-    def served(self) -> dict[str, dict[str, Handler]]:
-        """List what is served, and by which methods."""
+    def routes(self) -> Routes:
+        """Return the endpoints by path and method."""
         return {
             "/api/filters/compile": {"POST": self.compile},
             "/api/filters/explain": {"POST": self.explain},
         }
 
     async def compile(self, request: Request) -> Response:
-        """Tell what a filter means, as CEL, and how much of each limit it uses."""
+        """Show a filter as CEL, and how much of each limit it uses."""
         body = await read_json_body(request)
-        return await json_of(lambda: _described(_filter_of(read_members(body, _COMPILE))))
+        return await compute_json(lambda: _described(_filter_of(read_members(body, _COMPILE))))
 
     async def explain(self, request: Request) -> Response:
-        """Tell, clause by clause, why a filter holds on an event or doesn't."""
+        """Explain, clause by clause, why a filter matches an event or doesn't."""
         body = await read_json_body(request, extra=MAX_EVENT)
-        return await json_of(lambda: _explained(read_members(body, _EXPLAIN, required=("event",))))
+        return await compute_json(lambda: _explained(read_members(body, _EXPLAIN, required=("event",))))
 
 
 def _described(wanted: Filter) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def _filter_of(members: Mapping[str, msgspec.Raw]) -> Filter:
 
 
 def _event_of(members: Mapping[str, msgspec.Raw]) -> Recorded:
-    """Return the event as the log would have it, so that filters may speak of the channel and the publish time."""
+    """Return the event as the log would hold it, so that filters can use its channel and publish time."""
     event, faults = decode(bytes(members["event"])), list[tuple[str, str]]()
     given = {
         name: msgspec.json.decode(members[name]) for name in ("channel", "publishTime") if name in members

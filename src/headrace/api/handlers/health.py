@@ -1,4 +1,4 @@
-"""Whether a process is well: what its machine's supervisor, a load balancer or a scraper asks."""
+"""Health, readiness and metrics, for supervisors, load balancers and scrapers."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from headrace.api.requests.documents import Handler
+    from headrace.api.handlers.handler import Routes
     from headrace.telemetry.readiness import Standing
 
 
-class Health:
-    """`roles` tells how the roles are that run here; those of other machines are theirs to tell."""
+class HealthHandler:
+    """`roles` reports the roles of this machine only."""
 
     def __init__(self, roles: Callable[[], Mapping[str, Standing]], *, metrics: bool) -> None:
         self._roles = roles
         self._metrics = metrics
 
-    def served(self) -> dict[str, dict[str, Handler]]:
-        """List what is served, and by which methods."""
+    def routes(self) -> Routes:
+        """Return the endpoints by path and method."""
         return {
             "/healthz": {"GET": self.health},
             "/readyz": {"GET": self.readiness},
@@ -37,13 +37,13 @@ class Health:
         }
 
     async def health(self, _: Request) -> Response:
-        """Say that this process answers."""
+        """Confirm that this process answers."""
         return json_response({"status": "ok"})
 
     async def readiness(self, request: Request) -> Response:
-        """Say whether the roles of this machine are ready; with all of them, events are delivered at once.
+        """Tell whether all roles of this machine are ready, so that events are delivered at once.
 
-        Why they aren't names folders and databases: that is for those who may look everywhere.
+        The details name folders and databases, so only callers who see every namespace get them.
         """
         roles, now = self._roles(), time.monotonic()
         ready = all(each.is_ready for each in roles.values())

@@ -1,4 +1,4 @@
-"""Time travel: seek, replay and backtest are written down as jobs, which the pipeline does and anybody may look at."""
+"""Seek, replay and backtest: they are stored as jobs, which the pipeline carries out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.access.access import access_of
 from headrace.api.requests.documents import json_response, read_body, read_document
-from headrace.api.requests.prefer import applied, seconds_to_wait, until
+from headrace.api.requests.prefer import preference_applied, seconds_to_wait, wait_until
 from headrace.api.requests.threads import compute
 from headrace.errors import InvalidRequest, UnsupportedFormat
 from headrace.filters.message import Version, decode_seek, to_json
@@ -16,11 +16,12 @@ from headrace.jobs.job import Job
 from headrace.jobs.requests import BACKTEST, KINDS, REPLAY, SEEK, parse_backtest, parse_replay, parse_seek
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable
 
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from headrace.api.handlers.handler import Routes
     from headrace.jobs.jobs import Jobs
     from headrace.jobs.replays import Replays
     from headrace.subscriptions.store.store import Store
@@ -30,16 +31,16 @@ _VERSION = re.compile(r";\s*version\s*=\s*\"?([0-9]+)\"?")
 _MOST_LISTED = 1000
 
 
-class Travel:
-    """The handlers. The database's calls block, so they run in threads."""
+class HistoryHandler:
+    """The database's calls block, so they run in threads."""
 
     def __init__(self, store: Store, jobs: Jobs, replays: Replays) -> None:
         self._store = store
         self._jobs = jobs
         self._replays = replays
 
-    def served(self) -> dict[str, dict[str, Callable[[Request], Awaitable[Response]]]]:
-        """List what is served, and by which methods."""
+    def routes(self) -> Routes:
+        """Return the endpoints by path and method."""
         return {
             "/api/subscriptions/{id}/seek": {"POST": self.seek},
             "/api/subscriptions/{id}/replay": {"POST": self.replay},
@@ -49,30 +50,34 @@ class Travel:
         }
 
     async def seek(self, request: Request) -> Response:
-        """Deliver a subscription from another point of the history on."""
+        """Continue a subscription from another point of the history."""
         subscription = await asyncio.to_thread(self._store.get, request.path_params["id"])
         wanted = await compute(parse_seek, await _seek_document(request))
-        return await self._ask(
+        return await self._submit(
             request, Job(SEEK, wanted.document(), subscription.id, namespace=subscription.channel.namespace)
         )
 
     async def replay(self, request: Request) -> Response:
-        """Deliver events of the past to a subscription once more."""
+        """Deliver past events to a subscription again."""
         subscription = await asyncio.to_thread(self._store.get, request.path_params["id"])
         wanted = await compute(parse_replay, await read_document(request))
-        return await self._ask(
+        return await self._submit(
             request, Job(REPLAY, wanted.document(), subscription.id, namespace=subscription.channel.namespace)
         )
 
     async def backtest(self, request: Request) -> Response:
-        """Tell what a filter would have matched."""
+        """Find out which past events a filter would have matched."""
         wanted = await compute(parse_backtest, await read_document(request))
         access_of(request).require(wanted.channel.namespace)
-        await asyncio.to_thread(self._store.channel, wanted.channel)  # or a misspelt one had no events
-        return await self._ask(request, Job(BACKTEST, wanted.document(), namespace=wanted.channel.namespace))
+        await asyncio.to_thread(
+            self._store.channel, wanted.channel
+        )  # a misspelt channel is an error, not empty
+        return await self._submit(
+            request, Job(BACKTEST, wanted.document(), namespace=wanted.channel.namespace)
+        )
 
     async def list_jobs(self, request: Request) -> Response:
-        """List jobs, the newest first; of one kind, or for one subscription."""
+        """List jobs, the newest first, of one kind or subscription if given."""
         kind, subscription = (request.query_params.get(name) for name in ("kind", "subscription"))
         if kind is not None and kind not in KINDS:
             raise InvalidRequest([("kind", f"{kind!r} is none of {', '.join(KINDS)}")])
@@ -86,31 +91,31 @@ class Travel:
         return json_response([await self._shown(job) for job in jobs])
 
     async def job(self, request: Request) -> Response:
-        """Show a job; with `Prefer: wait=…`, when it has ended or the time is over."""
+        """Show a job; with `Prefer: wait=…`, wait for its end."""
         job = await asyncio.to_thread(self._jobs.get, request.path_params["id"])
         job = await self._await_end(request, job)
-        return json_response(await self._shown(job), headers=applied(request))
+        return json_response(await self._shown(job), headers=preference_applied(request))
 
     async def cancel(self, request: Request) -> Response:
         """Cancel a job."""
         job = await asyncio.to_thread(self._jobs.cancel, request.path_params["id"])
         return json_response(await self._shown(job))
 
-    async def _ask(self, request: Request, job: Job) -> Response:
+    async def _submit(self, request: Request, job: Job) -> Response:
         access_of(request).makes = job.id
         await asyncio.to_thread(self._jobs.add, job)
         job = await self._await_end(request, job)
-        headers = {"location": f"/api/jobs/{job.id}"} | applied(request)
+        headers = {"location": f"/api/jobs/{job.id}"} | preference_applied(request)
         return json_response(await self._shown(job), 200 if job.state.is_end else 202, headers)
 
     async def _await_end(self, request: Request, job: Job) -> Job:
         def look() -> Awaitable[Job]:
             return asyncio.to_thread(self._jobs.get, job.id)
 
-        return await until(request, lambda seen: seen.state.is_end, look, job, seconds_to_wait(request))
+        return await wait_until(request, lambda seen: seen.state.is_end, look, job, seconds_to_wait(request))
 
     async def _shown(self, job: Job) -> dict[str, Any]:
-        """Show a job; while a replay runs, how far it is depends on what was delivered."""
+        """Show a job; the progress of a running replay is that of its deliveries."""
         shown = job.document()
         replay = None if job.state.is_end else await asyncio.to_thread(self._replays.find, job.id)
         if replay is not None:
@@ -122,7 +127,7 @@ class Travel:
 
 
 async def _seek_document(request: Request) -> Any:
-    """Return the request to seek, which may come as the protobuf `CommandSeek`."""
+    """Read a request to seek, which may be JSON or the protobuf message `CommandSeek`."""
     content_type = request.headers.get("content-type", "application/json")
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type not in (*_PROTOBUF, "application/json"):

@@ -1,7 +1,7 @@
-"""What a channel's subscriptions want, for those who send to it: one CEL expression, and a Bloom filter.
+"""The interest of a channel's subscriptions, for its producers: one CEL expression, and a Bloom filter.
 
-An answer may be used to drop events for `maxAge` seconds from when it was asked for, counted by who asked. So caches
-between must ask each time, which the tag makes cheap; `Prefer: wait=…` with the tag that one has answers on a change.
+A producer may drop events by an answer for `maxAge` seconds from the moment it sent the request. So caches in between
+must revalidate each time, which the ETag makes cheap; `Prefer: wait=…` with a known ETag answers on a change.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from headrace.api.requests.documents import json_response
 from headrace.api.requests.etags import is_known
-from headrace.api.requests.prefer import applied, seconds_to_wait, until
+from headrace.api.requests.prefer import preference_applied, seconds_to_wait, wait_until
 from headrace.errors import InterestRefused, NotFound
 from headrace.subscriptions.channels.name import ChannelName
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from headrace.api.handlers.handler import Routes
     from headrace.api.ingress.channels import KnownChannels
-    from headrace.api.requests.documents import Handler
     from headrace.interest import Interest, Interests, InterestSettings
 
 _PATH = "/api/channels/{namespace}/{name}/interest"
@@ -32,8 +32,8 @@ _SHARED_SECONDS = 0.05
 _MEDIA_TYPE = "application/vnd.headrace.bloom"
 
 
-class InterestDoor:
-    """The handlers. For one event loop; whoever waits shares the looks at the store with the others."""
+class InterestHandler:
+    """For one event loop; all waiting requests share the queries of the store."""
 
     def __init__(self, interests: Interests, channels: KnownChannels, settings: InterestSettings) -> None:
         self._interests = interests
@@ -42,12 +42,12 @@ class InterestDoor:
         self._looking = asyncio.Lock()
         self._last: dict[ChannelName, tuple[float, Interest]] = {}
 
-    def served(self) -> dict[str, dict[str, Handler]]:
-        """List what is served, and by which methods."""
+    def routes(self) -> Routes:
+        """Return the endpoints by path and method."""
         return {_PATH: {"GET": self.interest}, f"{_PATH}/bloom": {"GET": self.bloom}}
 
     async def interest(self, request: Request) -> Response:
-        """Show the expression, and how it may be used."""
+        """Show the expression, and for how long it may be used."""
         found, tag = await self._awaited(request, _tag_of_text)
         if is_known(request, tag):
             return Response(status_code=304, headers=_headers(found, tag, request))
@@ -64,7 +64,7 @@ class InterestDoor:
         return json_response(document, 200, _headers(found, tag, request))
 
     async def bloom(self, request: Request) -> Response:
-        """Show the Bloom filter, as bytes."""
+        """Return the bytes of the Bloom filter."""
         found, tag = await self._awaited(request, _tag_of_bloom)
         headers = _headers(found, tag, request) | {"headrace-max-age": f"{self._settings.max_age_seconds:g}"}
         if is_known(request, tag):
@@ -75,14 +75,14 @@ class InterestDoor:
     async def _awaited(
         self, request: Request, tag_of: Callable[[Interest], Awaitable[str]]
     ) -> tuple[Interest, str]:
-        """Return the interest and its tag now, or once it is another than who asks has."""
+        """Return the interest and its tag; where the caller waits for a change, once it has changed."""
         channel = await self._channel(request)
 
         async def look(age: float = _SHARED_SECONDS) -> tuple[Interest, str]:
             found = await self._looked_up(channel, time.monotonic() - age)
             return found, await tag_of(found)
 
-        return await until(
+        return await wait_until(
             request,
             lambda seen: not is_known(request, seen[1]),
             look,
@@ -101,7 +101,7 @@ class InterestDoor:
         return channel
 
     async def _looked_up(self, channel: ChannelName, oldest: float) -> Interest:
-        """Return what the store said at `oldest` or later."""
+        """Return the interest as of the time `oldest` or later."""
         async with self._looking:
             began, found = self._last.get(channel, (0.0, None))
             if found is None or began < oldest:
@@ -124,5 +124,5 @@ def _headers(found: Interest, tag: str, request: Request) -> dict[str, str]:
         "etag": tag,
         "cache-control": "no-cache",
         "headrace-revision": str(found.revision),
-        **applied(request),
+        **preference_applied(request),
     }

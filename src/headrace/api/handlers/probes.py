@@ -1,6 +1,6 @@
-"""Test-sends: one event to one sink, now, as a delivery would go.
+"""Test sends: one event to one sink, now, sent as a delivery would be.
 
-A dispatcher sends it, because nobody else may reach sinks; the answer tells what came of it.
+A dispatcher sends it, because only dispatchers may reach sinks; the answer reports the outcome.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 
 from headrace.api.access.access import access_of
 from headrace.api.requests.documents import MAX_EVENT, json_response, read_json_body, read_members
-from headrace.api.requests.prefer import until
+from headrace.api.requests.prefer import wait_until
 from headrace.api.requests.threads import compute
 from headrace.errors import Conflict, InvalidRequest, NoDispatcher
 from headrace.events.event import DataKind, Event
@@ -31,36 +31,34 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from headrace.api.requests.documents import Handler
+    from headrace.api.handlers.handler import Routes
     from headrace.ledger.records.records import Records
     from headrace.subscriptions.delivery.spec import DeliverySpec
     from headrace.subscriptions.store.store import Store
     from headrace.subscriptions.subscription import Subscription
 
 SAMPLE_TYPE = "dev.headrace.test"
-# A dispatcher looks for tests all the time; one that is busy or just starting gets a little longer.
+# Dispatchers look for test sends all the time; a busy or starting one gets a little longer.
 _GRACE_SECONDS = 5.0
 _LONGEST_WAIT = 60.0
 _MEMBERS = ("subscription", "event")
-_FORM = (
-    'the body has to be a JSON object of the form {"subscription": {…}, "event": {…}}; event may be absent'
-)
+_FORM = 'the body must be a JSON object of the form {"subscription": {…}, "event": {…}}; event may be absent'
 _SECRETS = (
-    "it has a credential, signing keys or sensitive headers, and only those of a subscription that exists are kept "
-    "encrypted; create it, and test it by POST /api/subscriptions/{id}/test"
+    "it has a credential, signing keys or sensitive headers, which are stored, encrypted, only for subscriptions that "
+    "exist; create it, and test it by POST /api/subscriptions/{id}/test"
 )
 
 
-class Probing:
-    """The handlers. `defaults` is how a subscription is delivered that says nothing about it."""
+class ProbesHandler:
+    """`defaults` hold for subscriptions without a delivery object."""
 
     def __init__(self, store: Store, records: Records, defaults: DeliverySpec) -> None:
         self._store = store
         self._records = records
         self._defaults = defaults
 
-    def served(self) -> dict[str, dict[str, Handler]]:
-        """List what is served, and by which methods."""
+    def routes(self) -> Routes:
+        """Return the endpoints by path and method."""
         return {
             "/api/subscriptions/{id}/test": {"POST": self.test},
             "/api/deliveries/test": {"POST": self.test_proposal},
@@ -76,7 +74,7 @@ class Probing:
         )
 
     async def test_proposal(self, request: Request) -> Response:
-        """Send an event to the sink of a subscription that doesn't exist yet; nothing is created."""
+        """Send an event to the sink of a proposed subscription, without creating it."""
         body = await read_json_body(request, extra=MAX_EVENT)
         members = await compute(read_members, body, _MEMBERS, ("subscription",), _FORM)
         document = msgspec.json.decode(members["subscription"])
@@ -90,7 +88,7 @@ class Probing:
 
     async def _send(self, request: Request, subscription: Subscription, probe: Probe) -> Response:
         if subscription.is_pulled:
-            raise Conflict("a subscription of protocol PULL has no sink to which anything could be sent")
+            raise Conflict("a subscription of protocol PULL has no sink to send to")
         of_channel = (await asyncio.to_thread(self._store.channel_deliveries)).get(subscription.channel)
         timeout = resolve(subscription.delivery, of_channel, self._defaults).timeout
         seconds = min(timeout + _GRACE_SECONDS, _LONGEST_WAIT)
@@ -101,7 +99,7 @@ class Probing:
             return asyncio.to_thread(self._records.probe_outcome, probe.id)
 
         try:
-            outcome = await until(request, lambda seen: seen is not None, look, None, seconds)
+            outcome = await wait_until(request, lambda seen: seen is not None, look, None, seconds)
         finally:
             await asyncio.to_thread(self._records.remove_probe, probe.id)
         if outcome is None:
@@ -110,7 +108,7 @@ class Probing:
 
 
 def sample_event() -> Event:
-    """Return an event that says what it is."""
+    """Return an event that says that it is a test."""
     attributes = {
         "specversion": "1.0",
         "id": str(uuid.uuid4()),

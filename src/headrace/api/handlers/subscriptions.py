@@ -1,4 +1,4 @@
-"""The Subscriptions API of CloudEvents over HTTP, and pausing."""
+"""The CloudEvents Subscriptions API over HTTP, and secrets, pause and resume beyond it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headrace.api.requests.etags import check_match, etag_of, is_known
 from headrace.api.requests.parameters import Parameters, write_cursor
 from headrace.api.requests.threads import compute
 from headrace.api.subscriptions.capabilities import COLLECTION, QUERY_PARAMETERS, RESOURCE, capabilities
-from headrace.api.subscriptions.creation import beside
+from headrace.api.subscriptions.extra_rows import extra_rows
 from headrace.api.subscriptions.status import shown_new
 from headrace.errors import InvalidSubscription
 from headrace.protocols import PROTOCOLS
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from headrace.api.access.access import Access
-    from headrace.api.requests.documents import Handler
+    from headrace.api.handlers.handler import Routes
     from headrace.api.subscriptions.status import Statuses
     from headrace.events.positions import Cut
     from headrace.jobs.jobs import Jobs
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 MOST_LISTED = 1000
 
 
-class Subscriptions:
-    """The handlers. The store's calls block, so they run in threads."""
+class SubscriptionsHandler:
+    """The store's calls block, so they run in threads."""
 
     def __init__(
         self,
@@ -60,8 +60,8 @@ class Subscriptions:
         self._secret_store = secret_store
         self._statuses = statuses
 
-    def served(self) -> dict[str, dict[str, Handler]]:
-        """List what is served, and by which methods."""
+    def routes(self) -> Routes:
+        """Return the endpoints by path and method."""
         return {
             COLLECTION: {"GET": self.query, "POST": self.create, "OPTIONS": capabilities},
             RESOURCE: {
@@ -89,22 +89,22 @@ class Subscriptions:
         return _answer(created, shown, 201, location=f"/subscriptions/{created.id}")
 
     def _create(self, proposal: Subscription) -> Subscription:
-        """Add it, together with the job that brings what it wants of the past."""
+        """Store it together with its secrets and the job that catches up with past events."""
         return self._store.create(
-            proposal, self._end_of_log, beside(proposal, self._secret_store, self._jobs)
+            proposal, self._end_of_log, extra_rows(proposal, self._secret_store, self._jobs)
         )
 
     async def retrieve(self, request: Request) -> Response:
-        """Show one subscription, unless the one that was seen already is asked for."""
+        """Show one subscription; 304 where the caller has it already."""
         found = await asyncio.to_thread(self._store.get, request.path_params["id"])
         if is_known(request, etag_of(found)):
             return Response(status_code=304, headers={"etag": etag_of(found)})
         return _answer(found, await self._shown(found))
 
     async def query(self, request: Request) -> Response:
-        """List subscriptions in the order of their creation: a page of them with `limit`, all without.
+        """List subscriptions in the order of their creation: a page with `limit`, otherwise all.
 
-        All are never in memory at once. The link `next` leads to the page behind.
+        Even all are never in memory at once. The link `next` leads to the next page.
         """
         given = Parameters(request, QUERY_PARAMETERS)
         after: Any = given.cursor("cursor", (int, str))
@@ -134,7 +134,7 @@ class Subscriptions:
     async def _stream(
         self, query: SubscriptionQuery, page: Page, shown: list[dict[str, Any]], access: Access
     ) -> AsyncIterator[bytes]:
-        """Write pages as one array, from the one that was read already."""
+        """Write all pages as one array, beginning with the page that was read already."""
         mark = b"["
         while True:
             if shown:
@@ -147,7 +147,7 @@ class Subscriptions:
         yield b"[]" if mark == b"[" else b"]"
 
     async def update(self, request: Request) -> Response:
-        """Let a subscription be what the document says: the whole of it, under its id."""
+        """Replace the whole subscription; its id stays."""
         document = await read_document(request, _invalid)
 
         declared = access_of(request).allowing(self._store.declared)
@@ -162,7 +162,7 @@ class Subscriptions:
         return _answer(done, shown)
 
     async def delete(self, request: Request) -> Response:
-        """End a subscription and show what it was."""
+        """Delete a subscription and show what it was."""
 
         def check(subscription: Subscription) -> None:
             check_match(request, subscription)
@@ -174,7 +174,7 @@ class Subscriptions:
     # Beyond the specification
 
     async def change_secrets(self, request: Request) -> Response:
-        """Give a subscription other secrets; what is under way goes on with the old ones."""
+        """Change the secrets of a subscription; deliveries under way use the old ones."""
         wanted = await read_document(request, _invalid)
 
         def change(old: Subscription, secrets: Secrets | None) -> Subscription:
@@ -186,12 +186,12 @@ class Subscriptions:
         return _answer(done, shown)
 
     async def pause(self, request: Request) -> Response:
-        """Let a subscription's events wait until it is resumed."""
+        """Hold the events of a subscription back until it is resumed."""
         paused = await asyncio.to_thread(self._store.pause, request.path_params["id"])
         return _answer(paused, await self._shown(paused))
 
     async def resume(self, request: Request) -> Response:
-        """Deliver again, also where the sink had said that it is gone."""
+        """Resume deliveries, even to a sink that had said it was gone."""
         resumed = await asyncio.to_thread(self._store.resume, request.path_params["id"])
         return _answer(resumed, await self._shown(resumed))
 
@@ -209,7 +209,7 @@ def _makes_keys(document: dict[str, Any]) -> bool:
 
 
 def _link_to_next(request: Request, page: Page) -> dict[str, str]:
-    """Return the link (RFC 8288) to the page behind, with everything else that was asked for."""
+    """Return the link (RFC 8288) to the next page, with the other parameters of the request."""
     if page.next is None:
         return {}
     url = request.url.include_query_params(cursor=write_cursor(page.next))

@@ -1,1 +1,1 @@
-"""What the ingress asks before it takes an event: the channel, the rate, the room behind it."""
+"""The ingress, and what it asks before it takes an event: the known channels, the rates, and the back-pressure."""

@@ -1,4 +1,4 @@
-"""Which channels there are, known without asking the database for each event."""
+"""The channels, known without a query for each event."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class KnownChannels:
         return channel in self._known
 
     async def refresh(self) -> None:
-        """Read the channels anew."""
+        """Read the channels again."""
         self._known = frozenset(await asyncio.to_thread(self._store.channels))
 
     async def follow(self, seconds: float, report_loss: Callable[[str, str], None] = HEALTH.blocked) -> None:
-        """Keep up with the store, for ever; `report_loss` is told the part of health and why it can't be read."""
+        """Keep up with the store, for ever; `report_loss` gets the health part and the problem while it is lost."""
         revision = -1
         while True:
             await asyncio.sleep(seconds)
@@ -44,7 +44,7 @@ class KnownChannels:
                 if seen != revision:
                     await self.refresh()
                     revision = seen
-                HEALTH.idle(_PART, f"it answers, and is at revision {seen}", _SILENT_AFTER)
+                HEALTH.idle(_PART, f"the store answers, at revision {seen}", _SILENT_AFTER)
             except StoreUnavailable as error:
-                _log.warning("channels stay as they were known: %s", error)
-                report_loss(_PART, f"{error}; see that it runs and can be reached")
+                _log.warning("the last known channels are used: %s", error)
+                report_loss(_PART, f"{error}; make sure that it runs and can be reached")

@@ -1,7 +1,7 @@
-"""What makes the ingress refuse events: nothing behind it may grow without limit.
+"""Back-pressure: the ingress refuses events when the backlog, the outbox or the disks are full.
 
-A limit on events is looked at with every request. The others take system calls or a query: they are looked at twice
-a second, and what comes in meanwhile may pass them.
+The limit on events is checked with every request. The others take system calls or a query, so they are checked twice a
+second; events that come in meanwhile may exceed them.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _SILENT_AFTER = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Gauges:
-    """How full everything is. Only the first is called from the event loop; the others may block."""
+    """How full everything is. `backlog_events` is called from the event loop; the others may block."""
 
     backlog_events: Callable[[], int]
-    """Accepted events that wait to be routed."""
+    """Accepted events that are not routed yet."""
     backlog_bytes: Callable[[], int]
-    """The bytes that they take in the log."""
+    """Their size in the log."""
     outbox_bytes: Callable[[], int]
-    """Planned deliveries that the dispatcher has not read."""
+    """The size of planned deliveries that no dispatcher has read yet."""
     folders: Sequence[Path]
     """Folders that may be on different disks."""
 
 
 class Pressure:
-    """Asked by the ingress with every request. For one event loop."""
+    """Checked by the ingress with every request. For one event loop."""
 
     def __init__(self, gauges: Gauges, settings: ApiSettings) -> None:
         self._gauges = gauges
@@ -51,7 +51,7 @@ class Pressure:
         self._is_blind = False
 
     def check(self) -> None:
-        """Raise what refuses events now, if anything does."""
+        """Raise an error if events are refused now."""
         backlog = self._gauges.backlog_events()
         if backlog > self._settings.max_backlog_events:
             raise LogBehind(backlog, self._settings.max_backlog_events)
@@ -59,31 +59,31 @@ class Pressure:
             raise self._refusal.with_traceback(None)
 
     async def follow(self, seconds: float) -> None:
-        """Look every so many seconds, for ever."""
+        """Measure every so many seconds, for ever."""
         while True:
             try:
                 self._refusal = await asyncio.to_thread(self.look)
                 self._report()
-            except Exception as error:  # noqa: BLE001  a look that fails must not be the last
+            except Exception as error:  # noqa: BLE001  measuring goes on after a failure
                 self._go_blind(error)
             else:
                 self._see_again()
             await asyncio.sleep(seconds)
 
     def _report(self) -> None:
-        """Routing and delivery that lag are no fault of the ingress; a disk that fills needs somebody."""
+        """Report a full disk only: it needs an operator, while a lag of routing or delivery passes."""
         if isinstance(self._refusal, DiskNearlyFull):
             HEALTH.blocked(_PART, f"events are refused: {self._refusal}")
         else:
-            HEALTH.idle(_PART, "there is room", _SILENT_AFTER)
+            HEALTH.idle(_PART, "there is enough free space", _SILENT_AFTER)
 
     def _go_blind(self, error: Exception) -> None:
-        """Say it when looks begin to fail, and not again with each of them."""
+        """Log the first failure to measure, not each of them."""
         if not self._is_blind:
             self._is_blind = True
             unforeseen = None if isinstance(error, HeadraceError) else error
             _log.warning(
-                "%s; how full everything is can't be told, and what was seen last counts until it can",
+                "%s; backlog and free disk space can't be measured, so the last known values are used",
                 error,
                 exc_info=unforeseen,
             )
@@ -91,10 +91,10 @@ class Pressure:
     def _see_again(self) -> None:
         if self._is_blind:
             self._is_blind = False
-            _log.info("how full everything is can be told again")
+            _log.info("backlog and free disk space are measured again")
 
     def look(self) -> HeadraceError | None:
-        """Return what refuses events from now on, and publish how full everything is."""
+        """Measure and publish how full everything is; return the error that refuses events, if any."""
         settings = self._settings
         BACKLOG_EVENTS.set(self._gauges.backlog_events())
         free, folder = min((shutil.disk_usage(each).free, each) for each in self._gauges.folders)

@@ -1,6 +1,6 @@
-"""How fast events may come to each namespace: a bucket that fills with the time and is emptied by events.
+"""Rate limits of namespaces, as token buckets.
 
-Each process that takes events has buckets of its own: with several, a namespace may send several times its rate.
+Each ingress process has its own buckets: with several processes a namespace may send several times its rate.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class Rates:
-    """For one event loop. A bucket holds a second's events; what a larger batch takes is owed, and paid by waiting."""
+    """For one event loop. A bucket holds the events of one second; a larger batch overdraws it."""
 
     def __init__(
         self,
@@ -37,13 +37,13 @@ class Rates:
         self._buckets: dict[str, tuple[float, float]] = {}
 
     def check(self, namespace: str) -> None:
-        """Refuse events while there is nothing in the bucket."""
+        """Raise RateExceeded while the bucket is empty."""
         rate = self._rate(namespace)
         if rate and (level := self._level(namespace, rate)) < 1:
             raise RateExceeded(namespace, rate, max(1, math.ceil((1 - level) / rate)))
 
     def take(self, namespace: str, events: int) -> None:
-        """Take events that were accepted out of the bucket."""
+        """Take accepted events out of the bucket."""
         if rate := self._rate(namespace):
             self._buckets[namespace] = self._level(namespace, rate) - events, self._clock()
 
@@ -59,10 +59,10 @@ class Rates:
         return min(level + (now - since) * rate, most)
 
     async def follow(self, store: QuotaStore, seconds: float) -> None:
-        """Keep up with what is set, for ever."""
+        """Keep up with the quotas that are set, for ever."""
         while True:
             await asyncio.sleep(seconds)
             try:
                 self._own = await asyncio.to_thread(store.all)
             except StoreUnavailable as error:
-                _log.warning("rates of namespaces stay as they were known: %s", error)
+                _log.warning("the last known rates of namespaces are used: %s", error)

@@ -1,1 +1,1 @@
-"""Events for consumers that pull: messages, cursors, and streams of server-sent events."""
+"""What the pull handler needs: messages from mailboxes, cursors of consumers, server-sent events, and a notifier."""

@@ -1,4 +1,4 @@
-"""Who pulls: a name for each consumer, and cursors that say up to where it got."""
+"""Names of consumers, and the cursors by which they acknowledge."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from headrace.errors import InvalidRequest
 
 _CURSOR = re.compile(r"([0-9a-f]{16})-([0-9]{1,18})")
 _MEMBERS = ("upTo", "ids", "consumer", "release")
-_FORM = f"has to be a JSON object with any of: {', '.join(_MEMBERS)}"
+_FORM = f"must be a JSON object with any of: {', '.join(_MEMBERS)}"
 _MOST_IDS = 1000
 
 
 class Cursor(NamedTuple):
-    """The letter of a number, in the hands of a consumer."""
+    """A consumer, and the number of a message that it was handed."""
 
     consumer: str
     number: int = 0
@@ -25,10 +25,7 @@ class Cursor(NamedTuple):
 
 
 class Acknowledgement(NamedTuple):
-    """What a consumer says of what it holds: it is done with all up to a number, and with these.
-
-    With `release`, it lets go of the rest.
-    """
+    """The consumer is done with all messages up to a number, and with these; `release` gives back the others."""
 
     consumer: str
     up_to: int | None
@@ -37,20 +34,20 @@ class Acknowledgement(NamedTuple):
 
 
 def new_consumer() -> str:
-    """Return a name that nobody has and nobody guesses."""
+    """Return a new name that can't be guessed."""
     return secrets.token_hex(8)
 
 
 def parse_cursor(text: object, path: str) -> Cursor:
-    """Read a cursor that an answer gave."""
+    """Parse a cursor from an earlier answer."""
     found = _CURSOR.fullmatch(text) if isinstance(text, str) else None
     if found is None:
-        raise InvalidRequest([(path, f"{text!r} is none that an answer gave; begin without one")])
+        raise InvalidRequest([(path, f"{text!r} is not a cursor from an earlier answer; begin without one")])
     return Cursor(found[1], int(found[2]))
 
 
 def parse_acknowledgement(document: Any) -> Acknowledgement:
-    """Check the body of an acknowledgement."""
+    """Parse the body of an acknowledgement."""
     if not isinstance(document, dict):
         raise InvalidRequest([("", f"the body {_FORM}")])
     unknown = [(str(key), f"unknown member; the body {_FORM}") for key in document if key not in _MEMBERS]
@@ -58,9 +55,9 @@ def parse_acknowledgement(document: Any) -> Acknowledgement:
         raise InvalidRequest(unknown)
     ids, release = document.get("ids", []), document.get("release", False)
     if not isinstance(ids, list) or len(ids) > _MOST_IDS:
-        raise InvalidRequest([("ids", f"has to be a list of at most {_MOST_IDS} cursors")])
+        raise InvalidRequest([("ids", f"must be a list of at most {_MOST_IDS} cursors")])
     if not isinstance(release, bool):
-        raise InvalidRequest([("release", "has to be true or false")])
+        raise InvalidRequest([("release", "must be true or false")])
     up_to = None if document.get("upTo") is None else parse_cursor(document["upTo"], "upTo")
     cursors = [parse_cursor(each, f"ids[{index}]") for index, each in enumerate(ids)]
     consumers = {each.consumer for each in (*cursors, *([] if up_to is None else [up_to]))}

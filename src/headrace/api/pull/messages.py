@@ -1,4 +1,4 @@
-"""Handing letters out: taken from a mailbox, with their events, and never more than fits into one answer."""
+"""Messages taken from a mailbox with their events, never more than fit into one answer."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _READ_AT_A_TIME = 100
 _MOST_BYTES = 4 << 20
-_LOST = "its event can't be read from the log any more"
+_LOST = "its event can no longer be read from the log"
 
 
-class Handed(NamedTuple):
-    """A letter on its way out; `document` is the event as structured JSON."""
+class HandedMessage(NamedTuple):
+    """A message for a consumer; `document` is the event as structured JSON."""
 
-    letter: Letter
+    message: Letter
     event: Event
     document: bytes
 
 
-class Handing:
-    """Its calls block, so an event loop makes them in a thread; any number may be made at once."""
+class MessageSource:
+    """Takes messages from mailboxes. Its calls block and are thread-safe."""
 
     def __init__(self, mailroom: Mailroom, store: Store, sources: Sources, defaults: DeliverySpec) -> None:
         self._mailroom = mailroom
@@ -44,40 +44,39 @@ class Handing:
 
     def take(
         self, subscription: Subscription, consumer: str, limit: int, *, alone: bool = False
-    ) -> list[Handed]:
-        """Hand out what comes next, at most so many and no more than a few megabytes; nothing while it is paused.
+    ) -> list[HandedMessage]:
+        """Take the next messages for a consumer, at most `limit` and a few megabytes; none while paused.
 
-        With `alone`, nothing while another consumer holds any.
+        With `alone`, none while another consumer holds any.
         """
         if subscription.paused:
             return []
         lease = lease_of(subscription)
-        while letters := self._mailroom.take(subscription.id, consumer, lease, limit, alone=alone):
-            if handed := self._open(subscription, letters):
+        while taken := self._mailroom.take(subscription.id, consumer, lease, limit, alone=alone):
+            if handed := self._open(subscription, taken):
                 PULLED.inc(len(handed))
                 return handed
         return []
 
-    def take_back(self, handed: list[Handed]) -> None:
-        """Let go of what was not handed out after all."""
+    def take_back(self, handed: list[HandedMessage]) -> None:
+        """Put messages back that were not handed out after all."""
         if handed:
-            numbers = [each.letter.number for each in handed]
-            self._mailroom.take_back(handed[0].letter.subscription, numbers)
+            numbers = [each.message.number for each in handed]
+            self._mailroom.take_back(handed[0].message.subscription, numbers)
 
     def is_ordered(self, subscription: Subscription) -> bool:
-        """Tell whether it has to be handed out in order, and so to one consumer at a time."""
+        """Tell whether messages are handed out in order, and so to one consumer at a time."""
         of_channel = None
         if subscription.delivery is None:
             of_channel = self._store.channel_deliveries().get(subscription.channel)
         return resolve(subscription.delivery, of_channel, self._defaults).ordering is not Ordering.UNORDERED
 
-    def _open(self, subscription: Subscription, letters: list[Letter]) -> list[Handed]:
-        """Find the events of letters. What is wanted no more, or can't be read, is seen to here."""
-        unopened = {letter.number for letter in letters}
-        handed: list[Handed] = []
+    def _open(self, subscription: Subscription, taken: list[Letter]) -> list[HandedMessage]:
+        """Read the events of messages; discard messages that are obsolete, bury those whose event is lost."""
+        handed: list[HandedMessage] = []
         try:
-            wanted = [letter for letter in letters if _is_wanted(subscription, letter)]
-            self._discard([letter for letter in letters if not _is_wanted(subscription, letter)])
+            wanted = [each for each in taken if _is_wanted(subscription, each)]
+            self._discard([each for each in taken if not _is_wanted(subscription, each)])
             size = 0
             for start in range(0, len(wanted), _READ_AT_A_TIME):
                 for each in self._read(wanted[start : start + _READ_AT_A_TIME]):
@@ -87,35 +86,34 @@ class Handing:
                     handed.append(each)
             return handed
         finally:
-            self._mailroom.take_back(
-                subscription.id, sorted(unopened - {each.letter.number for each in handed})
-            )
+            rest = {each.number for each in taken} - {each.message.number for each in handed}
+            self._mailroom.take_back(subscription.id, sorted(rest))
 
-    def _read(self, letters: list[Letter]) -> list[Handed]:
-        events = read_letters(letters, self._sources)
-        unread = [letter for letter in letters if letter.number not in events]
-        self._discard([letter for letter in unread if letter.replay])  # its replay is over
-        if lost := [letter for letter in unread if not letter.replay]:
+    def _read(self, messages: list[Letter]) -> list[HandedMessage]:
+        events = read_letters(messages, self._sources)
+        unread = [each for each in messages if each.number not in events]
+        self._discard([each for each in unread if each.replay])  # its replay is over
+        if lost := [each for each in unread if not each.replay]:
             _log.error(
                 "%d events of subscription %s can't be handed out: %s", len(lost), lost[0].subscription, _LOST
             )
             BURIED.inc(len(lost))
             self._mailroom.bury(lost, {}, _LOST)
-        found = [letter for letter in letters if letter.number in events]
-        return [Handed(each, events[each.number], encode(events[each.number])) for each in found]
+        found = [each for each in messages if each.number in events]
+        return [HandedMessage(each, events[each.number], encode(events[each.number])) for each in found]
 
-    def _discard(self, letters: list[Letter]) -> None:
-        if letters:
-            DISCARDED.inc(len(letters))
-            self._mailroom.discard([letter.number for letter in letters])
+    def _discard(self, messages: list[Letter]) -> None:
+        if messages:
+            DISCARDED.inc(len(messages))
+            self._mailroom.discard([each.number for each in messages])
 
 
 def lease_of(subscription: Subscription) -> float:
-    """Return for how many seconds a consumer holds what it was handed."""
+    """Return for how many seconds a consumer holds a message."""
     return float(subscription.protocolsettings["lease"])
 
 
-def _is_wanted(subscription: Subscription, letter: Letter) -> bool:
-    """Tell whether it is still to be delivered: not what is live from before a seek's cut."""
+def _is_wanted(subscription: Subscription, message: Letter) -> bool:
+    """Tell whether a message is still to be delivered; a seek makes live messages before its cut obsolete."""
     created = subscription.created
-    return bool(letter.replay) or created is None or not created.is_behind(letter.position)
+    return bool(message.replay) or created is None or not created.is_behind(message.position)

@@ -1,4 +1,4 @@
-"""Server-sent events: one event of a mailbox after the other, for as long as its consumer acknowledges them."""
+"""Server-sent events: the events of a mailbox, for as long as the consumer acknowledges them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 from headrace.api.pull.cursors import Cursor
 from headrace.api.pull.messages import lease_of
-from headrace.api.requests.prefer import first_of
+from headrace.api.requests.prefer import wait_for_any
 from headrace.clock import CLOCK
 from headrace.errors import Conflict, Forbidden, LogError, NotFound, StoreUnavailable, Unauthenticated
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from headrace.api.pull.arrivals import Arrivals
-    from headrace.api.pull.messages import Handed, Handing
+    from headrace.api.pull.messages import HandedMessage, MessageSource
+    from headrace.api.pull.notifier import MailboxNotifier
     from headrace.ledger.pull.consumers import Mailroom
     from headrace.subscriptions.subscription import Subscription
 
@@ -33,100 +33,100 @@ _BEGIN = b"retry: 1000\n\n"
 
 
 class Stream:
-    """One consumer's stream. It holds at most so many events that are not acknowledged, and waits for that.
+    """One consumer's stream. It sends at most `limit` events ahead of their acknowledgement.
 
-    It ends where its consumer acknowledges nothing for the time of the lease, with its subscription, when the service
-    stops, when `find` says that its consumer may no more, and after an hour. It goes on where a database or a broker
-    was away.
+    It ends when the consumer acknowledges nothing for a whole lease, with its subscription, when the service stops,
+    when `find` raises because the consumer may not read any more, and after an hour. It survives the loss of a
+    database or a broker.
     """
 
     def __init__(
         self,
         mailroom: Mailroom,
-        handing: Handing,
-        arrivals: Arrivals,
+        messages: MessageSource,
+        notifier: MailboxNotifier,
         find: Callable[[str], Awaitable[Subscription]],
         closing: asyncio.Event,
         subscription_id: str,
         consumer: str,
-        most: int,
+        limit: int,
         *,
         alone: bool,
         when_sent: bool,
     ) -> None:
         self._mailroom = mailroom
-        self._handing = handing
-        self._arrivals = arrivals
+        self._messages = messages
+        self._notifier = notifier
         self._find = find
         self._closing = closing
         self._id = subscription_id
         self._consumer = consumer
-        self._most = most
+        self._limit = limit
         self._alone = alone
         self._when_sent = when_sent
         self._spoke = 0.0
 
     async def run(self) -> AsyncIterator[bytes]:
-        """Yield what goes out."""
+        """Yield the bytes of the answer."""
         yield _BEGIN
         began = self._spoke = time.monotonic()
-        with self._arrivals.expecting(self._id) as arrived:
+        with self._notifier.watch(self._id) as arrived:
             while not self._closing.is_set() and time.monotonic() < began + _LONGEST_SECONDS:
                 arrived.clear()
                 try:
                     subscription = await self._find(self._id)
-                    room = await self._room()
-                    if room is None:
-                        yield b": nothing was acknowledged for as long as the lease; come back for it\n\n"
+                    capacity = await self._capacity()
+                    if capacity is None:
+                        yield b": nothing was acknowledged within the lease; connect again to continue\n\n"
                         return
-                    handed = await self._take(subscription, room)
+                    handed = await self._take(subscription, capacity)
                     if handed:
                         yield b"".join(self._written(each) for each in handed)
                         await self._sent(subscription, handed)
                         continue
-                    pause = _LOOK_SECONDS if room else _SOON_SECONDS
+                    pause = _LOOK_SECONDS if capacity else _SOON_SECONDS
                 except (NotFound, Conflict):
                     yield b": the subscription was deleted, or has a sink now\n\n"
                     return
                 except (Unauthenticated, Forbidden):
-                    yield b": the key or the token is good no more\n\n"
+                    yield b": the key or the token is no longer valid\n\n"
                     return
                 except (StoreUnavailable, LogError) as error:
-                    _log.warning("a stream of subscription %s goes on later: %s", self._id, error)
+                    _log.warning("a stream of subscription %s continues later: %s", self._id, error)
                     pause = _AWAY_SECONDS
                 if self._is_silent():
                     yield b": still here\n\n"
-                await first_of(arrived, self._closing, seconds=pause)
+                await wait_for_any(arrived, self._closing, seconds=pause)
 
-    async def _room(self) -> int | None:
-        """Return how many more may go out; None where the consumer has let its lease run out."""
+    async def _capacity(self) -> int | None:
+        """Return how many more events may be sent; None if the consumer's lease has run out."""
         held, until = await asyncio.to_thread(self._mailroom.held, self._id, self._consumer)
         if held and until <= CLOCK.time():
             return None
-        return max(0, self._most - held)
+        return max(0, self._limit - held)
 
-    async def _take(self, subscription: Subscription, room: int) -> list[Handed]:
-        if not room:
+    async def _take(self, subscription: Subscription, capacity: int) -> list[HandedMessage]:
+        if not capacity:
             return []
-        limit = min(room, _PAGE)
+        limit = min(capacity, _PAGE)
         return await asyncio.to_thread(
-            self._handing.take, subscription, self._consumer, limit, alone=self._alone
+            self._messages.take, subscription, self._consumer, limit, alone=self._alone
         )
 
-    def _written(self, handed: Handed) -> bytes:
+    def _written(self, handed: HandedMessage) -> bytes:
         self._spoke = time.monotonic()
         lines = b"\ndata: ".join(_LINES.split(handed.document))
-        return f"id: {Cursor(self._consumer, handed.letter.number)}\n".encode() + b"data: " + lines + b"\n\n"
+        return f"id: {Cursor(self._consumer, handed.message.number)}\n".encode() + b"data: " + lines + b"\n\n"
 
-    async def _sent(self, subscription: Subscription, handed: list[Handed]) -> None:
-        """Acknowledge what the connection has taken, where the consumer wants it so."""
+    async def _sent(self, subscription: Subscription, handed: list[HandedMessage]) -> None:
+        """Acknowledge what was sent, if the consumer asked for that."""
         if self._when_sent:
             await asyncio.to_thread(
                 self._mailroom.acknowledge,
                 self._id,
                 self._consumer,
                 lease_of(subscription),
-                handed[-1].letter.number,
+                handed[-1].message.number,
             )
 
     def _is_silent(self) -> bool:

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     Handler = Callable[[Request], Awaitable[Response]]
 
-# What curl says of any `--data` by itself, and what other clients say of bytes.
-_UNSAID = ("application/x-www-form-urlencoded", "application/octet-stream")
+# The defaults of curl for any `--data`, and of other clients for bytes.
+_UNSPECIFIC = ("application/x-www-form-urlencoded", "application/octet-stream")
 MAX_DOCUMENT = 1 << 20
-"""The bytes of a document, where the application has no setting for it."""
+"""The largest document, unless the application sets another limit."""
 MAX_EVENT = 1 << 20
-"""The bytes of an event that is part of a document, or all of it."""
+"""The largest event in a document."""
 _SHORT = 1 << 14
-"""What is read faster than a thread is asked to."""
+"""Smaller documents are parsed faster than they are handed to a thread."""
 
 
 def _invalid(problem: str) -> HeadraceError:
@@ -36,7 +36,7 @@ def _invalid(problem: str) -> HeadraceError:
 
 
 async def read_body(request: Request, most: int | None = None, extra: int = 0) -> bytes:
-    """Read a request's body, as long as it is small: as the settings say of documents, and `extra` bytes more."""
+    """Read a body of at most `most` bytes, by default the limit of documents and `extra` bytes."""
     if most is None:
         most = getattr(request.app.state, "max_document_bytes", MAX_DOCUMENT) + extra
     chunks, size = [], 0
@@ -49,7 +49,7 @@ async def read_body(request: Request, most: int | None = None, extra: int = 0) -
 
 
 async def read_document(request: Request, fault: Callable[[str], HeadraceError] = _invalid) -> Any:
-    """Read a request's JSON; what is wrong with it is raised as a fault."""
+    """Read a JSON body; raise `fault` if it isn't JSON."""
     body = await read_json_body(request)
     try:
         return read_json(body) if len(body) < _SHORT else await compute(read_json, body)
@@ -58,28 +58,28 @@ async def read_document(request: Request, fault: Callable[[str], HeadraceError] 
 
 
 async def read_json_body(request: Request, extra: int = 0) -> bytes:
-    """Read a request's body, unless it says that it is something else than JSON."""
+    """Read a body, unless its content type is another than JSON."""
     check_media_type(request, is_json, ["application/json"])
     return await read_body(request, extra=extra)
 
 
 def check_media_type(request: Request, is_read: Callable[[str], bool], supported: Sequence[str]) -> None:
-    """Refuse a body of a type that isn't read. One that doesn't say its type is taken for what it should be."""
-    media_type = request.headers.get("content-type", _UNSAID[0])
-    if essence(media_type) not in _UNSAID and not is_read(media_type):
+    """Refuse an unsupported content type. A missing or unspecific one is taken for a supported one."""
+    media_type = request.headers.get("content-type", _UNSPECIFIC[0])
+    if essence(media_type) not in _UNSPECIFIC and not is_read(media_type):
         raise UnsupportedFormat(media_type, supported)
 
 
 def read_members(
     body: bytes, known: Sequence[str], required: Sequence[str] = (), form: str = ""
 ) -> dict[str, msgspec.Raw]:
-    """Return the members of a JSON object as they stand there: an event's data is not to be altered.
+    """Return the members of a JSON object as raw slices, because an event's data must not be altered.
 
-    InvalidRequest lists what is unknown or missing; `form` says what the whole looks like.
+    InvalidRequest lists unknown and missing members; `form` describes the whole body.
     """
-    wanted = form or f"the body has to be a JSON object with: {', '.join(known)}"
+    wanted = form or f"the body must be a JSON object with: {', '.join(known)}"
     try:
-        msgspec.json.decode(body)  # raw slices are handed out without a look at what they are
+        msgspec.json.decode(body)  # raw slices are not validated
         members = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         raise InvalidRequest([("", wanted)]) from None
@@ -90,8 +90,8 @@ def read_members(
     return members
 
 
-async def json_of(make: Callable[[], Any]) -> Response:
-    """Answer with the JSON of something that may be long, made and written in a thread."""
+async def compute_json(make: Callable[[], Any]) -> Response:
+    """Answer with JSON that may be long, so that it is made and encoded in a thread."""
     return Response(await compute(lambda: msgspec.json.encode(make())), media_type="application/json")
 
 

@@ -1,6 +1,6 @@
-"""ETags (RFC 9110): whoever changes a subscription may say which one he looked at, and nobody's change is lost.
+"""ETags (RFC 9110): a client may name the version of a subscription that it changes, so that no change is lost.
 
-An ETag stands for what the owner of a subscription gave, its secrets included: not for its status, nor for pausing.
+An ETag stands for what the owner of a subscription set, secrets included; not for its status, nor for pausing.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _ANY = "*"
 
 
 def etag_of(subscription: Subscription) -> str:
-    """Return what stands for a subscription as it is."""
+    """Return the ETag of a subscription."""
     return f'"{subscription.edited}"'
 
 
 def check_match(request: Request, subscription: Subscription) -> None:
-    """Refuse a change of something else than `If-Match` names. A weak tag names nothing that could be changed."""
+    """Refuse a change unless `If-Match` names the current version. Weak tags never match here."""
     given = request.headers.getlist("if-match")
     if given and not _names(given, etag_of(subscription), weak=False):
         raise PreconditionFailed("subscription", subscription.id, etag_of(subscription))
 
 
 def is_known(request: Request, etag: str) -> bool:
-    """Tell whether `If-None-Match` says that what has this ETag was seen already."""
+    """Tell whether `If-None-Match` names this ETag."""
     return _names(request.headers.getlist("if-none-match"), etag, weak=True)
 
 

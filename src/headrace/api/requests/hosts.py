@@ -1,8 +1,8 @@
-"""The names by which this service may be addressed.
+"""The host names under which this service answers.
 
-A page of a stranger can let its own name lead to this machine (DNS rebinding), and then its scripts talk to the service
-as if it were theirs: the browser takes the two for one origin. The name in `Host` gives that away. So where nobody is
-asked who they are, only names that no stranger can own are answered.
+A malicious page can make its own name resolve to this machine (DNS rebinding); then the browser takes the page and the
+service for one origin, and lets its scripts talk to the service. The name in `Host` gives that away. So without
+authentication only names are accepted that no stranger can own.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{0,5})?", re.ASCII)
 _ANY = "*"
-# Names of a cluster's own DNS. `svc` and `cluster.local` are no domains that anybody could register.
+# Names in a cluster's own DNS. Nobody can register `svc` or `cluster.local`.
 _CHANNEL = re.compile(r".*-kn-channel\..*\.svc(\.cluster\.local)?")
-# A channel's name without the cluster's domain. Somebody may own it, so that it is good for sending events alone.
+# A channel's name without the cluster's domain. Somebody may own it, so it is accepted for publishing only.
 _SHORT_CHANNEL = re.compile(r"[^.]+-kn-channel\.[^.]+")
 _REMEMBERED = 1024
 
 
 class Hosts:
-    """Which names are answered to; None for any that is one. For one event loop."""
+    """The accepted names; None for any valid name. For one event loop."""
 
     def __init__(self, names: Iterable[str] | None = None) -> None:
         given = None if names is None else {each.lower().strip("[]").rstrip(".") for each in names}
@@ -39,7 +39,7 @@ class Hosts:
         self._known: set[bytes] = set()
 
     def check(self, scope: dict[str, Any]) -> None:
-        """Refuse a request without a name, or with one that isn't this service's."""
+        """Refuse a request without a host name, or with one that isn't accepted."""
         given = [value for name, value in scope["headers"] if name == b"host"]
         if len(given) == 1 and given[0] in self._known:
             return
@@ -52,7 +52,7 @@ class Hosts:
     def _is_own(self, name: str, scope: dict[str, Any]) -> bool:
         if name in self._names or name.endswith(self._suffixes) or _is_loopback(name):
             return True
-        # An address can't be made to lead elsewhere: probes of a cluster use the one that they connect to.
+        # An IP address can't be rebound: probes of a cluster use the one that they connect to.
         if name == (scope.get("server") or ("",))[0] or _CHANNEL.fullmatch(name) is not None:
             return True
         return scope["path"] in ("/", "") and _SHORT_CHANNEL.fullmatch(name) is not None
@@ -64,7 +64,7 @@ class Hosts:
 
 
 def hosts_of(settings: ApiSettings, *, auth: bool) -> Hosts:
-    """Return the names that the settings allow. With authentication on any name is good unless some are listed."""
+    """Return the names that the settings allow; with authentication any name, unless some are listed."""
     if auth and not settings.allowed_hosts:
         return Hosts()
     own = [settings.host, urlsplit(settings.address).hostname or ""]
@@ -73,11 +73,13 @@ def hosts_of(settings: ApiSettings, *, auth: bool) -> Hosts:
 
 def _name_in(given: list[bytes]) -> str:
     if len(given) != 1:
-        problem = "is missing" if not given else f"stands {len(given)} times"
+        problem = "is missing" if not given else f"is given {len(given)} times"
         raise InvalidRequest([("Host", f"{problem}; a request names one host")])
     found = _HOST.fullmatch(given[0].decode("latin-1").lower())
     if found is None:
-        raise InvalidRequest([("Host", f"{given[0][:60]!r} is no name or address with or without a port")])
+        raise InvalidRequest(
+            [("Host", f"{given[0][:60]!r} is not a host name or address with an optional port")]
+        )
     return found[1].strip("[]").rstrip(".")
 
 

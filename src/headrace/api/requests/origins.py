@@ -1,7 +1,7 @@
-"""Requests that a page of another origin lets a browser send.
+"""Cross-origin requests: those that a page of another origin makes a browser send.
 
-Where authentication is off, whoever reaches the port may do everything; without this, so might every page that somebody
-on the machine looks at. Browsers say where a request comes from, and other programs say nothing.
+Without authentication whoever reaches the port may do everything; without this check, so could every page that somebody
+on the machine visits. Browsers name the origin of a request; other programs send none.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-_HARMLESS = ("GET", "HEAD", "OPTIONS")
+_SAFE = ("GET", "HEAD", "OPTIONS")
 _OWN = ("same-origin", "none")
 
 
 def is_foreign(request: Request) -> bool:
-    """Tell whether a page of another origin asks for a change. What it asks to see, browsers keep from it."""
-    if request.method in _HARMLESS:
+    """Tell whether a page of another origin requests a change. Browsers themselves keep answers from such pages."""
+    if request.method in _SAFE:
         return False
     site = request.headers.get("sec-fetch-site")
     if site is not None:

@@ -1,4 +1,4 @@
-"""Parameters of a request's query, checked: every fault is listed, unknown ones with those that there are."""
+"""Query parameters, parsed and checked; every fault is listed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _MOST_DIGITS = 20
 
 
 class Parameters:
-    """Reads them one by one; `check` refuses the request if anything was wrong with any."""
+    """Reads parameters one by one; then `check` raises if any of them was faulty or unknown."""
 
     def __init__(self, request: Request, known: Sequence[str]) -> None:
         self._given = request.query_params
         self._faults: Faults = [
-            (name, f"unknown parameter; this has: {', '.join(known)}")
+            (name, f"unknown parameter; known ones are: {', '.join(known)}")
             for name in self._given
             if name not in known
         ]
@@ -40,23 +40,23 @@ class Parameters:
         ]
 
     def check(self) -> None:
-        """Refuse the request if there was a fault."""
+        """Raise InvalidRequest if there was a fault."""
         if self._faults:
             raise InvalidRequest(self._faults)
 
     def text(self, name: str) -> str | None:
-        """Return it as it is."""
+        """Return a parameter as it is."""
         return self._given.get(name)
 
     def one_of(self, name: str, allowed: Sequence[str]) -> str | None:
-        """Read one of some words."""
+        """Parse one of the allowed values."""
         text = self._given.get(name)
         if text is not None and text not in allowed:
-            self._faults.append((name, f"{text!r} is none of {', '.join(allowed)}"))
+            self._faults.append((name, f"{text!r} is not one of {', '.join(allowed)}"))
         return text
 
     def number(self, name: str, least: int, most: int) -> int | None:
-        """Read a number."""
+        """Parse a whole number."""
         text = self._given.get(name)
         if text is None:
             return None
@@ -66,18 +66,18 @@ class Parameters:
         return int(text)
 
     def position(self, name: str) -> int | None:
-        """Read a position of the log."""
+        """Parse a log position."""
         return self.number(name, 0, _HIGHEST)
 
     def seconds(self, name: str) -> float | None:
-        """Read a time, RFC 3339 or milliseconds, as seconds since the epoch."""
+        """Parse a time, RFC 3339 or milliseconds, as seconds since the epoch."""
         text = self._given.get(name)
         value: Any = int(text) if text is not None and _is_number(text) else text
         milliseconds = parse_time(value, name, self._faults)
         return None if milliseconds is None else milliseconds / 1000
 
     def statuses(self, name: str) -> tuple[int, int] | None:
-        """Read a status such as 503, or a class of them such as 5xx, as the least and the highest."""
+        """Parse a status such as 503, or a class such as 5xx, as the lowest and the highest status."""
         text = self._given.get(name)
         if text is None:
             return None
@@ -85,11 +85,11 @@ class Parameters:
             return int(text[0]) * 100, int(text[0]) * 100 + 99
         if text.isascii() and text.isdigit() and len(text) <= 5:
             return int(text), int(text)
-        self._faults.append((name, f"{text!r} is no status such as 503, and no class of them such as 5xx"))
+        self._faults.append((name, f"{text!r} is neither a status such as 503 nor a class such as 5xx"))
         return None
 
     def namespace(self, name: str) -> str | None:
-        """Read the name of a namespace."""
+        """Parse the name of a namespace."""
         text = self._given.get(name)
         try:
             return None if text is None else check_channel(text, text).namespace
@@ -98,7 +98,7 @@ class Parameters:
             return None
 
     def channel(self, name: str) -> ChannelName | None:
-        """Read the name of a channel."""
+        """Parse the name of a channel."""
         text = self._given.get(name)
         try:
             return None if text is None else parse_channel(text)
@@ -107,7 +107,7 @@ class Parameters:
             return None
 
     def cursor(self, name: str, kinds: Sequence[type]) -> tuple[Any, ...] | None:
-        """Read what `write_cursor` wrote, of values of these kinds."""
+        """Parse a cursor of `write_cursor`, with values of these types."""
         text = self._given.get(name)
         if text is None:
             return None
@@ -117,27 +117,27 @@ class Parameters:
                 return tuple(values)
         except (ValueError, TypeError, msgspec.DecodeError):
             pass
-        self._faults.append((name, "is none that an answer gave; begin without one"))
+        self._faults.append((name, "is not a cursor from an earlier answer; begin without one"))
         return None
 
 
 def _is_number(text: str) -> bool:
-    """Tell whether a text has digits only, and no more than any number here: Python refuses thousands of them."""
+    """Tell whether a text is a short number; Python refuses to parse thousands of digits."""
     return text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
 
 
 def _is_storable(value: Any) -> bool:
-    """Tell whether a database could have such a value: no integer beyond 64 bits, no text with a NUL."""
+    """Tell whether a database can hold a value: no integer beyond 64 bits, no text with a NUL."""
     return "\0" not in value if isinstance(value, str) else abs(value) <= _HIGHEST
 
 
 def write_cursor(values: Sequence[Any]) -> str:
-    """Return a text that stands for the place of the last one shown."""
+    """Encode the sort key of the last item shown, from which the next page continues."""
     return urlsafe_b64encode(msgspec.json.encode(list(values))).decode()
 
 
 def parse_limit(text: str | None, default: int, most: int) -> int:
-    """Read how many are to be shown."""
+    """Parse the number of items to show."""
     if text is None:
         return default
     if not _is_number(text) or not 1 <= int(text) <= most:

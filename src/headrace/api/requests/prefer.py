@@ -1,4 +1,4 @@
-"""`Prefer: wait=…` (RFC 7240): an answer that comes when something is over, or the time is."""
+"""`Prefer: wait=…` (RFC 7240): the answer waits for something, up to a time."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _Thing = TypeVar("_Thing")
 
 
 def seconds_to_wait(request: Request) -> int:
-    """Return what the request asks for, at most a minute."""
+    """Return how long the request asks to wait, at most a minute."""
     found = _WAIT.search(request.headers.get("prefer", ""))
     return min(int(found[1]), _LONGEST_WAIT) if found else 0
 
 
-def applied(request: Request) -> dict[str, str]:
-    """Return the header that says how long it was."""
+def preference_applied(request: Request) -> dict[str, str]:
+    """Return the header that confirms the wait."""
     seconds = seconds_to_wait(request)
     return {"preference-applied": f"wait={seconds}"} if seconds else {}
 
 
-async def until(
+async def wait_until(
     request: Request,
     is_over: Callable[[_Thing], bool],
     look: Callable[[], Awaitable[_Thing]],
     thing: _Thing,
     seconds: float,
 ) -> _Thing:
-    """Look again and again until it is over or the time is; return the last look. Who may no more is refused.
+    """Call `look` until `is_over` or the time is up; return the last result. It raises if the caller loses access.
 
-    Nobody waits for who has gone away. The request's body has to be read before, if it has one.
+    It stops early when the client disconnects. Be careful: the request's body must have been read before.
     """
     deadline = time.monotonic() + seconds
     while not is_over(thing) and time.monotonic() < deadline:
@@ -53,8 +53,8 @@ async def until(
     return thing
 
 
-async def first_of(*events: asyncio.Event, seconds: float) -> None:
-    """Wait until one of the events is set, or for so long."""
+async def wait_for_any(*events: asyncio.Event, seconds: float) -> None:
+    """Wait until one of the events is set, at most for so many seconds."""
     tasks = [asyncio.create_task(event.wait()) for event in events]
     try:
         await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)

@@ -1,8 +1,7 @@
-"""Who a request comes from, where it comes through proxies.
+"""The client of a request that comes through proxies.
 
-Anybody can write `X-Forwarded-For`. It is believed of configured proxies alone, and of what they wrote only the part
-that they can know: the last address that isn't that of another such proxy. `Forwarded`, `X-Forwarded-Host` and
-`X-Forwarded-Proto` are never read.
+Anybody can send `X-Forwarded-For`. It is trusted from configured proxies only, and only the part that they can know:
+the last address that isn't another trusted proxy. `Forwarded`, `X-Forwarded-Host` and `X-Forwarded-Proto` are ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _HEADER = b"x-forwarded-for"
 
 
 class Proxies:
-    """The proxies that are believed. Frozen: any thread may ask."""
+    """The trusted proxies. Immutable, so threads may share it."""
 
     def __init__(self, networks: Sequence[str] = ()) -> None:
         try:
@@ -32,14 +31,14 @@ class Proxies:
             ) from None
 
     def trusts(self, address: str) -> bool:
-        """Tell whether an address is that of a proxy."""
+        """Tell whether an address belongs to a trusted proxy."""
         if not self._networks:
             return False
         found = _parsed(address)
         return found is not None and any(found in network for network in self._networks)
 
     def client(self, scope: dict[str, Any]) -> tuple[str, int] | None:
-        """Return whom a request comes from, as far as that is known: address and port, 0 where that isn't known."""
+        """Return the address and port of the client, as far as they are known; port 0 if it isn't."""
         peer: tuple[str, int] | None = scope.get("client")
         if peer is None or not self.trusts(peer[0]):
             return peer
@@ -48,7 +47,7 @@ class Proxies:
         for hop in reversed(hops):
             address = _parsed(_without_port(hop))
             if address is None:
-                return peer  # what stands before it was passed on by somebody who writes nonsense
+                return peer  # the hops before it come from a sender that writes nonsense
             if not self.trusts(str(address)):
                 return str(address), 0
             peer = str(address), 0

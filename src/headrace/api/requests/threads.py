@@ -1,7 +1,6 @@
-"""Work that takes a core: reading large documents, compiling filters.
+"""Threads for work that takes a core: parsing large documents, compiling filters.
 
-It is done in threads, a few at a time: each of them wants the interpreter as much as the event loop does, and with many
-of them the loop would get it seldom. Whoever comes while all are busy waits.
+There are few of them, because each competes with the event loop for the interpreter. Work waits while all are busy.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _THREADS = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="computation")
 
 
 async def compute(work: Callable[_Given, _Made], *given: _Given.args, **named: _Given.kwargs) -> _Made:
-    """Return what the work makes of what it is given, in the context of whoever asks, as `asyncio.to_thread` would."""
+    """Run a function in one of the threads, in the caller's context, as `asyncio.to_thread` does."""
     context = copy_context()
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(_THREADS, lambda: context.run(work, *given, **named))

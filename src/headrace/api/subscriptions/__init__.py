@@ -1,1 +1,1 @@
-"""What the Subscriptions API shows beside a subscription and writes along with it."""
+"""What the subscriptions handlers need: status and filter notes to show, rows to store, and the API's capabilities."""

@@ -1,4 +1,4 @@
-"""What the Subscriptions API supports here, as `OPTIONS` tells it: operations, protocols, dialects and parameters."""
+"""What the Subscriptions API supports, as `OPTIONS` answers: operations, protocols, dialects and parameters."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _OPERATIONS = {
 
 
 async def capabilities(request: Request) -> Response:
-    """Tell which methods the address takes, and what can be asked of the service. It is the same for every id."""
+    """List the methods of the address, and what the service supports. It is the same for every id."""
     path = RESOURCE if "id" in request.path_params else COLLECTION
     return json_response(supported(), headers={"allow": ", ".join(methods(path))})
 
 
 def methods(path: str) -> list[str]:
-    """Return what an address takes."""
-    its = {method for method, where in _OPERATIONS.values() if where == path}
-    return sorted({*its, "HEAD", "OPTIONS"})
+    """Return the methods of an address."""
+    own = {method for method, where in _OPERATIONS.values() if where == path}
+    return sorted({*own, "HEAD", "OPTIONS"})
 
 
 def supported() -> dict[str, Any]:
-    """List what is supported, by name; `GET /api/discovery` says more of each."""
+    """List what is supported, by name; `GET /api/discovery` has the details."""
     return {
         "operations": {
             name: {"method": method, "path": path} for name, (method, path) in _OPERATIONS.items()

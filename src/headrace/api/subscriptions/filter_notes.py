@@ -1,4 +1,4 @@
-"""What is said of filters whenever their subscription is shown: found out once, by compiling them, and remembered."""
+"""Notes on filters, shown with their subscription: filters are compiled once for that, and the result is cached."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ if TYPE_CHECKING:
 _REMEMBERED = 200_000
 
 
-class Look(NamedTuple):
-    """What the author of filters should know, and why this version can't use them, where it can't."""
+class FilterReview(NamedTuple):
+    """Notes for the author of filters, and the reason why this version can't use them, if so."""
 
     notes: tuple[str, ...]
     unusable: str | None
 
 
-_GOOD = Look((), None)
+_GOOD = FilterReview((), None)
 
 
-class FilterLooks:
-    """Threads may share it. Filters are known by what is in them, so there is nothing to forget when one changes."""
+class FilterReviews:
+    """A cache by content, so changes need no invalidation. Threads may share it."""
 
     def __init__(self, most: int = _REMEMBERED) -> None:
         self._most = most
-        self._looks: dict[bytes, Look] = {}
+        self._reviews: dict[bytes, FilterReview] = {}
 
-    def at(self, filters: Sequence[Any]) -> Look:
-        """Look at filters, or remember the look."""
+    def of(self, filters: Sequence[Any]) -> FilterReview:
+        """Return the review of filters."""
         key = blake2b(msgspec.json.encode(filters), digest_size=16).digest()
-        look = self._looks.get(key)
-        if look is None:
-            look = _look(filters)
-            if len(self._looks) >= self._most:
-                self._looks = {}  # more than that are seldom shown again soon
-            self._looks[key] = look
-        return look
+        review = self._reviews.get(key)
+        if review is None:
+            review = _review(filters)
+            if len(self._reviews) >= self._most:
+                self._reviews = {}  # so many are seldom shown again soon
+            self._reviews[key] = review
+        return review
 
 
-def _look(filters: Sequence[Any]) -> Look:
+def _review(filters: Sequence[Any]) -> FilterReview:
     try:
         notes = tuple(compile_filter(list(filters)).notes)
     except FilterError as error:
-        return Look((), str(error))
-    return Look(notes, None) if notes else _GOOD
+        return FilterReview((), str(error))
+    return FilterReview(notes, None) if notes else _GOOD
 
 
-LOOKS = FilterLooks()
-"""What a filter means is the same for everybody in a process."""
+REVIEWS = FilterReviews()
+"""Shared by the whole process."""

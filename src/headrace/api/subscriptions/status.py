@@ -1,7 +1,7 @@
-"""What is shown beside a subscription: how it fares, and what its author should know.
+"""The status of subscriptions.
 
-The shape is the same for all: `ready`, `position`, `lag`, `delivery` and `notes` are always there, `filter` and
-`credential` where there is something to tell.
+Its members `ready`, `position`, `lag`, `delivery` and `notes` are always present, `filter` and `credential` only where
+there is something to report.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from headrace.api.subscriptions.filter_notes import LOOKS
+from headrace.api.subscriptions.filter_notes import REVIEWS
 from headrace.errors import LogError
 from headrace.events.positions import Cut, lane_of, offset_of
 from headrace.ledger.records.status import MOST_COUNTED, OPEN, DeliveryStatus
@@ -32,7 +32,7 @@ _NOTHING_SENT = DeliveryStatus()
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the databases and the log tell of some subscriptions, by their ids; `end` is None where the log doesn't."""
+    """What the databases and the log know about subscriptions, by id; `end` is None while the log is unavailable."""
 
     settled: Cut = field(default_factory=Cut)
     end: Cut | None = None
@@ -43,7 +43,7 @@ class _Known:
 
 
 class Statuses:
-    """Puts together what is known of subscriptions. Its calls block."""
+    """Collects the status of subscriptions. Its calls block."""
 
     def __init__(
         self, store: Store, secret_store: SecretStore, records: Records, end_of_log: Callable[[], Cut]
@@ -54,7 +54,7 @@ class Statuses:
         self._end_of_log = end_of_log
 
     def shown(self, subscriptions: Sequence[Subscription]) -> list[dict[str, Any]]:
-        """Show subscriptions with their status; each of the databases is asked once for all of them."""
+        """Show subscriptions with their status; each database is queried once for all of them."""
         if not subscriptions:
             return []
         ids = [each.id for each in subscriptions]
@@ -63,7 +63,7 @@ class Statuses:
         settled, fares = self._records.fares(ids)
         known = _Known(
             settled,
-            self._end(),  # after what is settled, or that could lie behind it
+            self._end(),  # read after `settled`, so that it can't lie before it
             fares,
             overruns,
             self._secret_store.statuses(authorised) if authorised else {},
@@ -72,22 +72,22 @@ class Statuses:
         return [_shown(each, known) for each in subscriptions]
 
     def _end(self) -> Cut | None:
-        """Return the end of the log; None while its brokers don't answer: the rest is told all the same."""
+        """Return the end of the log; None while its brokers don't answer."""
         try:
             return self._end_of_log()
         except LogError as error:
-            _log.warning("how far subscriptions lag can't be told: %s", error)
+            _log.warning("the lag of subscriptions is unknown: %s", error)
             return None
 
 
 def shown_new(subscription: Subscription) -> dict[str, Any]:
-    """Show a subscription that was made at this moment: nothing has happened to it yet, so nobody is asked."""
+    """Show a subscription that was just created: nothing has happened to it, so no database is queried."""
     return _shown(subscription, _Known(end=subscription.created or Cut()))
 
 
 def _shown(subscription: Subscription, known: _Known) -> dict[str, Any]:
     document = subscription.document()
-    notes, unusable = LOOKS.at(subscription.filters)
+    notes, unusable = REVIEWS.of(subscription.filters)
     unusable = unusable or known.unusable.get(subscription.id)
     fare = known.fares.get(subscription.id, _NOTHING_SENT)
     credential = known.credentials.get(subscription.id)
@@ -112,21 +112,23 @@ def _readiness(
     fare: DeliveryStatus,
     credential: CredentialStatus | None,
 ) -> Readiness:
-    """Tell whether it gets events; of several reasons why not, the one that has to be mended first."""
-    its_own = readiness_of(subscription)
-    if not its_own.is_ready:
-        return its_own
+    """Tell whether it gets events; if not, give the reason that has to be resolved first."""
+    own = readiness_of(subscription)
+    if not own.is_ready:
+        return own
     if unusable is not None:
         return Readiness(False, "FilterUnusable", unusable)
     if credential is not None and credential.problem is not None and (credential.expires or "") < timestamp():
         return Readiness(False, "CredentialUnusable", credential.problem)
     if fare.report is not None and fare.report.breaker == OPEN:
-        return Readiness(False, "SinkFailing", f"its sink is left alone for a while: {fare.report.reason}")
-    return its_own
+        return Readiness(
+            False, "SinkFailing", f"deliveries to its sink are suspended for a while: {fare.report.reason}"
+        )
+    return own
 
 
 def _progress(subscription: Subscription, known: _Known, fare: DeliveryStatus) -> dict[str, Any]:
-    """Tell how far it is: every event before its position is delivered or given up."""
+    """Return its position, before which every event was delivered or given up, and its lag."""
     if subscription.created is None:
         return {"position": None, "lag": {"positions": 0, "waiting": min(fare.waiting, MOST_COUNTED)}}
     reached = dict(known.settled.join(subscription.created))
@@ -141,7 +143,7 @@ def _progress(subscription: Subscription, known: _Known, fare: DeliveryStatus) -
 
 
 def _shown_cut(cut: Cut, end: Cut) -> int | dict[str, int]:
-    """Return a position; in a log of several lanes, how far along each of them it is."""
+    """Return a position; in a log of several partitions, an offset in each of them."""
     lanes = cut.keys() | end.keys()
     return {str(lane): offset_of(cut[lane]) for lane in sorted(lanes)} if lanes - {0} else cut[0]
 

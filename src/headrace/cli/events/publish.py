@@ -19,7 +19,7 @@ from headrace.events.json_format import decode
 
 if TYPE_CHECKING:
     from headrace.client import Publisher
-    from headrace.client.interest import Kind
+    from headrace.client.interest import InterestKind
 
 _BATCH = 200
 
@@ -56,7 +56,7 @@ def publish(
     data_: str | None,
     datacontenttype: str,
     file: IO[bytes] | None,
-    if_wanted: Kind | None,
+    if_wanted: InterestKind | None,
     channel: str,
     url: str,
 ) -> None:
@@ -107,7 +107,7 @@ def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
     return {name: value for name, _, value in split}
 
 
-async def _send(events: list[Event], channel: str, if_wanted: Kind | None, url: str) -> None:
+async def _send(events: list[Event], channel: str, if_wanted: InterestKind | None, url: str) -> None:
     async with options.connect(url) as client, client.publisher(channel, interest=if_wanted) as publisher:
         if len(events) == 1:
             await publisher.publish(events[0])
@@ -120,7 +120,7 @@ def _counted(number: int) -> str:
     return f"{number} event{'s' if number != 1 else ''}"
 
 
-def _not_sent(publisher: Publisher, if_wanted: Kind | None) -> str:
+def _not_sent(publisher: Publisher, if_wanted: InterestKind | None) -> str:
     if if_wanted is not None and not publisher.is_informed:
         return "; what is wanted could not be found out, so everything was sent"
     return f"; {_counted(publisher.dropped)} that nobody wants stayed here" if publisher.dropped else ""

@@ -1,4 +1,4 @@
-"""The operator as a process: kopf's loop and the web-hook in one event loop."""
+"""The process of the operator: kopf and the webhook in one event loop."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _AGAIN_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Where the web-hook listens, by which names it is called, and where its certificates and its trust are kept."""
+    """Where the webhook listens, its host names, and the Secret and the configuration that make it trusted."""
 
     host: str
     port: int
@@ -46,7 +46,7 @@ def log_in(**_: Any) -> kopf.ConnectionInfo:
         settings=settings
     )
     if found is None:
-        raise ClusterRefused(0, "there is neither a service account nor a kubeconfig; set KUBECONFIG")
+        raise ClusterRefused(0, "found neither a service account nor a kubeconfig; set KUBECONFIG")
     return found
 
 
@@ -58,9 +58,9 @@ async def run_operator(
     look_seconds: float = 30.0,
     stop: asyncio.Event,
 ) -> None:
-    """Work until told to stop."""
+    """Run the operator until told to stop."""
     cluster = Cluster(log_in)
-    log_in()  # who can't log in should hear it at once
+    log_in()  # fail at once if that is impossible
     async with client:
         serving = asyncio.create_task(_serve(cluster, webhook)) if webhook else None
         try:
@@ -80,7 +80,7 @@ async def run_operator(
 
 
 async def _serve(cluster: Cluster, webhook: Webhook) -> None:
-    """Answer reviews for ever, with certificates that are renewed in time."""
+    """Answer reviews for ever; renew certificates in time."""
     while True:
         try:
             held = await certificates_of(cluster, webhook.namespace, webhook.secret, webhook.names)
@@ -88,11 +88,11 @@ async def _serve(cluster: Cluster, webhook: Webhook) -> None:
             serving = asyncio.create_task(server.serve())
             try:
                 await announce_authority(cluster, webhook.configuration, held)
-                _log.info("the web-hook listens on https://%s:%d", webhook.host, webhook.port)
+                _log.info("the webhook listens on https://%s:%d", webhook.host, webhook.port)
                 await asyncio.wait([serving], timeout=_RENEW_SECONDS)
             finally:
                 server.should_exit = True
                 await serving
         except ClusterRefused as refusal:
-            _log.warning("the web-hook is tried again: %s", refusal)
+            _log.warning("the webhook will be started again: %s", refusal)
             await asyncio.sleep(_AGAIN_SECONDS)

@@ -15,7 +15,7 @@ import socket
 import time
 from typing import TYPE_CHECKING
 
-from headrace.auth.audit.entries import HERE, Entry
+from headrace.auth.audit.entries import HERE, AuditEntry
 from headrace.auth.keys.requests import KeyRequest
 from headrace.auth.roles import EVERYWHERE, Role
 from headrace.errors import HeadraceError
@@ -80,5 +80,5 @@ class Home:
         self._keys.add(record, self._entry("create", key.id))
         self._key_id, self._token = key.id, Token("Bearer", key.text, time.time() + _LIFE_SECONDS)
 
-    def _entry(self, action: str, key_id: str) -> Entry:
-        return Entry(self._who, HERE, f"keys {action}", "key", key_id)
+    def _entry(self, action: str, key_id: str) -> AuditEntry:
+        return AuditEntry(self._who, HERE, f"keys {action}", "key", key_id)

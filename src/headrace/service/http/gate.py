@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from contextlib import AsyncExitStack
 
-    from headrace.api.access.resources import Things
+    from headrace.api.access.resources import Finders
     from headrace.config import Config
 
 # About the longest that a revoked key stays good in another process, and a new one unknown.
@@ -34,7 +34,7 @@ class Keeping(NamedTuple):
 
 
 def open_keeping(config: Config, opened: AsyncExitStack) -> Keeping:
-    """Open it, for as long as the doors are open."""
+    """Open it, for as long as requests are served."""
     url, patience = config.store.url, config.store.patience_seconds
     keeping = Keeping(KeyStore(url, patience), QuotaStore(url, patience), AuditLog(url, patience))
     for each in keeping:
@@ -42,8 +42,8 @@ def open_keeping(config: Config, opened: AsyncExitStack) -> Keeping:
     return keeping
 
 
-def make_gate(config: Config, keeping: Keeping, things: Things | None, opened: AsyncExitStack) -> Gate:
-    """Make it. Things are known where changes are made, and so changes are recorded there."""
+def make_gate(config: Config, keeping: Keeping, finders: Finders | None, opened: AsyncExitStack) -> Gate:
+    """Make the gate. Changes are recorded where they are made, which is where there are finders."""
     authentication = None
     if config.auth.is_on:
         ring = KeyRing(keeping.keys, config.auth.admin_keys)
@@ -51,12 +51,12 @@ def make_gate(config: Config, keeping: Keeping, things: Things | None, opened: A
         opened.push_async_callback(ring.close)
         authentication = Authentication(ring, Tokens(config.auth.issuers, config.auth.leeway_seconds))
     recorder = None
-    if things is not None:
+    if finders is not None:
         recorder = Recorder(keeping.audit)
         beside(opened, recorder.forget(config.auth.audit_retention_seconds))
     return Gate(
         authentication,
-        things,
+        finders,
         recorder if config.auth.audit else None,
         open_publishing=config.auth.open_publishing,
         open_metrics=config.auth.open_metrics,
@@ -64,5 +64,5 @@ def make_gate(config: Config, keeping: Keeping, things: Things | None, opened: A
 
 
 def beside(opened: AsyncExitStack, follow: Coroutine[None, None, None]) -> None:
-    """Follow something for as long as the doors are open."""
+    """Follow something for as long as requests are served."""
     opened.callback(asyncio.create_task(follow).cancel)

@@ -1,4 +1,4 @@
-"""The HTTP doors of a deployment, together in one process or each in its own."""
+"""The HTTP handlers of a deployment, together in one process or each in its own."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import uvloop
 
-from headrace.api.access.owners import Owning
+from headrace.api.access.owners import SubscriptionOwners
 from headrace.api.app import build_app
-from headrace.api.handlers.access import Authority
-from headrace.api.handlers.attempts import Attempts
-from headrace.api.handlers.bulk import Bulk
-from headrace.api.handlers.channels import Management
-from headrace.api.handlers.consents import Consents
-from headrace.api.handlers.discovery import Discovery
-from headrace.api.handlers.filters import Filters
-from headrace.api.handlers.health import Health
-from headrace.api.handlers.history import Travel
-from headrace.api.handlers.ingress import Ingress
-from headrace.api.handlers.interest import InterestDoor
-from headrace.api.handlers.probes import Probing
-from headrace.api.handlers.pull import Pulling
-from headrace.api.handlers.subscriptions import Subscriptions
+from headrace.api.handlers.access import AccessHandler
+from headrace.api.handlers.attempts import AttemptsHandler
+from headrace.api.handlers.bulk import BulkHandler
+from headrace.api.handlers.channels import ChannelsHandler
+from headrace.api.handlers.consents import ConsentsHandler
+from headrace.api.handlers.discovery import DiscoveryHandler
+from headrace.api.handlers.filters import FiltersHandler
+from headrace.api.handlers.health import HealthHandler
+from headrace.api.handlers.history import HistoryHandler
+from headrace.api.handlers.interest import InterestHandler
+from headrace.api.handlers.probes import ProbesHandler
+from headrace.api.handlers.pull import PullHandler
+from headrace.api.handlers.subscriptions import SubscriptionsHandler
 from headrace.api.ingress.channels import KnownChannels
+from headrace.api.ingress.ingress import Ingress
 from headrace.api.ingress.pressure import Pressure
 from headrace.api.ingress.rates import Rates
-from headrace.api.pull.arrivals import Arrivals
-from headrace.api.pull.messages import Handing
+from headrace.api.pull.messages import MessageSource
+from headrace.api.pull.notifier import MailboxNotifier
 from headrace.api.requests.hosts import hosts_of
 from headrace.api.requests.proxies import Proxies
 from headrace.api.subscriptions.status import Statuses
 from headrace.auth.exposure import check_exposure
 from headrace.controlplane.deployment import Deployment
-from headrace.controlplane.handler import ControlDoor
+from headrace.controlplane.handler import ObjectsHandler
 from headrace.controlplane.plane import ControlPlane
 from headrace.controlplane.registry import Registry
 from headrace.delivery.attempt.specs import default_spec
@@ -50,7 +50,7 @@ from headrace.ledger.pull.consumers import Mailroom
 from headrace.ledger.pull.events import Sources
 from headrace.ledger.records.records import Records
 from headrace.service.http.gate import beside, make_gate, open_keeping
-from headrace.service.http.resources import things_of
+from headrace.service.http.resources import resource_finders
 from headrace.service.http.server import listen, serve
 from headrace.service.processes.heartbeats import standings
 from headrace.service.storage.layout import Layout
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.api.access.gate import Gate
-    from headrace.api.app import Door
+    from headrace.api.handlers.handler import Handler
     from headrace.config import Config
     from headrace.events.positions import Cut
     from headrace.service.http.gate import Keeping
@@ -76,8 +76,8 @@ _FOLLOW_SECONDS = 1.0
 _LOOK_SECONDS = 0.5
 
 
-def run_doors(config: Config, *, ingress: bool, control: bool) -> None:
-    """Serve these doors until told to stop; finish what was accepted."""
+def run_http(config: Config, *, ingress: bool, control: bool) -> None:
+    """Serve the ingress, the control API or both until told to stop; finish what was accepted."""
     check_exposure(config.api.host, config.auth)
     Proxies(config.api.trusted_proxies)  # what can't be used is refused before anything is opened
     listener = listen(config.api)
@@ -96,23 +96,27 @@ async def _serve(config: Config, listener: socket.socket, *, ingress: bool, cont
         beside(opened, channels.follow(_FOLLOW_SECONDS, HEALTH.blocked if control else HEALTH.degraded))
         keeping = open_keeping(config, opened)
         databases = _open_databases(config, opened) if control else None
-        things = (
-            None if databases is None else things_of(store, keeping.keys, databases.jobs, databases.records)
+        finders = (
+            None
+            if databases is None
+            else resource_finders(store, keeping.keys, databases.jobs, databases.records)
         )
-        gate = make_gate(config, keeping, things, opened)
+        gate = make_gate(config, keeping, finders, opened)
         taking, end_of_log = _open_log(config, channels, gate, keeping, opened) if ingress else (None, None)
-        doors: list[Door] = [Health(lambda: standings(layout.run, config.roles), metrics=config.api.metrics)]
+        handlers: list[Handler] = [
+            HealthHandler(lambda: standings(layout.run, config.roles), metrics=config.api.metrics)
+        ]
         address = config.api.address_at(listener.getsockname()[1])
-        pulling = None
+        pull = None
         if databases is not None:
             end_of_log = end_of_log or open_log(log_place(config)).end
-            owning = Owning(store, databases.records)
-            beside(opened, owning.follow(_FOLLOW_SECONDS))
-            doors += _control(config, store, channels, end_of_log, databases, owning, opened, address)
-            pulling = _pulling(config, store, databases, opened)
-            doors.append(pulling)
-            doors.append(Authority(keeping.keys, keeping.quotas, keeping.audit, config.quotas))
-            doors.append(
+            owners = SubscriptionOwners(store, databases.records)
+            beside(opened, owners.follow(_FOLLOW_SECONDS))
+            handlers += _control(config, store, channels, end_of_log, databases, owners, opened, address)
+            pull = _pull_handler(config, store, databases, opened)
+            handlers.append(pull)
+            handlers.append(AccessHandler(keeping.keys, keeping.quotas, keeping.audit, config.quotas))
+            handlers.append(
                 _control_plane(
                     config,
                     store,
@@ -124,13 +128,13 @@ async def _serve(config: Config, listener: socket.socket, *, ingress: bool, cont
             )
         app = build_app(
             taking,
-            *doors,
+            *handlers,
             gate=gate,
             hosts=hosts_of(config.api, auth=config.auth.is_on),
             proxies=Proxies(config.api.trusted_proxies),
             max_document_bytes=config.api.max_document_bytes,
         )
-        on_stop = pulling.close if pulling else lambda: None
+        on_stop = pull.close if pull else lambda: None
         await serve(app, listener, config.api, HEALTH.started, on_stop)
 
 
@@ -175,35 +179,35 @@ def _control(
     channels: KnownChannels,
     end_of_log: Callable[[], Cut],
     databases: _Databases,
-    owning: Owning,
+    owners: SubscriptionOwners,
     opened: AsyncExitStack,
     address: str,
-) -> list[Door]:
+) -> list[Handler]:
     jobs, secret_store, records = databases
     interests = Interests(store, config.interest)
     opened.callback(interests.close)
     return [
-        Subscriptions(
+        SubscriptionsHandler(
             store, end_of_log, jobs, secret_store, Statuses(store, secret_store, records, end_of_log)
         ),
-        Bulk(store, end_of_log, jobs, secret_store, config.api),
-        Management(store, channels, address),
-        Filters(),
-        Discovery(store, config.api, address),
-        Travel(store, jobs, Replays(jobs)),
-        Attempts(store, records, open_log(log_place(config)), owning),
-        Probing(store, records, default_spec(config.delivery)),
-        InterestDoor(interests, channels, config.interest),
-        Consents(records),
+        BulkHandler(store, end_of_log, jobs, secret_store, config.api),
+        ChannelsHandler(store, channels, address),
+        FiltersHandler(),
+        DiscoveryHandler(store, config.api, address),
+        HistoryHandler(store, jobs, Replays(jobs)),
+        AttemptsHandler(store, records, open_log(log_place(config)), owners),
+        ProbesHandler(store, records, default_spec(config.delivery)),
+        InterestHandler(interests, channels, config.interest),
+        ConsentsHandler(records),
     ]
 
 
-def _pulling(config: Config, store: Store, databases: _Databases, opened: AsyncExitStack) -> Pulling:
+def _pull_handler(config: Config, store: Store, databases: _Databases, opened: AsyncExitStack) -> PullHandler:
     mailroom = Mailroom(config.delivery.url, config.store.patience_seconds)
     opened.callback(mailroom.close)
     sources = Sources(Picker(open_log(log_place(config))), Replays(databases.jobs).active_at)
-    handing = Handing(mailroom, store, sources, default_spec(config.delivery))
-    return Pulling(store, mailroom, handing, Arrivals(mailroom))
+    messages = MessageSource(mailroom, store, sources, default_spec(config.delivery))
+    return PullHandler(store, mailroom, messages, MailboxNotifier(mailroom))
 
 
 def _control_plane(
@@ -213,16 +217,16 @@ def _control_plane(
     end_of_log: Callable[[], Cut],
     opened: AsyncExitStack,
     address: str,
-) -> Door:
+) -> Handler:
     registry = Registry(config.store.url, config.store.patience_seconds)
     opened.callback(registry.close)
     plane = ControlPlane(Deployment(store, registry, end_of_log, address))
     beside(opened, _repair(plane))
-    return ControlDoor(plane, channels.refresh, config.api.max_manifest_bytes)
+    return ObjectsHandler(plane, channels.refresh, config.api.max_manifest_bytes)
 
 
 async def _repair(plane: ControlPlane) -> None:
-    """Finish what a process left that died; the doors are open meanwhile."""
+    """Finish what a process left that died; requests are served meanwhile."""
     try:
         if count := await asyncio.to_thread(plane.repair):
             _log.info("%d objects were left unsettled and are settled now", count)

@@ -1,4 +1,4 @@
-"""What one subscription asks for, apart from where it is delivered to. Those who ask for the same are one want."""
+"""The criterion of a subscription: its source, types and filters. Subscriptions with the same one share it."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder(tuple[str | None, list[str], list[Any]]).decode
 
 
-def want_of(subscription: Subscription) -> bytes:
-    """Return its source, its types and its filters."""
+def criterion_of(subscription: Subscription) -> bytes:
+    """Return the criterion of a subscription, encoded."""
     return _encode((subscription.source, sorted(set(subscription.types)), subscription.filters))
 
 
-def expression_of(want: bytes, channel: ChannelName) -> Localized:
-    """Return what the want means to who sends to the channel.
+def expression_of(criterion: bytes, channel: ChannelName) -> Localized:
+    """Return the expression of a criterion, as a producer of the channel can evaluate it.
 
-    A filter that can't be compiled is one of another version, which may match: it leaves everything open.
+    A filter that doesn't compile is from another version and may match anything, so everything is let through.
     """
-    source, types, filters = _decode(want)
+    source, types, filters = _decode(criterion)
     try:
-        wished = compile_filter(filters).expression
-    except Exception:  # noqa: BLE001  whatever a filter does, nothing that is wanted may be dropped for it
+        filtered = compile_filter(filters).expression
+    except Exception:  # noqa: BLE001  whatever goes wrong, no wanted event may be dropped
         return Localized(Constant(value=True), exact=False)
-    return localize(flatten(all_of((*_scope(source, types), wished))), *channel)
+    return localize(flatten(all_of((*_scope(source, types), filtered))), *channel)
 
 
 def _scope(source: str | None, types: list[str]) -> Iterator[Expression]:

@@ -1,4 +1,4 @@
-"""Waiting for events without asking all the time: one look for everybody who waits, and a word to whom it concerns."""
+"""Notification of waiting consumers: one query for all of them, instead of one for each."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ _LOOK_SECONDS = 0.02
 _AWAY_SECONDS = 1.0
 
 
-class Arrivals:
-    """For one event loop. Nobody waits: nobody looks.
+class MailboxNotifier:
+    """For one event loop. It queries only while somebody waits.
 
-    Be careful: a word may be missed, where two dispatchers write at once. Who waits looks for itself now and then.
+    Be careful: a notification may be missed when two dispatchers write at once, so check now and then yourself.
     """
 
     def __init__(self, mailroom: Mailroom) -> None:
         self._mailroom = mailroom
-        self._expecting: dict[str, list[asyncio.Event]] = {}
+        self._watched: dict[str, list[asyncio.Event]] = {}
         self._newest = 0
         self._following: asyncio.Task[None] | None = None
 
     @contextmanager
-    def expecting(self, subscription: str) -> Iterator[asyncio.Event]:
-        """Give an event that is set when anything comes in for a subscription; clear it before you look."""
+    def watch(self, subscription: str) -> Iterator[asyncio.Event]:
+        """Yield an event that is set when a subscription gets messages; clear it before you look for them."""
         arrived = asyncio.Event()
-        self._expecting.setdefault(subscription, []).append(arrived)
+        self._watched.setdefault(subscription, []).append(arrived)
         if self._following is None or self._following.done():
             self._following = asyncio.create_task(self._follow())
         try:
             yield arrived
         finally:
-            self._expecting[subscription].remove(arrived)
-            if not self._expecting[subscription]:
-                del self._expecting[subscription]
+            self._watched[subscription].remove(arrived)
+            if not self._watched[subscription]:
+                del self._watched[subscription]
 
     async def _follow(self) -> None:
-        while self._expecting:
+        while self._watched:
             try:
                 self._newest, mailboxes = await asyncio.to_thread(self._mailroom.arrived, self._newest)
             except StoreUnavailable as error:
-                _log.warning("what comes in to be pulled is seen later: %s", error)
+                _log.warning("consumers hear of new messages later: %s", error)
                 await asyncio.sleep(_AWAY_SECONDS)
                 continue
-            for each in mailboxes & self._expecting.keys():
-                for arrived in self._expecting[each]:
+            for each in mailboxes & self._watched.keys():
+                for arrived in self._watched[each]:
                     arrived.set()
             await asyncio.sleep(_LOOK_SECONDS)

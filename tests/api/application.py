@@ -14,25 +14,25 @@ import msgspec
 from headrace.api.access.gate import Gate
 from headrace.api.access.recorder import Recorder
 from headrace.api.app import build_app
-from headrace.api.handlers.access import Authority
-from headrace.api.handlers.attempts import Attempts
-from headrace.api.handlers.bulk import Bulk
-from headrace.api.handlers.channels import Management
-from headrace.api.handlers.consents import Consents
-from headrace.api.handlers.discovery import Discovery
-from headrace.api.handlers.filters import Filters
-from headrace.api.handlers.health import Health
-from headrace.api.handlers.history import Travel
-from headrace.api.handlers.ingress import Ingress
-from headrace.api.handlers.interest import InterestDoor
-from headrace.api.handlers.probes import Probing
-from headrace.api.handlers.pull import Pulling
-from headrace.api.handlers.subscriptions import Subscriptions
+from headrace.api.handlers.access import AccessHandler
+from headrace.api.handlers.attempts import AttemptsHandler
+from headrace.api.handlers.bulk import BulkHandler
+from headrace.api.handlers.channels import ChannelsHandler
+from headrace.api.handlers.consents import ConsentsHandler
+from headrace.api.handlers.discovery import DiscoveryHandler
+from headrace.api.handlers.filters import FiltersHandler
+from headrace.api.handlers.health import HealthHandler
+from headrace.api.handlers.history import HistoryHandler
+from headrace.api.handlers.interest import InterestHandler
+from headrace.api.handlers.probes import ProbesHandler
+from headrace.api.handlers.pull import PullHandler
+from headrace.api.handlers.subscriptions import SubscriptionsHandler
 from headrace.api.ingress.channels import KnownChannels
+from headrace.api.ingress.ingress import Ingress
 from headrace.api.ingress.pressure import Gauges, Pressure
 from headrace.api.ingress.rates import Rates
-from headrace.api.pull.arrivals import Arrivals
-from headrace.api.pull.messages import Handing
+from headrace.api.pull.messages import MessageSource
+from headrace.api.pull.notifier import MailboxNotifier
 from headrace.api.requests.hosts import hosts_of
 from headrace.api.requests.proxies import Proxies
 from headrace.api.subscriptions.status import Statuses
@@ -46,7 +46,7 @@ from headrace.auth.keys.store import KeyStore
 from headrace.auth.tokens.token import Tokens
 from headrace.config import load_config
 from headrace.controlplane.deployment import Deployment
-from headrace.controlplane.handler import ControlDoor
+from headrace.controlplane.handler import ObjectsHandler
 from headrace.controlplane.plane import ControlPlane
 from headrace.controlplane.registry import Registry
 from headrace.delivery.attempt.specs import default_spec
@@ -64,7 +64,7 @@ from headrace.ledger.pull.consumers import Mailroom
 from headrace.ledger.pull.events import Sources
 from headrace.ledger.records.records import Records
 from headrace.secrets.keys import KeyFile
-from headrace.service.http.resources import things_of
+from headrace.service.http.resources import resource_finders
 from headrace.service.http.server import make_server
 from headrace.subscriptions.quotas.quotas import UNLIMITED, Quotas
 from headrace.subscriptions.quotas.store import QuotaStore
@@ -94,7 +94,7 @@ class Answer:
         return msgspec.json.decode(self.body)
 
 
-class Door:
+class Application:
     """One deployment's HTTP side. `backlog` and `roles` are what the rest of it would say."""
 
     def __init__(
@@ -123,51 +123,51 @@ class Door:
         gauges = Gauges(lambda: self.backlog, lambda: self.backlog_bytes, lambda: self.outbox_bytes, [folder])
         self.pressure = Pressure(gauges, settings_)
         self.jobs = Jobs(url)
-        health = Health(lambda: self.roles, metrics=metrics)
+        health = HealthHandler(lambda: self.roles, metrics=metrics)
         self.secret_store = SecretStore(url, KeyFile(folder / "secrets.key"))
         self.delivery_url = delivery_url or f"sqlite:///{folder}/delivery.db"
         self.records = Records(self.delivery_url)
         self.ring = KeyRing(self.keys)
-        things = things_of(self.store, self.keys, self.jobs, self.records)
+        finders = resource_finders(self.store, self.keys, self.jobs, self.records)
         authentication = Authentication(self.ring, Tokens((), 0.0)) if auth else None
-        self.gate = gate = Gate(authentication, things, Recorder(self.audit))
+        self.gate = gate = Gate(authentication, finders, Recorder(self.audit))
         self.ingress = Ingress(
             self.log, self.channels, self.pressure, settings_, gate, Rates(quotas, self.quotas.all())
         )
         end = lambda: Cut.at(self.writer.end)  # noqa: E731
         self.statuses = Statuses(self.store, self.secret_store, self.records, end)
-        subscriptions = Subscriptions(self.store, end, self.jobs, self.secret_store, self.statuses)
+        subscriptions = SubscriptionsHandler(self.store, end, self.jobs, self.secret_store, self.statuses)
         self.replays = Replays(self.jobs)
         self.mailroom = Mailroom(self.delivery_url)
         sources = Sources(Picker(SegmentReader(folder / "log")), self.replays.active_at)
         defaults = default_spec(load_config(None, {}, {}).delivery)
-        handing = Handing(self.mailroom, self.store, sources, defaults)
-        self.pulling = Pulling(self.store, self.mailroom, handing, Arrivals(self.mailroom))
+        messages = MessageSource(self.mailroom, self.store, sources, defaults)
+        self.pull = PullHandler(self.store, self.mailroom, messages, MailboxNotifier(self.mailroom))
         self.registry = Registry(url)
         deployment = Deployment(self.store, self.registry, lambda: Cut.at(self.writer.end), ADDRESS)
         self.plane = ControlPlane(deployment)
-        control = ControlDoor(self.plane, self.channels.refresh, settings_.max_manifest_bytes)
+        control = ObjectsHandler(self.plane, self.channels.refresh, settings_.max_manifest_bytes)
         self.interests = Interests(self.store, config.interest)
-        self.doors = (
+        self.handlers = (
             health,
             subscriptions,
-            Bulk(self.store, end, self.jobs, self.secret_store, settings_),
-            Management(self.store, self.channels, ADDRESS),
-            Filters(),
-            Discovery(self.store, settings_, ADDRESS),
-            Travel(self.store, self.jobs, self.replays),
-            Attempts(self.store, self.records, SegmentReader(folder / "log")),
-            Probing(self.store, self.records, defaults),
-            self.pulling,
-            Authority(self.keys, self.quotas, self.audit, quotas),
-            InterestDoor(self.interests, self.channels, config.interest),
-            Consents(self.records),
+            BulkHandler(self.store, end, self.jobs, self.secret_store, settings_),
+            ChannelsHandler(self.store, self.channels, ADDRESS),
+            FiltersHandler(),
+            DiscoveryHandler(self.store, settings_, ADDRESS),
+            HistoryHandler(self.store, self.jobs, self.replays),
+            AttemptsHandler(self.store, self.records, SegmentReader(folder / "log")),
+            ProbesHandler(self.store, self.records, defaults),
+            self.pull,
+            AccessHandler(self.keys, self.quotas, self.audit, quotas),
+            InterestHandler(self.interests, self.channels, config.interest),
+            ConsentsHandler(self.records),
             control,
         )
         self.settings = settings_
         self.app = build_app(
             self.ingress,
-            *self.doors,
+            *self.handlers,
             gate=gate,
             hosts=hosts_of(settings_, auth=auth),
             proxies=Proxies(settings_.trusted_proxies),
@@ -187,7 +187,9 @@ class Door:
 
     def served_paths(self) -> dict[str, list[str]]:
         """List what is served under which methods, without the channels' addresses."""
-        served = {path: list(methods) for door in self.doors for path, methods in door.served().items()}
+        served = {
+            path: list(methods) for handler in self.handlers for path, methods in handler.routes().items()
+        }
         return served | {"/openapi.json": ["GET"]}
 
     async def key(self, **grants: list[str]) -> dict[str, str]:

@@ -1,10 +1,10 @@
-"""A subscription as it is given, as JSON Schema: one variant per protocol, from the table of protocols."""
+"""JSON Schema of subscriptions: one variant per protocol, derived from the table of protocols."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.api.openapi.occasions import UNMASKED, occasion_schemas
+from headrace.api.openapi.request_schemas import UNMASKED, request_schemas
 from headrace.documents.addresses import address_schema, any_case
 from headrace.events.attributes import URI_REFERENCE
 from headrace.protocols import PROTOCOLS
@@ -24,11 +24,11 @@ _DEFAULT = "HTTP"
 
 
 def proposal_schemas() -> dict[str, Schema]:
-    """Return the schemas of what creates a subscription or changes its secrets."""
+    """Return the schemas of requests that create a subscription or change it."""
     variants = {f"Subscription{name}": _variant(name, protocol) for name, protocol in PROTOCOLS.items()}
     settings = {f"Settings{name}": _with_shown_keys(protocol) for name, protocol in PROTOCOLS.items()}
     return {
-        **occasion_schemas(list(variants)),
+        **request_schemas(list(variants)),
         **variants,
         **settings,
         "ProtocolName": {"enum": list(PROTOCOLS)},
@@ -49,7 +49,7 @@ def settings_schema(protocol: Protocol) -> Schema:
 
 
 def _with_shown_keys(protocol: Protocol) -> Schema:
-    """What an update takes: a signing key that is there may stand there as it is shown."""
+    """Return the settings of an update, where an existing signing key may be given as it is shown."""
     schema = settings_schema(protocol)
     if "signing" in schema["properties"]:
         generated, keys = SIGNING["anyOf"]
@@ -64,9 +64,7 @@ def _variant(name: str, protocol: Protocol) -> Schema:
         "type": "object",
         "required": required,
         "properties": {
-            "id": {
-                "description": "Ignored at creation; an import may keep it, and an update can't change it."
-            },
+            "id": {"description": "Ignored by a creation; an import may keep it; an update can't change it."},
             "source": {
                 "type": "string",
                 "pattern": f"^{URI_REFERENCE}$",
@@ -81,14 +79,14 @@ def _variant(name: str, protocol: Protocol) -> Schema:
             "config": _config_of(name, protocol),
             "filters": {
                 "anyOf": [_ref("Filters"), _ref("Filter")],
-                "description": "Filters that must all hold.",
+                "description": "Filters that must all match.",
             },
             "filter": {"anyOf": [_ref("Filters"), _ref("Filter")], "description": "The same as `filters`."},
             **_sink(protocol),
             "protocol": {"const": name},
             "protocolsettings": _ref(f"Settings{name}"),
-            "notes": {"description": "Ignored: the service's own."},
-            "status": {"description": "The service's own; of it an import reads `delivery`."},
+            "notes": {"description": "Ignored; set by the service."},
+            "status": {"description": "Set by the service; an import reads `delivery`."},
         },
         "additionalProperties": False,
         "allOf": [
@@ -110,7 +108,7 @@ def _config_of(name: str, protocol: Protocol) -> Schema:
 
 def _sink(protocol: Protocol) -> Schema:
     if not protocol.has_sink:
-        return {"sink": {"type": "null", "description": "There is none."}}
+        return {"sink": {"type": "null", "description": "Pulled subscriptions have none."}}
     return {
         "sink": address_schema(protocol.address)
         | {"description": f"Where events go: {protocol.address.example}"},
@@ -119,7 +117,7 @@ def _sink(protocol: Protocol) -> Schema:
 
 
 def _names_target(protocol: Protocol, target: str) -> Schema:
-    """The place at the broker is named in the settings or, where the protocol has it so, in the address."""
+    """Require the destination at the broker in the settings or, where the protocol allows it, in the address."""
     in_settings = has_setting(target)
     if not protocol.address.path_names_target:
         return in_settings
@@ -130,10 +128,10 @@ def _names_target(protocol: Protocol, target: str) -> Schema:
 def _config() -> Schema:
     return {
         "type": "object",
-        "description": "What concerns the generation of events.",
+        "description": "Which events the subscription gets, and how they are delivered.",
         "properties": {
             "channel": _ref("ChannelName") | {"default": "default/default"},
-            "start": _ref("Point") | {"description": "From where it is delivered; `latest` unless given."},
+            "start": _ref("Point") | {"description": "The first event to deliver; `latest` by default."},
             "delivery": _ref("Delivery"),
             "reply": _ref("Destination"),
         },
@@ -144,13 +142,13 @@ def _config() -> Schema:
 def _unbatched_config() -> Schema:
     single = {"properties": {"batch": {"properties": {"size": {"maximum": 1}}}}}
     return {
-        "description": "The same, for protocols that send each event alone.",
+        "description": "The same, for protocols without batches.",
         "allOf": [_ref("SubscriptionConfig"), {"properties": {"delivery": single}}],
     }
 
 
 def _pull_config() -> Schema:
-    """What is left of it without a sink."""
+    """Return the part of the config that applies without a sink."""
     properties = {name: each for name, each in _config()["properties"].items() if name != "reply"}
     known = PROTOCOLS["PULL"].delivery or ()
     properties["delivery"] = {
@@ -169,7 +167,7 @@ def _secrets_change() -> Schema:
     headers["additionalProperties"] = headers["additionalProperties"] | {"not": {"const": MASK}}
     return {
         "type": "object",
-        "description": "What isn't named stays; null leaves none.",
+        "description": "Secrets that are left out stay; null removes them.",
         "minProperties": 1,
         "properties": {
             **dict.fromkeys(CREDENTIAL_NAMES, credential),

@@ -1,4 +1,4 @@
-"""The door that shows the OpenAPI document of what a process serves, as JSON and as a page to read."""
+"""The OpenAPI document of what this process serves, as JSON and as a page to read."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from starlette.responses import Response
 
+from headrace.api import openapi
 from headrace.api.openapi.document import assemble
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from headrace.api.requests.documents import Handler
+    from headrace.api.handlers.handler import Routes
 
 DOCUMENT, PAGE = "/openapi.json", "/docs"
 # The page needs nothing but itself and the document, and can't be made to fetch anything else.
@@ -27,26 +28,26 @@ _POLICY = (
 )
 
 
-class Description:
-    """`served` is what the other doors of this process serve. The document is made once, when it is first asked for."""
+class OpenApiHandler:
+    """`served` are the paths and methods of the other handlers. The document is made on the first request."""
 
     def __init__(self, served: Mapping[str, Collection[str]]) -> None:
         self._served = {path: list(methods) for path, methods in served.items()}
 
-    def served(self) -> dict[str, dict[str, Handler]]:
-        """List what is served, and by which methods."""
+    def routes(self) -> Routes:
+        """Return the endpoints by path and method."""
         return {DOCUMENT: {"GET": self.document}, PAGE: {"GET": self.page}}
 
     async def document(self, _: Request) -> Response:
-        """Show the document of what this process serves."""
+        """Show the OpenAPI document."""
         return Response(await asyncio.to_thread(lambda: self._document), media_type="application/json")
 
     async def page(self, _: Request) -> Response:
         """Show the page, which reads the document."""
-        text = (files(__package__) / "page.html").read_text("utf-8")
+        text = (files(openapi) / "page.html").read_text("utf-8")
         return Response(text, headers={"content-security-policy": _POLICY}, media_type="text/html")
 
     @cached_property
     def _document(self) -> bytes:
-        own = {path: list(methods) for path, methods in self.served().items()}
+        own = {path: list(methods) for path, methods in self.routes().items()}
         return msgspec.json.encode(assemble(self._served | own))

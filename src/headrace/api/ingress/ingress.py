@@ -1,4 +1,4 @@
-"""The data plane of a channel: events in over HTTP, 202 once they are durable.
+"""The data plane of a channel: events come in over HTTP, and are answered with 202 once they are durable.
 
 Bare ASGI, because every event passes here: no routing table, no models, no request object.
 """
@@ -48,7 +48,7 @@ _PATH = re.compile(r"/channels/([^/]+)/([^/]+)/?")
 _HOST = re.compile(r"([^.:]+)-kn-channel\.([^.:]+)[.:]?.*")
 _LONG = 1 << 18
 _FREED_AT_ONCE = 5000
-_EVENT_OVERHEAD = 512  # what an event weighs in memory besides its data, roughly
+_EVENT_OVERHEAD = 512  # approximate bytes of an event in memory besides its data
 
 
 class ClientGone(Exception):
@@ -76,7 +76,7 @@ class Ingress:
         self._held_bytes = 0
 
     def address(self, scope: Scope) -> ChannelName | None:
-        """Return the channel that a request is for, by its path or its Host header; None if for none."""
+        """Return the channel that a request addresses by its path or its Host header; None if there is none."""
         path: str = scope["path"]
         if path.startswith("/channels/"):
             found = _PATH.fullmatch(path)
@@ -150,7 +150,7 @@ class Ingress:
             await _let_go(arrivals)
 
     async def _read(self, channel: ChannelName, headers: Headers, body: bytes) -> list[Arrival]:
-        """Read the events of a request. Others get their turn between the parts of a long one."""
+        """Read the events of a request. Other requests get their turn between the parts of a long one."""
         trace, largest = _trace_of(headers), self._settings.max_event_bytes
         arrivals: list[Arrival] = []
         try:
@@ -167,7 +167,7 @@ class Ingress:
         return arrivals
 
     def _limit(self, headers: Headers) -> int:
-        """Return how many bytes the request may have, after a look at those headers that can refuse it."""
+        """Return the size limit of a request, or raise if its headers already refuse it."""
         content_type, announced = None, 0
         for name, value in headers:
             if name == b"content-type":
@@ -183,7 +183,7 @@ class Ingress:
         return limit
 
     def _hold(self, size: int) -> None:
-        """Count bytes of requests that are in memory."""
+        """Count the bytes of requests in memory; raise if there are too many."""
         self._held_bytes += size
         if self._held_bytes > self._settings.max_inflight_bytes:
             raise LogUnavailable(f"{self._held_bytes} bytes of requests are being read already")
@@ -197,14 +197,14 @@ class Ingress:
 
 
 async def _let_go(arrivals: list[Arrival]) -> None:
-    """Free the memory of many events in parts: of hundreds of thousands it takes long."""
+    """Free the memory of many events in parts, because hundreds of thousands take long."""
     while arrivals:
         del arrivals[-_FREED_AT_ONCE:]
         await asyncio.sleep(0)
 
 
 def _trace_of(headers: Headers) -> tuple[str | None, str | None]:
-    """Return traceparent and tracestate as they came; the latter may stand in several headers."""
+    """Return traceparent and tracestate as they came; the latter may be spread over several headers."""
     parent, states = None, []
     for name, value in headers:
         if name == b"traceparent":

@@ -2,7 +2,7 @@ import asyncio
 from datetime import UTC, datetime
 
 import pytest
-from tests.api.door import Door
+from tests.api.application import Application
 
 from headrace.client import Client
 from headrace.client.points import point
@@ -13,15 +13,15 @@ LONG = 60.0
 
 
 @pytest.fixture
-async def door(tmp_path):
-    door = Door(tmp_path)
-    yield door
-    await door.close()
+async def api(tmp_path):
+    api = Application(tmp_path)
+    yield api
+    await api.close()
 
 
 @pytest.fixture
-async def client(door):
-    async with door.served() as url, Client(url) as client:
+async def client(api):
+    async with api.served() as url, Client(url) as client:
         yield client
 
 
@@ -33,14 +33,14 @@ def test_points_as_a_program_has_them():
     assert point(expression) == {"filter": {"message": message.to_json(expression)}}
     assert point("latest") == "latest"
     assert point({"eventTime": 5}) == {"eventTime": 5}
-    with pytest.raises(ValueError, match="no zone"):
+    with pytest.raises(ValueError, match="no time zone"):
         point(datetime(2026, 1, 31, 12))  # noqa: DTZ001
 
 
-async def test_it_waits_for_a_job_and_returns_its_result(door, client):
+async def test_it_waits_for_a_job_and_returns_its_result(api, client):
     job = await client.backtest([{"cel": "true"}], start=5, examples=0)
     assert job["request"]["from"] == 5
-    claim = door.jobs.take(LONG)
+    claim = api.jobs.take(LONG)
     heard: list[float] = []
     waiting = asyncio.create_task(client.finished(job, lambda now: heard.append(now["progress"])))
     claim.progress(0.5, "half")
@@ -50,7 +50,7 @@ async def test_it_waits_for_a_job_and_returns_its_result(door, client):
     assert (heard[0], heard[-1]) == (0.5, 1.0)
 
 
-async def test_a_job_that_ends_without_a_result_is_an_error(door, client):
+async def test_a_job_that_ends_without_a_result_is_an_error(api, client):
     subscription = await client.subscribe({"sink": "http://127.0.0.1:9/"})
     replay = await client.replay(subscription["id"], 5, "latest", filter={"cel": "true"}, rate=2)
     assert [job["id"] for job in await client.jobs(kind="replay")] == [replay["id"]]
@@ -58,7 +58,7 @@ async def test_a_job_that_ends_without_a_result_is_an_error(door, client):
     with pytest.raises(JobFailed, match="was cancelled"):
         await client.finished(replay)
     seek = await client.seek(subscription["id"], 5, dry_run=True)
-    door.jobs.take(LONG).fail("it broke")
+    api.jobs.take(LONG).fail("it broke")
     with pytest.raises(JobFailed, match="failed: it broke") as failed:
         await client.finished(seek)
     assert failed.value.job["id"] == seek["id"]

@@ -1,4 +1,4 @@
-"""What is written beside a subscription's row, in the same transaction."""
+"""The rows that are stored with a new subscription, in the same transaction."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from headrace.subscriptions.subscription import Subscription
 
 
-def beside(proposal: Subscription, secret_store: SecretStore, jobs: Jobs) -> Callable[[Connection], None]:
-    """Return what seals a proposal's secrets, and asks for the job that brings what it wants of the past."""
+def extra_rows(proposal: Subscription, secret_store: SecretStore, jobs: Jobs) -> Callable[[Connection], None]:
+    """Return a function that stores the sealed secrets of a proposal, and its job to catch up with past events."""
     seal = secret_store.writing(proposal)
     if proposal.start == Point(edge=LATEST):
         return seal
