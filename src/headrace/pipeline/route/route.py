@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import shutil
+import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -23,11 +25,11 @@ from headrace.eventlog.location import open_log
 from headrace.eventlog.picker import pick
 from headrace.events.positions import Cut, lane_of
 from headrace.matching.settings import MatchingSettings
-from headrace.matching.warm_up import warm_up
 from headrace.pipeline.route.plan import NO_DELIVERIES, asides_in, cuts_of, deliveries_in
 from headrace.pipeline.route.progress import PART, RouteProgress
 from headrace.pipeline.route.reports import Reporter, overruns_in
-from headrace.pipeline.route.source import WARM_UP_TICKS, LogSource
+from headrace.pipeline.route.offsets import WARM_UP_TICKS
+from headrace.pipeline.route.source import LogSource
 from headrace.pipeline.route.suspects import Caution, Suspect
 from headrace.pipeline.spark.cluster import own_version
 from headrace.pipeline.spark.session import ROUTE_POOL, Session, use_pool
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _LOOK_SECONDS = 1.0
 _PART = "outbox"
+_WARM_UP = "headrace.matching.warm_up"
 # What a batch may need on the disk: a file of the outbox, and what Spark writes down of it.
 _NEEDED_BYTES = 1 << 20
 
@@ -102,11 +105,9 @@ class Route:
         """
         # A batch that fails, or is interrupted, is told of by its query: without the trace of every call between.
         logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
-        # The kernels are compiled while the JVM starts; workers then find them on disk.
-        warming = threading.Thread(target=warm_up, name="headrace-warm-up", daemon=True)
-        warming.start()
-        session = Session(self._settings, self._paths.work)
-        warming.join()
+        # The kernels are compiled while the JVM starts; workers then find them on disk. The driver has no use for them.
+        with subprocess.Popen([sys.executable, "-m", _WARM_UP]):  # noqa: S603
+            session = Session(self._settings, self._paths.work)
         _log.info(
             "Spark %s on Java %s (%s)", session.spark.version, session.java.version, session.java.origin
         )

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from headrace.config import write_snapshot
 from headrace.errors import ConfigError
 from headrace.eventlog.local.files import WriterLock
-from headrace.eventlog.local.writer import END_MARK
+from headrace.eventlog.local.segments import END_MARK
 from headrace.service.processes.descriptors import check_descriptors
 from headrace.service.processes.heartbeats import has_started, last_words, note_end, note_start, standings
 from headrace.service.role import EXIT_REFUSED, ROLES
-from headrace.service.storage.databases import check_databases, seal_databases
+from headrace.service.storage.database_files import check_databases, seal_databases
 from headrace.service.storage.layout import Layout
 from headrace.service.storage.privacy import keep_private
 from headrace.telemetry.metrics import FOLDER_VARIABLE
