@@ -25,10 +25,10 @@ from headrace.eventlog.location import open_log
 from headrace.eventlog.picker import pick
 from headrace.events.positions import Cut, lane_of
 from headrace.matching.settings import MatchingSettings
+from headrace.pipeline.route.offsets import WARM_UP_TICKS
 from headrace.pipeline.route.plan import NO_DELIVERIES, asides_in, cuts_of, deliveries_in
 from headrace.pipeline.route.progress import PART, RouteProgress
 from headrace.pipeline.route.reports import Reporter, overruns_in
-from headrace.pipeline.route.offsets import WARM_UP_TICKS
 from headrace.pipeline.route.source import LogSource
 from headrace.pipeline.route.suspects import Caution, Suspect
 from headrace.pipeline.spark.cluster import own_version

@@ -41,6 +41,8 @@ _HEALTHY_SECONDS = 60.0
 _STOP_SECONDS = 45.0
 
 
+# By default glibc keeps up to eight heaps for each core, and each keeps what was freed in it.
+_ALLOCATOR = {"MALLOC_ARENA_MAX": "2"}
 # The roles that make the embedded log.
 _WRITERS = ("http", "ingress")
 
@@ -115,7 +117,7 @@ class Supervisor:
 
     def _start(self, role: str) -> None:
         command = [sys.executable, "-m", "headrace.service.role", role, str(self._snapshot(role))]
-        environment = os.environ | {FOLDER_VARIABLE: str(self._metrics)}
+        environment = _ALLOCATOR | os.environ | {FOLDER_VARIABLE: str(self._metrics)}
         self._processes[role] = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)  # noqa: S603
         self._started_at[role] = time.monotonic()
 
