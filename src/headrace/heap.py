@@ -32,11 +32,11 @@ def spare_pandas() -> None:
     """
     import pyarrow as pa  # the supervisor imports this module and never needs it
 
-    sys.meta_path.insert(0, _WithoutPandas)  # type: ignore[arg-type]  # a finder needs no more
+    sys.meta_path.insert(0, _WithoutPandas)
     try:
         pa.scalar(0)
     finally:
-        sys.meta_path.remove(_WithoutPandas)  # type: ignore[arg-type]
+        sys.meta_path.remove(_WithoutPandas)
 
 
 def spare_heap() -> None:

@@ -6,16 +6,26 @@ import re
 from pathlib import Path
 
 WRITE_AHEAD_LOG, WRITE_AHEAD_INDEX = "-wal", "-shm"
-# As SQLAlchemy parses it, without SQLAlchemy: the supervisor asks, and has no other use for 30 MB of modules.
-_SQLITE_URL = re.compile(r"sqlite(?:\+[\w+]*)?://[^/?]*(?:/(?P<database>[^?]*))?")
+_PLAIN_URL = re.compile(r"sqlite(?:\+\w+)?:///(?P<database>[^?%@]*)(?:\?[^%@]*)?")
 
 
 def sqlite_path(url: str) -> Path | None:
     """Return the file of a SQLite database; None for one in memory, and for a server's."""
-    parsed = _SQLITE_URL.match(url)
-    if parsed is None or parsed["database"] in {None, "", ":memory:"}:
+    plain = _PLAIN_URL.fullmatch(url)
+    database = _sqlite_database(url) if plain is None else plain["database"]
+    return None if database in {None, "", ":memory:"} else Path(str(database)).absolute()
+
+
+def _sqlite_database(url: str) -> str | None:
+    """Ask SQLAlchemy: what escapes mean differs between its versions."""
+    from sqlalchemy import make_url  # the supervisor asks for plain URLs only, and saves 30 MB
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
         return None
-    return Path(parsed["database"]).absolute()
+    return parsed.database if parsed.get_backend_name() == "sqlite" else None
 
 
 def companion(path: Path, suffix: str) -> Path:

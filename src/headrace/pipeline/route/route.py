@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import uuid
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,7 @@ from headrace.telemetry.metrics import BATCH_SECONDS, MATCHED, OVERRUNS, ROUTE_S
 from headrace.telemetry.room import await_room, lacks_room
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _LOOK_SECONDS = 1.0
 _PART = "outbox"
-_WARM_UP = "headrace.matching.warm_up"
 # What a batch may need on the disk: a file of the outbox, and what Spark writes down of it.
 _NEEDED_BYTES = 1 << 20
 
@@ -105,8 +104,7 @@ class Route:
         """
         # A batch that fails, or is interrupted, is told of by its query: without the trace of every call between.
         logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
-        # The kernels are compiled while the JVM starts; workers then find them on disk. The driver has no use for them.
-        with subprocess.Popen([sys.executable, "-m", _WARM_UP]):  # noqa: S603
+        with _compiling_kernels():
             session = Session(self._settings, self._paths.work)
         _log.info(
             "Spark %s on Java %s (%s)", session.spark.version, session.java.version, session.java.origin
@@ -285,3 +283,19 @@ class Route:
         for record in join(records):
             SET_ASIDE.labels(record.kind).inc(record.count)
             _log.error("set aside %s at position %d: %s", record.kind, record.position, record.reason)
+
+
+@contextmanager
+def _compiling_kernels() -> Iterator[None]:
+    """Compile the matcher's kernels while the JVM starts, in a process of its own: workers find them on disk.
+
+    The driver has no use for them, and the compiler would take 200 MB of it for good.
+    """
+    process = subprocess.Popen([sys.executable, "-m", "headrace.matching.warm_up"])
+    try:
+        yield
+    except BaseException:
+        process.kill()
+        raise
+    finally:
+        process.wait()
