@@ -18,7 +18,7 @@ from headrace.events.recorded import Arrival
 from headrace.ledger.ledger import Ledger
 from headrace.ledger.records.dead_letters import DeadQuery
 from headrace.ledger.records.records import Records
-from headrace.service.storage.databases import check_databases
+from headrace.service.storage.database_files import check_databases
 from headrace.service.storage.layout import Layout
 from headrace.service.storage.logs import open_log_writer
 from headrace.service.upkeep.dispatcher import drain_all

@@ -11,7 +11,8 @@ from typing import Any
 
 from headrace.eventlog.local.mark import Mark
 from headrace.eventlog.local.reader import SegmentReader
-from headrace.eventlog.local.writer import END_MARK, SegmentWriter
+from headrace.eventlog.local.segments import END_MARK
+from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events.batch import from_batch
 from headrace.events.event import AttributeValue, Event
 from headrace.events.recorded import Arrival, Recorded

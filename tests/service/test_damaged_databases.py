@@ -19,7 +19,7 @@ from headrace.events.positions import Cut
 from headrace.ledger.ledger import Changes, Ledger
 from headrace.service.processes.heartbeats import standings
 from headrace.service.role import EXIT_REFUSED
-from headrace.service.storage.databases import check_databases, damages
+from headrace.service.storage.database_files import check_databases, damages
 from headrace.subscriptions.channels.name import ChannelName
 from headrace.subscriptions.store.store import Store
 from headrace.telemetry.health import HEALTH

@@ -14,8 +14,8 @@ from headrace.database.alongside import carry_companions
 from headrace.database.patience import patiently, watch_commits
 from headrace.database.sqlite.admission import admit, give_identity
 from headrace.database.sqlite.integrity import primary_code
+from headrace.database.sqlite.listeners import watch
 from headrace.database.sqlite.locations import sqlite_path
-from headrace.database.sqlite.watch import watch
 from headrace.database.versions import bring_up
 from headrace.errors import ConfigError
 

@@ -22,7 +22,7 @@ from headrace.errors import (
     StoreUnavailable,
     first_line,
 )
-from headrace.heap import spare_heap
+from headrace.heap import spare_heap, spare_pandas
 from headrace.service.processes.heartbeats import beat_path
 from headrace.service.processes.lifeline import hold_on_to_starter
 from headrace.service.storage.database_guard import DatabaseGuard
@@ -65,6 +65,7 @@ def main(arguments: list[str]) -> int:
 def _run(name: str, config: Config) -> tuple[int, str]:
     """Run the role; return the exit status, and why it ended."""
     try:
+        spare_pandas()
         role = importlib.import_module(f"headrace.service.roles.{name}")
         spare_heap()
         with DatabaseGuard():

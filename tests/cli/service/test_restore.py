@@ -20,7 +20,7 @@ from headrace.events.positions import Cut
 from headrace.events.recorded import Arrival
 from headrace.ledger.ledger import Changes, Key, Ledger, Wait
 from headrace.ledger.tables import WAITING
-from headrace.service.storage.databases import check_databases, damages
+from headrace.service.storage.database_files import check_databases, damages
 from headrace.subscriptions.channels.name import ChannelName
 from headrace.subscriptions.store.store import Store
 

@@ -11,7 +11,9 @@ from headrace.errors import VersionDiffers
 from headrace.eventlog.local.segments import list_segments
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events.positions import Cut, position_at
-from headrace.pipeline.route.source import WARM_UP_TICKS, LogSource, _deal, _limited
+from headrace.pipeline.route.offsets import WARM_UP_TICKS
+from headrace.pipeline.route.planner import _deal, _limited
+from headrace.pipeline.route.source import LogSource
 from headrace.pipeline.route.suspects import Suspect
 from headrace.pipeline.spark.cluster import own_version
 

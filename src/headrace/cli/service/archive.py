@@ -16,7 +16,7 @@ from headrace.config import load_config
 from headrace.errors import ArchiveError
 from headrace.eventlog.archive.keeper import Keeper, forget_damaged
 from headrace.eventlog.archive.storage import Storage
-from headrace.eventlog.local.writer import END_MARK
+from headrace.eventlog.local.segments import END_MARK
 from headrace.eventlog.location import kafka_place, open_log
 from headrace.events.positions import Cut
 from headrace.service.storage.damage import setting_aside

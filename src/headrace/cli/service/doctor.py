@@ -27,7 +27,8 @@ from headrace.service.processes.descriptors import LEAST, allowed, needed
 from headrace.service.processes.heartbeats import last_beat
 from headrace.service.role import ROLES
 from headrace.service.storage.continuity import look_at_log
-from headrace.service.storage.databases import damages, standings
+from headrace.service.storage.database_files import damages
+from headrace.service.storage.databases import standings
 from headrace.service.storage.layout import Layout
 from headrace.telemetry.readiness import judge
 

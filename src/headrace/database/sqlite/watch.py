@@ -13,8 +13,6 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import event
-
 from headrace.database.sqlite.header import Header
 from headrace.database.sqlite.integrity import damage_of, hints_at_corruption, is_corruption
 from headrace.database.sqlite.locations import WRITE_AHEAD_INDEX, WRITE_AHEAD_LOG, companion
@@ -23,7 +21,7 @@ from headrace.errors import DatabaseDamaged
 from headrace.telemetry.health import HEALTH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from sqlalchemy import Connection, Engine
@@ -52,15 +50,21 @@ class Watch:
         self._lock = threading.Lock()
 
     def attach(self, engine: Engine, contents: Contents) -> None:
-        """Let the engine's connections be checked, its commits be counted, and its errors be looked into."""
+        """Count the engine among those that use the file."""
         self._contents[contents.name] = contents
         self.users.add(id(engine))
-        event.listen(engine, "do_connect", self._connecting)
-        event.listen(engine, "connect", self._connected)
-        event.listen(engine, "checkout", self._taken)
-        event.listen(engine, "checkin", self._given_back)
-        event.listen(engine, "commit", _count_commit)
-        event.listen(engine, "handle_error", self._failed)
+
+    def listeners(self) -> dict[str, Callable[..., object]]:
+        """Return what checks an engine's connections, counts its commits and looks into its errors, by event."""
+        return {
+            "do_connect": self._connecting,
+            "connect": self._connected,
+            "checkout": self._taken,
+            "checkin": self._given_back,
+            "commit": _count_commit,
+            "handle_error": self._failed,
+            "engine_disposed": lambda engine: _let_go(self, engine),
+        }
 
     def error(self) -> DatabaseDamaged | None:
         """Return the refusal, where damage was found."""
@@ -147,12 +151,11 @@ _watches: dict[Path, Watch] = {}
 _lock = threading.Lock()
 
 
-def watch(engine: Engine, path: Path, contents: Contents) -> Watch:
-    """Watch a file for as long as an engine uses it."""
+def watch_for(engine: Engine, path: Path, contents: Contents) -> Watch:
+    """Return the watch of a file, which lasts as long as an engine uses it; the engine has to call its listeners."""
     with _lock:
         found = _watches.setdefault(path, Watch(path))
         found.attach(engine, contents)
-    event.listen(engine, "engine_disposed", lambda disposed: _let_go(found, disposed))
     return found
 
 

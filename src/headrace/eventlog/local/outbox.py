@@ -48,7 +48,7 @@ _log = logging.getLogger(__name__)
 _MARK = "COVERED"
 _SETTLED = "SETTLED"
 _PART = "outbox"
-_NO_PAIRS = pa.table({"position": pa.array([], pa.int64()), "subscription": pa.array([], pa.string())})
+_NO_PAIRS = pa.Table.from_batches([], pa.schema({"position": pa.int64(), "subscription": pa.string()}))
 _ENDLESS = (1 << 63) - 1
 _PUT_BACK = "put the newer log back, or start the service again, which says what can be done"
 

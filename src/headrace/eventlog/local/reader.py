@@ -24,8 +24,7 @@ from headrace.eventlog.local.frames import (
     unpack_segment_head,
 )
 from headrace.eventlog.local.mark import Mark
-from headrace.eventlog.local.segments import Segment, list_segments
-from headrace.eventlog.local.writer import END_MARK
+from headrace.eventlog.local.segments import END_MARK, Segment, list_segments
 from headrace.events.batch import SCHEMA
 from headrace.events.positions import Cut
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 ONLY_LANE = 0
 """The embedded log is one lane."""
 
+END_MARK = "END"
+"""The file that says where the log ends; it is there from the writer's first start on."""
+
 _SUFFIX = ".seg"
 _NAME = re.compile(rf"[0-9]{{20}}{re.escape(_SUFFIX)}")
 

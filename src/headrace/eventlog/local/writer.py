@@ -23,7 +23,7 @@ from headrace.eventlog.local.frames import (
 from headrace.eventlog.local.identity import LogIdentity, new_identity, read_identity, write_identity
 from headrace.eventlog.local.mark import Mark
 from headrace.eventlog.local.recovery import Tail, accept_gaps, recover
-from headrace.eventlog.local.segments import Segment, list_segments, segment_path
+from headrace.eventlog.local.segments import END_MARK, Segment, list_segments, segment_path
 from headrace.events.batch import to_batch
 from headrace.telemetry.health import HEALTH
 from headrace.telemetry.metrics import LOG_BYTES, LOG_SYNCS
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from headrace.events.recorded import Arrival
 
 _log = logging.getLogger(__name__)
-END_MARK = "END"
 
 
 class SegmentWriter:

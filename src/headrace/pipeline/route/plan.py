@@ -38,7 +38,9 @@ _SCHEMA = pa.schema(
 )
 
 
-NO_DELIVERIES = pa.schema([_SCHEMA.field("position"), _SCHEMA.field("subscription")]).empty_table()
+NO_DELIVERIES = pa.Table.from_batches(
+    [], pa.schema([_SCHEMA.field("position"), _SCHEMA.field("subscription")])
+)
 
 
 def delivery_rows(positions: pa.Array, subscriptions: pa.Array) -> pa.RecordBatch:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 import shutil
+import subprocess
+import sys
 import threading
 import time
 import uuid
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +25,11 @@ from headrace.eventlog.location import open_log
 from headrace.eventlog.picker import pick
 from headrace.events.positions import Cut, lane_of
 from headrace.matching.settings import MatchingSettings
-from headrace.matching.warm_up import warm_up
+from headrace.pipeline.route.offsets import WARM_UP_TICKS
 from headrace.pipeline.route.plan import NO_DELIVERIES, asides_in, cuts_of, deliveries_in
 from headrace.pipeline.route.progress import PART, RouteProgress
 from headrace.pipeline.route.reports import Reporter, overruns_in
-from headrace.pipeline.route.source import WARM_UP_TICKS, LogSource
+from headrace.pipeline.route.source import LogSource
 from headrace.pipeline.route.suspects import Caution, Suspect
 from headrace.pipeline.spark.cluster import own_version
 from headrace.pipeline.spark.session import ROUTE_POOL, Session, use_pool
@@ -38,7 +40,7 @@ from headrace.telemetry.metrics import BATCH_SECONDS, MATCHED, OVERRUNS, ROUTE_S
 from headrace.telemetry.room import await_room, lacks_room
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -102,11 +104,8 @@ class Route:
         """
         # A batch that fails, or is interrupted, is told of by its query: without the trace of every call between.
         logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
-        # The kernels are compiled while the JVM starts; workers then find them on disk.
-        warming = threading.Thread(target=warm_up, name="headrace-warm-up", daemon=True)
-        warming.start()
-        session = Session(self._settings, self._paths.work)
-        warming.join()
+        with _compiling_kernels():
+            session = Session(self._settings, self._paths.work)
         _log.info(
             "Spark %s on Java %s (%s)", session.spark.version, session.java.version, session.java.origin
         )
@@ -284,3 +283,19 @@ class Route:
         for record in join(records):
             SET_ASIDE.labels(record.kind).inc(record.count)
             _log.error("set aside %s at position %d: %s", record.kind, record.position, record.reason)
+
+
+@contextmanager
+def _compiling_kernels() -> Iterator[None]:
+    """Compile the matcher's kernels while the JVM starts, in a process of its own: workers find them on disk.
+
+    The driver has no use for them, and the compiler would take 200 MB of it for good.
+    """
+    process = subprocess.Popen([sys.executable, "-m", "headrace.matching.warm_up"])
+    try:
+        yield
+    except BaseException:
+        process.kill()
+        raise
+    finally:
+        process.wait()

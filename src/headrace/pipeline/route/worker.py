@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from headrace.eventlog.removed import read_left
 from headrace.events.batch import coalesce
-from headrace.heap import spare_heap
+from headrace.heap import spare_heap, spare_pandas
 from headrace.matching.warm_up import warm_up
 from headrace.pipeline.history.opened_log import opened_log
 from headrace.pipeline.roster.roster import RosterReader
@@ -48,6 +48,7 @@ def match_ranges(log: str, roster: str, ranges: Sequence[tuple[int, int]]) -> It
 
     Each range is of one lane. Small ones are matched together: a call of the matcher has a price of its own.
     """
+    spare_pandas()
     warm_up()
     reader, matcher = opened_log(log), _matcher(roster)
     asides = _rosters().take_refused()

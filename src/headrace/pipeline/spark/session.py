@@ -56,8 +56,9 @@ _POOLS = f"""<allocations>
   <pool name="{JOBS_POOL}"><minShare>0</minShare><weight>1</weight></pool>
 </allocations>
 """
-# A deep plan's serialisation overflows the default stack when a query stops.
-_JAVA_OPTIONS = "-Xss8m -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+# A deep plan's serialisation overflows the default stack when a query stops. The heap begins small: by default it
+# takes a 64th of the machine's memory, and fills that before the first collection.
+_JAVA_OPTIONS = "-Xss8m -Xms64m -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 
 # How long the JVM may take to end; the first time it writes its class archive.

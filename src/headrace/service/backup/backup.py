@@ -21,14 +21,14 @@ from headrace.database.sqlite.record import read_record
 from headrace.errors import BackupRefused, DatabaseDamaged
 from headrace.eventlog.local.files import TEMPORARY
 from headrace.service.backup.manifest import digest, write_manifest
-from headrace.service.storage.databases import sqlite_files
+from headrace.service.storage.database_files import sqlite_files
 from headrace.service.storage.layout import Layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.config import Config
-    from headrace.service.storage.databases import DatabaseFile
+    from headrace.service.storage.database_files import DatabaseFile
 
 LOG, OUTBOX, SECRETS_KEY = "log", "outbox", "secrets.key"
 DATABASES = {"store": "store.db", "ledger": "delivery.db"}

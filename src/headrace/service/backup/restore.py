@@ -26,7 +26,8 @@ from headrace.ledger.tables import FAMILY as LEDGER_FAMILY
 from headrace.service.backup.backup import DATABASES, LOG, OUTBOX, SECRETS_KEY, copy_file
 from headrace.service.backup.manifest import read_manifest, verify
 from headrace.service.role import ROLES
-from headrace.service.storage.databases import families_in, sqlite_files
+from headrace.service.storage.database_files import sqlite_files
+from headrace.service.storage.databases import families_in
 from headrace.service.storage.layout import Layout
 from headrace.subscriptions.store.store import Store
 from headrace.subscriptions.tables import FAMILY as SUBSCRIPTIONS_FAMILY
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from headrace.config import Config
     from headrace.database.sqlite.salvage import Salvaged
-    from headrace.service.storage.databases import DatabaseFile
+    from headrace.service.storage.database_files import DatabaseFile
 
 # What was told by a revision is never told again by the same one with another meaning.
 _REVISIONS_SKIPPED = 1_000_000

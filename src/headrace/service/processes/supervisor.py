@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from headrace.config import write_snapshot
 from headrace.errors import ConfigError
 from headrace.eventlog.local.files import WriterLock
-from headrace.eventlog.local.writer import END_MARK
+from headrace.eventlog.local.segments import END_MARK
 from headrace.service.processes.descriptors import check_descriptors
 from headrace.service.processes.heartbeats import has_started, last_words, note_end, note_start, standings
 from headrace.service.role import EXIT_REFUSED, ROLES
-from headrace.service.storage.databases import check_databases, seal_databases
+from headrace.service.storage.database_files import check_databases, seal_databases
 from headrace.service.storage.layout import Layout
 from headrace.service.storage.privacy import keep_private
 from headrace.telemetry.metrics import FOLDER_VARIABLE
@@ -41,6 +41,8 @@ _HEALTHY_SECONDS = 60.0
 _STOP_SECONDS = 45.0
 
 
+# By default glibc keeps up to eight heaps for each core, and each keeps what was freed in it.
+_ALLOCATOR = {"MALLOC_ARENA_MAX": "2"}
 # The roles that make the embedded log.
 _WRITERS = ("http", "ingress")
 
@@ -115,7 +117,7 @@ class Supervisor:
 
     def _start(self, role: str) -> None:
         command = [sys.executable, "-m", "headrace.service.role", role, str(self._snapshot(role))]
-        environment = os.environ | {FOLDER_VARIABLE: str(self._metrics)}
+        environment = _ALLOCATOR | os.environ | {FOLDER_VARIABLE: str(self._metrics)}
         self._processes[role] = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)  # noqa: S603
         self._started_at[role] = time.monotonic()
 
