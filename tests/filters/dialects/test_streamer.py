@@ -106,7 +106,7 @@ REFUSED = [
     ({"field": "a", "op": None, "value": 1}, ".op", "not None"),
     ({"field": "a", "op": ["=="], "value": 1}, ".op", "=="),
     ({"field": "", "op": "==", "value": 1}, ".field", "empty"),
-    ({"field": "a..b", "op": "==", "value": 1}, ".field", "dots"),
+    ({"field": "a..b", "op": "==", "value": 1}, ".field", "before and after each dot"),
     ({"field": "ce", "op": "==", "value": 1}, ".field", "ce.name"),
     ({"field": "data", "op": "==", "value": 1}, ".field", "data.name"),
     ({"field": 1, "op": "==", "value": 1}, ".field", "not 1"),

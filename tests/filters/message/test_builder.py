@@ -114,7 +114,7 @@ REFUSED = [
     (lambda: P.starts_with(1.5), "starts_with takes strings only"),
     (
         lambda: event_time().equals("2021-02-22T05:41:00Z"),
-        "event_time is compared with a number of milliseconds",
+        "event_time must be compared with a number of milliseconds",
     ),
     (lambda: publish_time().like("16%"), "publish_time must be compared with a number"),
     (lambda: property("GTID"), "lower-case letters and digits, not 'GTID'"),

@@ -54,7 +54,7 @@ REFUSED = [
     # body, path, what the message must say
     ([], "message", "a predicate must be an object, not []"),
     ("a", "message", "not 'a'"),
-    ({}, "message", "has the member `op`"),
+    ({}, "message", "must have the member `op`"),
     ({"op": "equals"}, "message", "either the member `property` or `ref`"),
     ({**OK, "ref": "event_time"}, "message", "either the member `property` or `ref`"),
     ({**OK, "op": "equal"}, "message.op", "must be one of equals, not_equals"),
@@ -85,7 +85,7 @@ REFUSED = [
     ({"property": "p", "op": "between", "values": [1]}, "message.values", "between takes two"),
     ({"and": [OK]}, "message.and", "at least two predicates"),
     ({"or": OK}, "message.or", "at least two predicates"),
-    ({"and": [OK, OK], "or": [OK, OK]}, "message", "has the member `op`"),
+    ({"and": [OK, OK], "or": [OK, OK]}, "message", "must have the member `op`"),
     ({"not": [OK]}, "message.not", "a predicate must be an object"),
     (
         {"or": [OK, {"not": {"and": [OK, {**OK, "value": 2**64, "type": "long"}]}}]},

@@ -166,7 +166,7 @@ SEEKS_REFUSED = [
     (IDS, "seek", "at least one of"),
     (number(1, 7) + number(4, 5), "seek", "required field `request_id`"),
     (number(2, 7) + number(4, 5), "seek", "required field `consumer_id`"),
-    (IDS + number(4, 5) + number(6, 1), "seek", "field 6 is not known"),
+    (IDS + number(4, 5) + number(6, 1), "seek", "field 6 is unknown"),
     (IDS + block(3, number(2, 5)), "seek.message_id", "required field `ledgerId`"),
     (IDS + block(3, number(1, 1) + number(2, 5)), "seek.message_id", "`entryId` alone"),
     (IDS + block(3, number(1, 0) + number(2, 5) + number(3, 0)), "seek.message_id", "`entryId` alone"),
