@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from headrace.eventlog.local.outbox import OutboxFileWriter
+from headrace.eventlog.local.outbox.writer import LocalOutboxWriter
 from headrace.eventlog.local.writer import SegmentWriter
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.events.recorded import Arrival
 from headrace.ledger.ledger import Changes, Ledger
 from headrace.service.processes.heartbeats import has_started
@@ -38,7 +38,7 @@ class DispatcherAlone:
         layout = Layout(self.data)
         self.data.mkdir(parents=True)
         self._log = SegmentWriter(layout.log, _SEGMENT_BYTES)
-        self._outbox = OutboxFileWriter(layout.outbox)
+        self._outbox = LocalOutboxWriter(layout.outbox)
         self._store = Store(f"sqlite:///{self.data}/store.db")
         self._ledger = Ledger(f"sqlite:///{self.data}/delivery.db")
         self._run_folder = layout.run
@@ -56,7 +56,7 @@ class DispatcherAlone:
 
     def subscribe(self, wish: Mapping[str, Any]) -> str:
         """Add a subscription; it gets what is planned for it."""
-        return self._store.create(parse_subscription(dict(wish)), lambda: Cut.at(self._log.end)).id
+        return self._store.create(parse_subscription(dict(wish)), lambda: LogPosition.at(self._log.end)).id
 
     def send(self, events: Sequence[Event], wanted: Callable[[int], Sequence[str]]) -> range:
         """Store the events, and plan each for the subscriptions that want its position."""
@@ -69,12 +69,12 @@ class DispatcherAlone:
                 "subscription": pa.array([subscription for _, subscription in planned], pa.string()),
             }
         )
-        self._outbox.write(Cut.at(positions.start), Cut.at(positions.stop), pairs)
+        self._outbox.write(LogPosition.at(positions.start), LogPosition.at(positions.stop), pairs)
         return positions
 
     def pass_all(self) -> None:
         """Have the dispatcher begin behind what was planned: everything that it is to do is in the ledger."""
-        self._ledger.commit(Changes([], [], [], Cut.at(self._log.end)))
+        self._ledger.commit(Changes([], [], [], LogPosition.at(self._log.end)))
 
     async def start(self) -> None:
         """Start the dispatcher."""
@@ -88,4 +88,4 @@ class DispatcherAlone:
     @property
     def is_settled(self) -> bool:
         """Whether everything was delivered or given up."""
-        return Cut.at(self._log.end) <= self._ledger.cursor() and not self._ledger.count()[0]
+        return LogPosition.at(self._log.end) <= self._ledger.cursor() and not self._ledger.count()[0]

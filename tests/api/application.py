@@ -53,9 +53,9 @@ from headrace.delivery.attempt.specs import default_spec
 from headrace.eventlog.local.committer import GroupCommitter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
-from headrace.eventlog.picker import Picker
+from headrace.eventlog.lookup import EventLookup
 from headrace.events.batch import from_batch
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.events.recorded import Recorded
 from headrace.interest import Interests
 from headrace.jobs.jobs import Jobs
@@ -134,17 +134,17 @@ class Application:
         self.ingress = Ingress(
             self.log, self.channels, self.pressure, settings_, gate, Rates(quotas, self.quotas.all())
         )
-        end = lambda: Cut.at(self.writer.end)  # noqa: E731
+        end = lambda: LogPosition.at(self.writer.end)  # noqa: E731
         self.statuses = Statuses(self.store, self.secret_store, self.records, end)
         subscriptions = SubscriptionsHandler(self.store, end, self.jobs, self.secret_store, self.statuses)
         self.replays = Replays(self.jobs)
         self.mailroom = Mailroom(self.delivery_url)
-        sources = Sources(Picker(SegmentReader(folder / "log")), self.replays.active_at)
+        sources = Sources(EventLookup(SegmentReader(folder / "log")), self.replays.active_at)
         defaults = default_spec(load_config(None, {}, {}).delivery)
         messages = MessageSource(self.mailroom, self.store, sources, defaults)
         self.pull = PullHandler(self.store, self.mailroom, messages, MailboxNotifier(self.mailroom))
         self.registry = Registry(url)
-        deployment = Deployment(self.store, self.registry, lambda: Cut.at(self.writer.end), ADDRESS)
+        deployment = Deployment(self.store, self.registry, lambda: LogPosition.at(self.writer.end), ADDRESS)
         self.plane = ControlPlane(deployment)
         control = ObjectsHandler(self.plane, self.channels.refresh, settings_.max_manifest_bytes)
         self.interests = Interests(self.store, config.interest)

@@ -14,7 +14,7 @@ from tests.api.application import V1, Application
 from headrace.api.access.permissions import KNOWN, PERMISSIONS, Target
 from headrace.events.event import Event
 from headrace.events.json_format import encode
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.ledger.ledger import Burial, Changes, Key, Ledger
 from headrace.ledger.records.attempts import Attempt
 from headrace.subscriptions.imports.kept_ids import id_within
@@ -372,7 +372,7 @@ async def test_what_is_left_of_a_deleted_subscription_stays_its_tenant_s(tenants
     shop, bank = tenants
     for tenant in tenants:
         await tenant.send("DELETE", f"/subscriptions/{tenant.subscription}", None)
-    gone = shop.api.store.purge(Cut.at(10))
+    gone = shop.api.store.purge(LogPosition.at(10))
     assert set(gone) >= {shop.subscription, bank.subscription}
     for tenant, other in ((shop, bank), (bank, shop)):
         page = await tenant.send("GET", "/api/attempts", None)

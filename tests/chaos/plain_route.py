@@ -15,11 +15,10 @@ from tests.delivery.office import QUICK
 
 from headrace.config import Config, load_config
 from headrace.errors import LogUnavailable
-from headrace.eventlog.location import open_log
-from headrace.events.positions import Cut
+from headrace.eventlog.location import cached_log, open_log
+from headrace.events.positions import LogPosition
 from headrace.matching.warm_up import warm_up
-from headrace.pipeline.history.opened_log import opened_log
-from headrace.pipeline.roster.roster import RosterWriter
+from headrace.pipeline.roster.writer import RosterWriter
 from headrace.pipeline.route.plan import asides_in, deliveries_in
 from headrace.pipeline.route.worker import match_ranges
 from headrace.service.storage.layout import Layout
@@ -50,7 +49,7 @@ class PlainRoute:
     """The one writer of the outbox; for one thread at a time. Making it raises what the role's start raises."""
 
     def __init__(self, config: Config) -> None:
-        opened_log.cache_clear()  # a start has new workers
+        cached_log.cache_clear()  # a start has new workers
         self._place = log_place(config)
         with ExitStack() as undo:
             self.store = Store(config.store.url, config.store.patience_seconds)
@@ -66,11 +65,11 @@ class PlainRoute:
 
     def route(self, most: int = _ALL) -> None:
         """Plan what isn't covered, so many positions at most."""
-        obstacle = self._outbox.look_again()  # as Route does every second
+        obstacle = self._outbox.refresh()  # as Route does every second
         if obstacle is not None:
             raise LogUnavailable(obstacle)
         start, end = self._outbox.covered(), self._reader.end()
-        end = Cut.at(min(end[0], start[0] + most))
+        end = LogPosition.at(min(end[0], start[0] + most))
         if start[0] >= end[0]:
             return
         ranges = list(start.ranges_to(end))

@@ -11,9 +11,9 @@ from tests.chaos.plain_route import PlainRoute
 
 from headrace.config import Config
 from headrace.errors import HeadraceError
-from headrace.eventlog.local.outbox import OutboxFiles
+from headrace.eventlog.local.outbox.reader import LocalOutboxReader
 from headrace.events.event import Event
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.events.recorded import Arrival
 from headrace.ledger.ledger import Ledger
 from headrace.ledger.records.dead_letters import DeadQuery
@@ -106,7 +106,7 @@ class PlainService:
 
     def clear(self) -> None:
         """Remove what is delivered from the outbox, as the dispatcher does every ten seconds."""
-        OutboxFiles(self._layout.outbox).drop(Cut.at(self.cursor()))
+        LocalOutboxReader(self._layout.outbox).drop(LogPosition.at(self.cursor()))
 
     async def _route(self) -> None:
         """Route again and again; a failure is told where Route tells it, and routing starts again."""

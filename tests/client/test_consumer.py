@@ -10,7 +10,7 @@ from tests.api.consumers import Consumers, subscribe
 
 from headrace.client import Client, consumer
 from headrace.errors import ServiceRefused
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ async def test_a_seek_drops_what_was_fetched(mailbox, client, api, monkeypatch):
     result = {"found": True, "position": 4, "moved": True}
 
     async def finished(_):
-        api.store.go_live(mailbox.id, Cut.at(4), lambda _: None)
+        api.store.go_live(mailbox.id, LogPosition.at(4), lambda _: None)
         return result
 
     monkeypatch.setattr(client, "finished", finished)

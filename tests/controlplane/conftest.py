@@ -6,7 +6,7 @@ from tests.api.application import Application
 from headrace.controlplane.deployment import Deployment
 from headrace.controlplane.plane import ControlPlane
 from headrace.controlplane.registry import Registry
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.subscriptions.store.store import Store
 
 
@@ -16,7 +16,7 @@ class Plant:
     def __init__(self, url: str) -> None:
         self.store, self.registry, self.end = Store(url), Registry(url), 0
         self.deployment = Deployment(
-            self.store, self.registry, lambda: Cut.at(self.end), "http://headrace.example"
+            self.store, self.registry, lambda: LogPosition.at(self.end), "http://headrace.example"
         )
         self.plane = ControlPlane(self.deployment)
 

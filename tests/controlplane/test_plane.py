@@ -25,7 +25,7 @@ from headrace.controlplane.kinds import (
 )
 from headrace.controlplane.objects import ObjectKey
 from headrace.errors import Conflict, InvalidManifest, NotFound
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.subscriptions.channels.name import ChannelName
 
 URL = "http://headrace.example/channels/default/"
@@ -59,7 +59,7 @@ def test_a_broker_and_a_trigger(plant):
         ChannelName("default", "default"): {"retry": 5, "deadLetterSink": dead}
     }
     [subscribed] = listed(plant.store)
-    assert subscribed.created == Cut.at(7)
+    assert subscribed.created == LogPosition.at(7)
     assert subscribed.filters == ({"attributes": {"type": "a"}},)
     assert subscribed.delivery == {"retry": 2}
     assert subscribed.reply == URL + "default"  # what a trigger's subscriber answers goes back to the broker
@@ -99,7 +99,7 @@ def test_a_changed_trigger_keeps_its_subscription_and_where_it_began(plant):
         trigger(filters=[{"exact": {"type": "new"}}], subscriber={"uri": "http://other.example/"})
     )
     [new] = listed(plant.store)
-    assert (new.id, new.created) == (old.id, Cut.at(3))
+    assert (new.id, new.created) == (old.id, LogPosition.at(3))
     assert (new.filters, new.sink) == (({"exact": {"type": "new"}},), "http://other.example/")
     assert changed.outcome == "configured"
     assert changed.document["metadata"]["generation"] == changed.document["status"]["observedGeneration"] == 2
@@ -370,7 +370,7 @@ def test_status_tells_what_happened_to_the_subscription(plant):
     plant.store.resume(subscribed.id)
     plant.store.end(subscribed.id, "the sink answered 410")
     assert status() == ("False", "its deliveries ended: the sink answered 410")
-    plant.store.delete(subscribed.id, lambda: Cut.at(9))
+    plant.store.delete(subscribed.id, lambda: LogPosition.at(9))
     assert status()[0] == "False"
     plant.apply(channel(subscribers=[{"uid": "u", "subscriberUri": "http://x/"}]))
     assert status() == ("True", None)

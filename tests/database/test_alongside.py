@@ -8,7 +8,7 @@ from tests.subscriptions.stores import listed, proposal
 
 from headrace.database.alongside import alongside
 from headrace.errors import Conflict
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.subscriptions.channels.name import ChannelName
 from headrace.subscriptions.store.store import Store
 from headrace.subscriptions.tables import QUOTAS
@@ -33,7 +33,7 @@ def noted(store):
 
 
 def create(store):
-    return store.create(proposal(), lambda: Cut.at(1))
+    return store.create(proposal(), lambda: LogPosition.at(1))
 
 
 def test_it_is_written_once_and_with_the_first_transaction(store):
@@ -64,7 +64,7 @@ def test_a_change_that_fails_takes_it_back(store):
         with pytest.raises(Conflict):
             store.create_channel(ChannelName("shop", "orders"))
         with pytest.raises(ZeroDivisionError):
-            store.create(proposal(), lambda: Cut.at(1), failing)
+            store.create(proposal(), lambda: LogPosition.at(1), failing)
         assert noted(store) == []
         create(store)
     assert noted(store) == ["one"]

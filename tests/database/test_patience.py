@@ -12,7 +12,7 @@ from tests.subscriptions.stores import listed, proposal
 from headrace.database.engine import connect_to
 from headrace.database.patience import patiently
 from headrace.errors import ConfigError, StoreUnavailable
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.secrets.masks import without_password
 from headrace.subscriptions.channels.name import ChannelName
 from headrace.subscriptions.store.store import Store
@@ -37,11 +37,11 @@ def url(postgres):
 
 def test_a_restart_between_two_calls_is_not_noticed(postgres, url):
     with closing(Store(url)) as store:
-        created = store.create(proposal(), lambda: Cut.at(3))
+        created = store.create(proposal(), lambda: LogPosition.at(3))
         with down(postgres):
             pass
         assert store.get(created.id) == created
-        assert store.create(proposal(), lambda: Cut.at(4)).created == Cut.at(4)
+        assert store.create(proposal(), lambda: LogPosition.at(4)).created == LogPosition.at(4)
 
 
 def test_reading_waits_for_the_server_and_gives_up_with_a_word(postgres, url):
@@ -83,10 +83,10 @@ def test_a_commit_that_is_lost_is_not_repeated_where_that_would_be_wrong(postgre
         monkeypatch.setattr(store._engine.dialect, "do_commit", lose)
         lost = proposal()
         with pytest.raises(StoreUnavailable, match="look before you repeat it") as caught:
-            store.create(lost, lambda: Cut.at(7))
+            store.create(lost, lambda: LogPosition.at(7))
         assert caught.value.unknown
-        store.settle(lambda: Cut.at(9))  # as the pipeline does
-        assert store.get(lost.id).created == Cut.at(9)
+        store.settle(lambda: LogPosition.at(9))  # as the pipeline does
+        assert store.get(lost.id).created == LogPosition.at(9)
 
 
 def test_a_position_that_is_lost_is_set_again(postgres, url):
@@ -96,10 +96,10 @@ def test_a_position_that_is_lost_is_set_again(postgres, url):
         def end_of_log():
             postgres.kill()
             threading.Timer(0.2, postgres.start).start()
-            return Cut.at(5)
+            return LogPosition.at(5)
 
         created = store.create(proposal(), end_of_log)
-        assert created.created == Cut.at(5)
+        assert created.created == LogPosition.at(5)
         assert listed(store) == [created]
 
 
@@ -140,7 +140,7 @@ def test_the_server_is_killed_under_writers_again_and_again(postgres, url):
         while not stop.is_set():
             proposed = proposal()
             try:
-                store.create(proposed, lambda: Cut.at(1))
+                store.create(proposed, lambda: LogPosition.at(1))
             except StoreUnavailable as error:
                 (unknown if error.unknown else refused).append(proposed.id)
             else:
@@ -202,7 +202,7 @@ def test_the_level_of_isolation_does_not_depend_on_the_server(url):
             assert connection.exec_driver_sql("SHOW transaction_isolation").scalar() == "read committed"
         with store._engine.begin() as first, ThreadPoolExecutor(1) as thread:
             first.execute(update(REVISION).values(value=REVISION.c.value + 1))
-            second = thread.submit(other.create, proposal(), lambda: Cut.at(1))
+            second = thread.submit(other.create, proposal(), lambda: LogPosition.at(1))
             time.sleep(0.1)
             assert not second.done()
             first.commit()

@@ -13,7 +13,7 @@ from tests.delivery.replying import ReplyingSender
 
 from headrace.delivery.attempt.specs import default_spec
 from headrace.delivery.dispatcher import Dispatcher
-from headrace.eventlog.local.outbox import OutboxFiles
+from headrace.eventlog.local.outbox.reader import LocalOutboxReader
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
@@ -45,7 +45,7 @@ async def run(order: Order) -> None:
 
     folder = Path(order.folder)
     await Dispatcher(
-        OutboxFiles(folder / "outbox"),
+        LocalOutboxReader(folder / "outbox"),
         SegmentReader(folder / "log"),
         store,
         Ledger(order.url, 5.0),

@@ -18,12 +18,13 @@ from headrace.delivery.attempt.specs import default_spec
 from headrace.delivery.dispatcher import Dispatcher
 from headrace.delivery.protocols.http.sender import HttpSender
 from headrace.delivery.settings import DeliverySettings
-from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
+from headrace.eventlog.local.outbox.reader import LocalOutboxReader
+from headrace.eventlog.local.outbox.writer import LocalOutboxWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events import Event
 from headrace.events.event import AttributeValue
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.events.recorded import Arrival
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
@@ -103,7 +104,7 @@ class Office:
         self.database_url = database_url
         self._patience = patience
         self.log = SegmentWriter(folder / "log", segment_bytes)
-        self.outbox = OutboxFileWriter(folder / "outbox")
+        self.outbox = LocalOutboxWriter(folder / "outbox")
         self.store = WishingStore(database_url, patience)
         self.ledger = self.open_ledger()
         self.records = Records(database_url, patience)
@@ -126,7 +127,7 @@ class Office:
     def subscribe(self, sink: str, spec: dict[str, Any] | None = None, **settings: Any) -> str:
         proposal = parse_subscription({"sink": sink, "protocol": "HTTP", "protocolsettings": settings})
         self.specs[proposal.id] = spec or {}
-        return self.store.create(proposal, lambda: Cut.at(self.log.end)).id
+        return self.store.create(proposal, lambda: LogPosition.at(self.log.end)).id
 
     def record(self, events: Sequence[Event]) -> range:
         first = self.log.append([Arrival(event, "default", "default") for event in events])
@@ -141,7 +142,7 @@ class Office:
                 "subscription": pa.array([subscription for _, subscription in rows], pa.string()),
             }
         )
-        self.outbox.write(Cut.at(positions.start), Cut.at(positions.stop), table)
+        self.outbox.write(LogPosition.at(positions.start), LogPosition.at(positions.stop), table)
 
     def send(self, events: Sequence[Event], *subscriptions: str) -> range:
         """Record events and plan each for all of these subscriptions."""
@@ -150,7 +151,7 @@ class Office:
         return positions
 
     def dispatcher(self, ledger: Ledger, sender: Sender, settings: DeliverySettings) -> Dispatcher:
-        outbox, log = OutboxFiles(self.folder / "outbox"), SegmentReader(self.folder / "log")
+        outbox, log = LocalOutboxReader(self.folder / "outbox"), SegmentReader(self.folder / "log")
         default = default_spec(settings)
 
         def spec_of(subscription: Subscription) -> DeliverySpec:
@@ -219,4 +220,4 @@ class Office:
 
     def settled(self) -> bool:
         """Tell whether nothing is left to do."""
-        return self.ledger.cursor() == Cut.at(self.log.end) and self.ledger.count()[0] == 0
+        return self.ledger.cursor() == LogPosition.at(self.log.end) and self.ledger.count()[0] == 0

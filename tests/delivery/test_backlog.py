@@ -8,7 +8,7 @@ import pytest
 from tests.delivery.office import Office, eventually, sample
 from tests.delivery.raw_sink import RawSink, silence
 
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.ledger.tables import DEAD, WAITING
 
 ROWS = 300_000
@@ -59,7 +59,7 @@ async def test_hundreds_of_thousands_of_waiting_rows_are_not_held_in_memory(offi
         )
         fill(office, WAITING, stuck, ROWS, ROWS // 2, due=time.time() + 3600, share=0)
         fill(office, DEAD, "somebody", 0, ROWS // 4, time=1.0, event=b"{}")
-        office.store.wish(live, created=Cut())
+        office.store.wish(live, created=LogPosition())
         tracemalloc.start()
         try:
             async with office.delivering(queue_length=500, shutdown_seconds=0.1):

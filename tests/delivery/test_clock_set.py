@@ -11,7 +11,7 @@ from tests.delivery.raw_sink import RawSink, answer
 from headrace.clock import CLOCK
 from headrace.delivery.attempt.outcome import Outcome, Verdict
 from headrace.delivery.intake.expiry import Expiry
-from headrace.eventlog.shares import UNSHARED
+from headrace.eventlog.outbox_partitions import WHOLE_OUTBOX
 from headrace.ledger.ledger import Changes, Key, Wait
 from headrace.ledger.pull.consumers import Mailroom
 from headrace.ledger.pull.events import Sources
@@ -121,7 +121,7 @@ async def test_set_forward_nothing_expires_that_waits_to_be_pulled(office, set_c
     put_mail(office, subscription)
     set_clock(HOUR)
     settings = delivery_settings(pull_retention_seconds=600.0)
-    expiry = Expiry(office.ledger, office.store, NOTHING, UNSHARED, settings)
+    expiry = Expiry(office.ledger, office.store, NOTHING, WHOLE_OUTBOX, settings)
     assert expiry.clear() == 0
 
 

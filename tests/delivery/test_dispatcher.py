@@ -9,12 +9,13 @@ from tests.delivery.raw_sink import RawSink, answer, silence
 
 from headrace.delivery import dispatcher as dispatcher_module
 from headrace.delivery.protocols.http.sender import HttpSender
-from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
+from headrace.eventlog.local.outbox.reader import LocalOutboxReader
+from headrace.eventlog.local.outbox.writer import LocalOutboxWriter
 from headrace.eventlog.local.segments import list_segments
 from headrace.eventlog.retention import expire_segments
 from headrace.eventlog.settings import LogSettings
 from headrace.events.bindings.http import encode_structured
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.ledger.ledger import Changes, Key, Ledger, Wait
 from headrace.ledger.tables import DEAD
 from headrace.telemetry.metrics import DELIVERED
@@ -86,7 +87,7 @@ async def test_ranges_without_a_single_match_are_passed(office, sink):
     async with office.delivering():
         office.plan(office.record([sample(1), sample(2)]), [])
         await eventually(office.settled)
-    assert office.ledger.cursor() == Cut.at(2)
+    assert office.ledger.cursor() == LogPosition.at(2)
 
 
 async def test_a_failing_sink_is_tried_again_later_and_later_and_then_given_up(office):
@@ -179,11 +180,11 @@ async def test_what_is_queued_for_a_deleted_subscription_is_dropped(office):
         subscription = office.subscribe(sink.url)
         office.send([sample(number) for number in range(30)], subscription)
         await eventually(lambda: len(sink.requests) == 1 and office.ledger.count()[0] > 0)
-        office.store.delete(subscription, lambda: Cut.at(office.log.end))
+        office.store.delete(subscription, lambda: LogPosition.at(office.log.end))
         office.send([sample(number) for number in range(30, 40)], subscription)
         # Only the attempt under way holds the cursor, and only its answer can let it go.
         await eventually(lambda: office.ledger.count()[0] == 0)
-        assert office.ledger.cursor() == Cut.at(0)
+        assert office.ledger.cursor() == LogPosition.at(0)
         gate.open()
         await eventually(office.settled)
         assert sink.ids == ["0"]
@@ -196,7 +197,7 @@ async def test_a_retry_for_a_deleted_subscription_is_dropped(office, monkeypatch
         subscription = office.subscribe(sink.url)
         office.send([sample(1)], subscription)
         await eventually(lambda: office.ledger.count()[0] == 1)
-        office.store.delete(subscription, lambda: Cut.at(office.log.end))
+        office.store.delete(subscription, lambda: LogPosition.at(office.log.end))
         await eventually(office.settled)
         assert len(sink.requests) == 1
     assert office.ledger.count() == (0, 0)
@@ -224,10 +225,10 @@ async def test_the_cursor_never_passes_what_is_not_settled(office):
         subscription = office.subscribe(sink.url)
         for start in (0, 5, 10, 15):
             office.send([sample(start + offset) for offset in range(5)], subscription)
-        await eventually(lambda: len(sink.requests) == 20 and office.ledger.cursor() == Cut.at(7))
+        await eventually(lambda: len(sink.requests) == 20 and office.ledger.cursor() == LogPosition.at(7))
         office.send([sample(20)], subscription)
         await eventually(lambda: len(sink.requests) == 21)
-        assert office.ledger.cursor() == Cut.at(7)
+        assert office.ledger.cursor() == LogPosition.at(7)
         gate.open()
         await eventually(office.settled)
     assert len(sink.requests) == 21
@@ -245,13 +246,13 @@ async def test_what_waits_keeps_its_events(tmp_path, database_url):
         subscription = office.subscribe(sink.url)
         for number in range(8):
             office.send([sample(number)], subscription)
-        await eventually(lambda: office.ledger.cursor() == Cut.at(8))
-        assert dispatcher.settled() == Cut.at(3)
-        OutboxFiles(tmp_path / "outbox").drop(office.ledger.cursor())
+        await eventually(lambda: office.ledger.cursor() == LogPosition.at(8))
+        assert dispatcher.settled() == LogPosition.at(3)
+        LocalOutboxReader(tmp_path / "outbox").drop(office.ledger.cursor())
         expire_segments(tmp_path / "log", dispatcher.settled(), keep_nothing)
         assert list_segments(tmp_path / "log")[0].first == 3
         heal.set()
-        await eventually(lambda: office.settled() and dispatcher.settled() == Cut.at(8))
+        await eventually(lambda: office.settled() and dispatcher.settled() == LogPosition.at(8))
     office.close()
 
 
@@ -260,7 +261,7 @@ class MovingLedger(Ledger):
 
     def move(self, result):
         self.commit(Changes([Wait(Key("a", 3), 1, 9.0, "why")], [], [], None))
-        self.commit(Changes([], [], [], Cut.at(10)))
+        self.commit(Changes([], [], [], LogPosition.at(10)))
         return result
 
     def cursor(self):
@@ -275,7 +276,7 @@ async def test_an_event_that_comes_to_wait_at_this_moment_is_not_called_settled(
     sender = HttpSender(LOOPBACK)
     dispatcher = office.dispatcher(ledger, sender, delivery_settings())
     dispatcher._ledger = MovingLedger(office.database_url)
-    assert dispatcher.settled() <= Cut.at(3)
+    assert dispatcher.settled() <= LogPosition.at(3)
     await sender.close()
     dispatcher._ledger.close()
     ledger.close()
@@ -286,7 +287,7 @@ async def test_an_outbox_that_begins_behind_the_cursor_does_not_stop_the_loop(tm
     """Its first positions are covered by no file: they went with the old segments of the log."""
     office.record([sample(number) for number in range(5)])
     office.outbox.close()
-    office.outbox = OutboxFileWriter(tmp_path / "outbox", begin=Cut.at(5))
+    office.outbox = LocalOutboxWriter(tmp_path / "outbox", begin=LogPosition.at(5))
     async with office.delivering():
         await asyncio.sleep(0.05)
         office.send([sample(5)], office.subscribe(sink.url))
@@ -302,7 +303,7 @@ async def test_a_stop_lets_attempts_under_way_finish(office):
             await eventually(lambda: len(sink.requests) == 3)
             asyncio.get_running_loop().call_later(0.05, gate.open)
         assert len(sink.requests) == 3, "nothing is begun after the stop"
-    assert office.ledger.cursor() == Cut.at(10), "the ledger has what was not begun"
+    assert office.ledger.cursor() == LogPosition.at(10), "the ledger has what was not begun"
     assert office.ledger.count() == (7, 0)
 
 
@@ -315,7 +316,7 @@ async def test_a_stop_does_not_wait_for_ever(office):
         subscription = office.subscribe(sink.url)
         office.send([sample(1)], subscription)
         await eventually(lambda: len(sink.requests) == 1)
-    assert (office.ledger.cursor(), office.ledger.count()) == (Cut.at(1), (1, 0))
+    assert (office.ledger.cursor(), office.ledger.count()) == (LogPosition.at(1), (1, 0))
     assert [wait.attempts for wait in office.ledger.in_order(subscription, 9)] == [0], "it is not counted"
 
 
@@ -331,7 +332,7 @@ async def test_what_is_given_up_during_a_stop_is_kept(office):
         await eventually(lambda: len(sink.requests) == 1)
         asyncio.get_running_loop().call_later(0.05, gate.set)
     assert office.ledger.count() == (0, 1)
-    assert office.ledger.cursor() == Cut.at(1)
+    assert office.ledger.cursor() == LogPosition.at(1)
 
 
 async def test_a_seek_drops_what_is_queued_and_what_waits_before_it(office):
@@ -346,7 +347,7 @@ async def test_a_seek_drops_what_is_queued_and_what_waits_before_it(office):
         subscription = office.subscribe(sink.url)
         office.send([sample(number) for number in range(5)], subscription)
         await eventually(lambda: sorted(sink.ids) == ["0", "1"] and office.ledger.count() == (1, 0))
-        office.store.go_live(subscription, Cut.at(4), lambda _: None)
+        office.store.go_live(subscription, LogPosition.at(4), lambda _: None)
         await eventually(lambda: office.ledger.count()[0] == 0)
         gate.open()
         await eventually(office.settled)

@@ -8,7 +8,7 @@ import pytest
 from tests.delivery.office import eventually, sample
 from tests.delivery.raw_sink import RawSink, answer
 
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.ledger.ledger import Changes, Key, Wait
 from headrace.subscriptions.delivery.spec import Ordering
 
@@ -202,7 +202,9 @@ async def test_a_subscription_that_becomes_ordered_waits_for_what_is_in_the_ledg
     async with RawSink(mood) as sink, office.delivering(backoff_seconds=0.8, backoff_max_seconds=0.8):
         subscription = office.subscribe(sink.url)
         send(office, [0], subscription)
-        await eventually(lambda: office.ledger.count()[0] == 1 and office.ledger.cursor() == Cut.at(1))
+        await eventually(
+            lambda: office.ledger.count()[0] == 1 and office.ledger.cursor() == LogPosition.at(1)
+        )
         office.specs[subscription] = ORDERED
         office.store.wish(subscription)
         await asyncio.sleep(0.7)
@@ -235,7 +237,7 @@ async def test_a_redriven_event_lets_nothing_overtake_what_waits(office):
         send(office, range(60))
         waits = [Wait(Key(subscription, position), 0, 0.0, "the queue was full") for position in range(60)]
         again = Wait(Key(subscription, 0, "a-redrive"), 0, 0.0, "it was redriven", redriven)
-        office.ledger.commit(Changes([*waits, again], [], [], Cut.at(60)))
+        office.ledger.commit(Changes([*waits, again], [], [], LogPosition.at(60)))
         async with office.delivering(queue_length=20):
             await eventually(lambda: 1000 in mood.accepted)
             send(office, range(60, 80), subscription)

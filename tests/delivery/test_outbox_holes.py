@@ -3,9 +3,9 @@
 import pytest
 from tests.delivery.office import eventually, sample
 
-from headrace.eventlog.local.outbox import OutboxFiles
-from headrace.eventlog.local.outbox_files import list_ranges
-from headrace.events.positions import Cut
+from headrace.eventlog.local.outbox.files import list_ranges
+from headrace.eventlog.local.outbox.reader import LocalOutboxReader
+from headrace.events.positions import LogPosition
 from headrace.ledger.ledger import Changes, Sheaf
 from headrace.subscriptions.delivery.spec import Ordering
 from headrace.telemetry.health import HEALTH
@@ -43,7 +43,7 @@ def planned(tmp_path, office, sink):
 
 def _route_again(office, subscription, end=30):
     """Do what the route does when it finds a hole: everything from there on is matched again."""
-    office.outbox.look_again()
+    office.outbox.refresh()
     start = office.outbox.covered()[0]
     office.plan(range(start, end), [(position, subscription) for position in range(start, end)])
 
@@ -79,8 +79,8 @@ async def test_all_files_at_once_while_it_is_running(tmp_path, office, sink, pla
 
 async def test_a_ledger_that_is_older_than_what_was_dropped(tmp_path, office, sink, planned):
     """Files up to 20 are gone in good order, and a copy of the ledger has its cursor at 10."""
-    OutboxFiles(tmp_path / "outbox").drop(Cut.at(20))
-    office.ledger.commit(Changes([], [], [], Cut.at(10)))
+    LocalOutboxReader(tmp_path / "outbox").drop(LogPosition.at(20))
+    office.ledger.commit(Changes([], [], [], LogPosition.at(10)))
     async with office.delivering():
         await eventually(lambda: "outbox" in HEALTH.reports())
         _route_again(office, planned)
@@ -96,7 +96,7 @@ async def test_an_ordered_subscription_waits_for_the_hole_before_what_waits_behi
     for start in range(0, 15, 5):
         office.send([sample(number) for number in range(start, start + 5)], subscription)
     waiting = Sheaf(subscription, [10, 11], 0.0, "crashed")
-    office.ledger.commit(Changes([], [], [], Cut.at(5), sheaves=[waiting]))
+    office.ledger.commit(Changes([], [], [], LogPosition.at(5), sheaves=[waiting]))
     _files(tmp_path)[1].unlink()
     reads = _count_reads(monkeypatch)
     async with office.delivering():
@@ -108,11 +108,11 @@ async def test_an_ordered_subscription_waits_for_the_hole_before_what_waits_behi
 
 
 def _count_reads(monkeypatch):
-    read, reads = OutboxFiles.read, []
+    read, reads = LocalOutboxReader.read, []
 
     def counted(self, start):
         reads.append(start)
         return read(self, start)
 
-    monkeypatch.setattr(OutboxFiles, "read", counted)
+    monkeypatch.setattr(LocalOutboxReader, "read", counted)
     return reads

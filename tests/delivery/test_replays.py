@@ -8,7 +8,7 @@ from tests.delivery.raw_sink import answer
 
 from headrace.delivery.queue.pace import Pace
 from headrace.events.batch import to_batch
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.events.recorded import Arrival
 from headrace.jobs.job import Job, State
 from headrace.jobs.replays import MARK, Replay
@@ -168,7 +168,7 @@ async def test_nothing_goes_out_after_the_end(office, sink, end):
         if end == "cancel":
             office.jobs.cancel(past.id)
         else:
-            office.store.delete(subscription, lambda: Cut.at(office.log.end))
+            office.store.delete(subscription, lambda: LogPosition.at(office.log.end))
         await eventually(lambda: office.replays.waiting_chunks(past.id) == 0)
         seen = len(sink.requests)
         await asyncio.sleep(0.2)

@@ -12,7 +12,7 @@ from tests.delivery.office import Office, eventually, sample
 from tests.delivery.raw_sink import RawSink, answer, silence
 
 from headrace.config import load_config, write_snapshot
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 
 
 def events(*numbers):
@@ -30,7 +30,9 @@ async def test_only_what_was_not_settled_is_repeated(office, sink):
         for start in range(0, 100, 10):
             office.send(events(*range(start, start + 10)), *subscriptions)
         async with office.crashing():
-            await eventually(lambda: len(sink.requests) == 100 and office.ledger.cursor() == Cut.at(40))
+            await eventually(
+                lambda: len(sink.requests) == 100 and office.ledger.cursor() == LogPosition.at(40)
+            )
         cursor = office.ledger.cursor()[0]
         stuck.reply = lambda _: answer(200)
         async with office.delivering():
@@ -73,12 +75,12 @@ async def test_what_a_crash_left_in_the_ledger_is_not_begun_a_second_time(office
             office.send(events(*range(start, start + 10)), dead, waiting)
         async with office.crashing(retries=100, backoff_seconds=60.0, backoff_max_seconds=60.0):
             await eventually(lambda: office.ledger.count() == (30, 30))
-        assert office.ledger.cursor() == Cut.at(0)
+        assert office.ledger.cursor() == LogPosition.at(0)
         assert (len(gone.requests), len(sink.requests)) == (30, 30)
         failing.set()
         stuck.reply = lambda _: answer(200)
         async with office.delivering():
-            await eventually(lambda: office.ledger.cursor() == Cut.at(31))
+            await eventually(lambda: office.ledger.cursor() == LogPosition.at(31))
             assert office.ledger.count() == (30, 30), "the waiting wait until they are due"
         assert (len(gone.requests), len(sink.requests)) == (30, 30)
 
@@ -87,7 +89,9 @@ async def test_a_retry_that_waited_is_made_after_the_restart(office, sink):
     sink.reply = lambda _: answer(500)
     office.send(events(1), office.subscribe(sink.url))
     async with office.crashing(backoff_seconds=0.2):
-        await eventually(lambda: office.ledger.count()[0] == 1 and office.ledger.cursor() == Cut.at(1))
+        await eventually(
+            lambda: office.ledger.count()[0] == 1 and office.ledger.cursor() == LogPosition.at(1)
+        )
     sink.reply = lambda _: answer(200)
     async with office.delivering():
         await eventually(office.settled)

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from headrace.events.event import Event
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.filters import compile_filter
 from headrace.interest import Interests, InterestSettings
 from headrace.interest import channel_interest as module
@@ -39,7 +39,7 @@ def proposal(subject, channel=HERE, **more):
 
 
 def subscribe(store, subject, channel=HERE, **more):
-    return store.create(proposal(subject, channel, **more), lambda: Cut.at(0))
+    return store.create(proposal(subject, channel, **more), lambda: LogPosition.at(0))
 
 
 def wanted(interest, *subjects):
@@ -62,7 +62,7 @@ def test_it_follows_who_comes_changes_and_goes(store, interests):
     replaced = proposal("w")
     store.replace(type(first)(**{**_members(replaced), "id": first.id}))
     assert wanted(interests.of(HERE), "x", "y", "w") == {"y", "w"}
-    store.delete(first.id, lambda: Cut.at(0))
+    store.delete(first.id, lambda: LogPosition.at(0))
     assert wanted(interests.of(HERE), "x", "y", "w") == {"y"}
     assert wanted(interests.of(THERE), "x", "y", "z") == {"z"}
 
@@ -81,7 +81,7 @@ def test_who_is_paused_or_ended_by_its_sink_still_wants_its_events(store, intere
 def test_who_is_not_settled_yet_is_in_it(store, interests):
     def end_of_log():
         assert wanted(interests.of(HERE), "x") == {"x"}
-        return Cut.at(0)
+        return LogPosition.at(0)
 
     store.create(proposal("x"), end_of_log)
 
@@ -90,8 +90,8 @@ def test_who_was_purged_unheard_is_forgotten(store, interests):
     gone = subscribe(store, "x")
     subscribe(store, "y")
     interests.of(HERE)
-    store.delete(gone.id, lambda: Cut.at(0))
-    assert store.purge(Cut.at(5)) == [gone.id]
+    store.delete(gone.id, lambda: LogPosition.at(0))
+    assert store.purge(LogPosition.at(5)) == [gone.id]
     told = interests.of(HERE)
     assert wanted(told, "x", "y") == {"y"}
     assert told.subscriptions == 1
@@ -143,7 +143,7 @@ def test_many_have_a_base_and_whoever_comes_and_goes_stands_beside_it(small, sto
     assert wanted(told, "s0", "s5", "x", "y") == {"s0", "s5", "x"}
     assert told.make_bloom().header.keys == 7
     assert not told.make_bloom().may_match(Event(BASE | {"subject": "y"}))
-    store.delete(many[0].id, lambda: Cut.at(0))
+    store.delete(many[0].id, lambda: LogPosition.at(0))
     told = interests.of(HERE)
     assert not told.text.exact
     assert wanted(told, "s0", "s5", "x", "y") == {"s0", "s5", "x"}

@@ -9,7 +9,7 @@ from tests.disks import mount_ext4, small_disk
 
 from headrace.client import Client, Sink
 from headrace.errors import HeadraceError
-from headrace.eventlog.local.outbox import OutboxFileWriter
+from headrace.eventlog.local.outbox.writer import LocalOutboxWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.events.event import Event
 from headrace.service.processes.listing import role_processes
@@ -24,7 +24,7 @@ class Route:
 
     def __init__(self, data, subscription):
         self._reader = SegmentReader(data / "log")
-        self._outbox = OutboxFileWriter(data / "outbox")
+        self._outbox = LocalOutboxWriter(data / "outbox")
         self._subscription = subscription
         self.close = self._outbox.close
 

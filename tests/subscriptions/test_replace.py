@@ -8,7 +8,7 @@ from tests.subscriptions.stores import listed, proposal
 from tests.subscriptions.test_credentials import PLAIN
 
 from headrace.errors import NotFound, SecretsLocked
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.secrets.keys import KeyFile
 from headrace.secrets.masks import MASK
 from headrace.secrets.secrets import put_back
@@ -30,7 +30,7 @@ def secret_store(database_url, store, tmp_path):
 
 
 def at(position):
-    return lambda: Cut.at(position)
+    return lambda: LogPosition.at(position)
 
 
 def test_it_keeps_its_id_its_cuts_and_its_place(store):
@@ -42,7 +42,7 @@ def test_it_keeps_its_id_its_cuts_and_its_place(store):
     )
     changed = store.replace(wanted)
     assert changed == store.get(first.id)
-    assert (changed.created, changed.deleted, changed.paused) == (Cut.at(5), None, True)
+    assert (changed.created, changed.deleted, changed.paused) == (LogPosition.at(5), None, True)
     assert (changed.sink, changed.filters) == ("https://example.com/other", ({"exact": {"type": "a"}},))
     assert [each.id for each in store.changes(seen)[1]] == [first.id]
     assert [each.id for each in listed(store)] == [first.id, second.id]
@@ -106,7 +106,7 @@ def test_an_edit_is_told_from_what_happens_to_it(store, secret_store):
     store.pause(made.id)
     store.end(made.id, "status 410")
     store.resume(made.id)
-    store.go_live(made.id, Cut.at(9), lambda _: None)
+    store.go_live(made.id, LogPosition.at(9), lambda _: None)
     opened = secret_store.open(made.id)
     secret_store.renew(made.id, opened.secrets.credential, opened.secrets.credential)
     assert store.get(made.id).edited == made.edited

@@ -18,7 +18,7 @@ from headrace.client.defaults import DEFAULT_CHANNEL, DEFAULT_URL
 from headrace.client.publisher import Publisher
 from headrace.client.session import query
 from headrace.errors import ServiceRefused
-from headrace.events.bindings.http import Message, encode_batch, encode_binary, encode_structured
+from headrace.events.bindings.http import HttpMessage, encode_batch, encode_binary, encode_structured
 from headrace.events.json_format import decode
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Client(ChannelCalls, SubscriptionCalls, DeliveryCalls, HistoryCalls, Objec
         """Send many events in one request: all of them are durable when this returns, or none."""
         await self.post(encode_batch(events), channel)
 
-    async def post(self, message: Message, channel: str = DEFAULT_CHANNEL) -> None:
+    async def post(self, message: HttpMessage, channel: str = DEFAULT_CHANNEL) -> None:
         """Send an encoded message to a channel."""
         await self._request("POST", f"/channels/{channel}", message.body, message.headers)
 

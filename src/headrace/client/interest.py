@@ -17,7 +17,7 @@ from headrace.filters.upstream.sieve import Sieve
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from headrace.events.bindings.http import Message
+    from headrace.events.bindings.http import HttpMessage
     from headrace.events.event import Event
 
 InterestKind: TypeAlias = Literal["cel", "bloom"]
@@ -76,7 +76,7 @@ def may_be_wanted(wants: Callable[[Event], bool], event: Event) -> bool:
         return True
 
 
-def _messages(event: Event) -> list[Message]:
+def _messages(event: Event) -> list[HttpMessage]:
     """Return the messages that may carry an event. In headers attributes become strings, and the log keeps them so."""
     is_plain = event.data_kind is DataKind.BYTES and all(
         isinstance(value, str) for value in event.attributes.values()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from headrace.controlplane.registry import Registry
-    from headrace.events.positions import Cut
+    from headrace.events.positions import LogPosition
     from headrace.subscriptions.channels.name import ChannelName
     from headrace.subscriptions.store.store import Store
 
@@ -32,7 +32,7 @@ class Deployment:
 
     store: Store
     registry: Registry
-    end_of_log: Callable[[], Cut]
+    end_of_log: Callable[[], LogPosition]
     address: str
 
     def url_of(self, channel: ChannelName) -> str:

@@ -29,7 +29,7 @@ from headrace.delivery.settlement.journal import Journal
 from headrace.delivery.settlement.reports import Reports
 from headrace.delivery.settlement.settlement import Settling
 from headrace.errors import BrokerUnavailable, StoreUnavailable
-from headrace.eventlog.shares import UNSHARED
+from headrace.eventlog.outbox_partitions import WHOLE_OUTBOX
 from headrace.subscriptions.delivery.spec import resolve
 from headrace.telemetry.health import HEALTH
 
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from headrace.delivery.settings import DeliverySettings
     from headrace.eventlog.log import LogReader
     from headrace.eventlog.outbox import OutboxReader
-    from headrace.eventlog.shares import Shares
-    from headrace.events.positions import Cut
+    from headrace.eventlog.outbox_partitions import OutboxPartitions
+    from headrace.events.positions import LogPosition
     from headrace.jobs.replays import Replay, Replays
     from headrace.ledger.ledger import Key, Ledger
     from headrace.ledger.records.status import DeliveryReport
@@ -79,7 +79,7 @@ class Dispatcher:
         replays: Replays,
         senders: Mapping[str, Sender],
         settings: DeliverySettings,
-        shares: Shares = UNSHARED,
+        shares: OutboxPartitions = WHOLE_OUTBOX,
         *,
         spec_of: SpecOf | None = None,
         credentials: Credentials | None = None,
@@ -129,7 +129,7 @@ class Dispatcher:
             self._mailing, self._refresh, self._in_thread,
         )  # fmt: skip
 
-    def settled(self) -> Cut:
+    def settled(self) -> LogPosition:
         """Return the cut before which neither the outbox nor the log is needed by deliveries."""
         # In this order: the cursor passes a delivery only after the ledger has it, so that it is seen in one of them.
         return self._ledger.needed_before(self._ledger.cursor())

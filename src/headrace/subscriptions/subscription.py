@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from headrace.documents.faults import Faults
-    from headrace.events.positions import Cut
+    from headrace.events.positions import LogPosition
     from headrace.secrets.credential import Credential
     from headrace.subscriptions.channels.config_keys import Declared
 
@@ -72,8 +72,8 @@ class Subscription:
     protocolsettings: Mapping[str, Any] = field(default_factory=dict)
     sink_credential: Mapping[str, str] | None = None
     secrets: Secrets = field(default=_NO_SECRETS, repr=False, compare=False)
-    created: Cut | None = None
-    deleted: Cut | None = None
+    created: LogPosition | None = None
+    deleted: LogPosition | None = None
     deleting: bool = False
     paused: bool = False
     ended: str | None = None

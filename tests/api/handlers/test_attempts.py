@@ -9,7 +9,7 @@ from tests.ledger.entries import attempt, dead, event, wait, write
 
 from headrace.delivery.retry.redrives import Redriving
 from headrace.eventlog.local.reader import SegmentReader
-from headrace.eventlog.shares import UNSHARED
+from headrace.eventlog.outbox_partitions import WHOLE_OUTBOX
 from headrace.events.recorded import Arrival
 from headrace.ledger.records.status import DeliveryReport
 
@@ -29,7 +29,7 @@ async def subscription(api):
 
 
 def redriving(api):
-    return Redriving(api.records, api.store, SegmentReader(api.folder / "log"), UNSHARED)
+    return Redriving(api.records, api.store, SegmentReader(api.folder / "log"), WHOLE_OUTBOX)
 
 
 # Attempts

@@ -13,7 +13,7 @@ from headrace.auth.audit.entries import by_command
 from headrace.auth.keys.key import new_key
 from headrace.auth.keys.record import KeyRecord
 from headrace.auth.roles import Role
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.subscriptions.channels.name import ChannelName
 from headrace.subscriptions.imports.batch import Lot
 from headrace.subscriptions.subscription import parse_subscription
@@ -80,7 +80,7 @@ async def test_a_dry_run_creates_nothing(api):
 async def test_they_begin_where_the_log_is(api):
     await api.post({"ce-specversion": "1.0", "ce-id": "1", "ce-source": "/s", "ce-type": "t"})
     await send(api, "", lines(wish(), wish()))
-    assert {each.created for each in listed(api.store)} == {Cut.at(1)}
+    assert {each.created for each in listed(api.store)} == {LogPosition.at(1)}
 
 
 async def test_secrets_go_in_and_never_out(api):
@@ -175,7 +175,7 @@ async def test_a_tenant_neither_writes_nor_reads_another_s(open_api):
     assert (await api.call("POST", IMPORT, who, lines(shop))).json["created"] == 1
     with Lot() as lot:
         lot.add(parse_subscription(other))
-        api.store.create_lot(lot, Cut)
+        api.store.create_lot(lot, LogPosition)
     seen = (await api.call("GET", EXPORT, who)).body.splitlines()
     assert [msgspec.json.decode(line)["config"]["channel"] for line in seen] == ["shop/orders"]
     assert_problem(await api.call("GET", EXPORT), 401, "unauthenticated")

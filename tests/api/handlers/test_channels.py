@@ -6,7 +6,7 @@ import pytest
 from tests.api.application import ADDRESS, V1
 
 from headrace.api.ingress.channels import KnownChannels
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.subscriptions.channels.name import ChannelName
 from headrace.subscriptions.store.set_aside import Kind, SetAside
 from headrace.telemetry.readiness import Standing, Word
@@ -61,10 +61,10 @@ async def test_a_subscription_begins_and_ends_where_the_log_is_at_that_moment(ap
     id_ = (await api.send_json("POST", "/subscriptions", WISH)).json["id"]
     await api.post(V1)
     await api.post(V1)
-    assert api.store.get(id_).created == Cut.at(1)
+    assert api.store.get(id_).created == LogPosition.at(1)
     await api.call("DELETE", f"/subscriptions/{id_}")
     (ended,) = [each for each in api.store.changes(0)[1] if each.id == id_]
-    assert (ended.created, ended.deleted) == (Cut.at(1), Cut.at(3))
+    assert (ended.created, ended.deleted) == (LogPosition.at(1), LogPosition.at(3))
 
 
 async def test_an_id_that_is_sent_along_is_not_taken(api):

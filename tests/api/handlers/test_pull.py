@@ -13,7 +13,7 @@ from tests.api.consumers import Consumers, subscribe
 from headrace.api.pull import messages as handing
 from headrace.api.pull import stream as streaming
 from headrace.errors import StoreUnavailable
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.subscriptions.channels.name import ChannelName
 from headrace.subscriptions.subscription import parse_subscription
 
@@ -157,7 +157,7 @@ async def test_a_pause_keeps_everything_where_it_is(consumers):
 
 async def test_what_lies_before_a_seek_is_dropped(consumers):
     await consumers.publish(1, 2, 3)
-    consumers.api.store.go_live(consumers.id, Cut.at(2), lambda _: None)
+    consumers.api.store.go_live(consumers.id, LogPosition.at(2), lambda _: None)
     consumers.mail(0, replay="over")  # of a catch-up that is over, too
     assert ids(await consumers.poll()) == ["3"]
     assert consumers.waiting == 1
@@ -255,7 +255,7 @@ async def test_a_tenant_pulls_its_own_and_no_other_s(open_api):
     api = open_api(auth=True)
     api.store.create_channel(ChannelName("shop", "orders"))
     proposal = parse_subscription({"protocol": "PULL", "config": {"channel": "shop/orders"}})
-    subscription = api.store.create(proposal, lambda: Cut.at(api.writer.end)).id
+    subscription = api.store.create(proposal, lambda: LogPosition.at(api.writer.end)).id
     keys = [
         {},
         await api.key(other=["subscribe"]),

@@ -9,7 +9,7 @@ from tests.subscriptions.test_credentials import PLAIN, REFRESH
 
 from headrace.api.handlers import subscriptions
 from headrace.api.requests.parameters import write_cursor
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.secrets.credential import Plain
 from headrace.subscriptions.channels.config_keys import parse_declarations
 from headrace.subscriptions.channels.name import ChannelName
@@ -260,7 +260,7 @@ async def test_an_etag_stands_for_the_object_and_not_for_its_status(api):
     created = await create(api, sink=SINK)
     id_, etag = created.json["id"], created.headers["etag"]
     path = f"/subscriptions/{id_}"
-    api.store.go_live(id_, Cut.at(0), lambda _: None)
+    api.store.go_live(id_, LogPosition.at(0), lambda _: None)
     for method, what in (("POST", "pause"), ("POST", "resume")):
         answer = await api.call(method, f"/api/subscriptions/{id_}/{what}")
         assert answer.headers["etag"] == etag

@@ -11,7 +11,7 @@ from tests.subscriptions.test_credentials import REFRESH
 
 from headrace.api.subscriptions.status import shown_new
 from headrace.errors import BrokerUnavailable
-from headrace.events.positions import Cut, position_at
+from headrace.events.positions import LogPosition, position_at
 from headrace.ledger.ledger import Changes, Key, Ledger, Wait
 from headrace.ledger.records.status import DeliveryReport
 from headrace.subscriptions.status import FilterStatus
@@ -35,7 +35,7 @@ async def status_of(api, id_):
 
 def settle(api, *positions):
     with closing(Ledger(api.delivery_url)) as ledger:
-        ledger.commit(Changes([], [], [], Cut.at(*positions)))
+        ledger.commit(Changes([], [], [], LogPosition.at(*positions)))
 
 
 async def test_how_far_it_is(api, id_):
@@ -90,7 +90,7 @@ async def test_a_replay_doesn_t_take_it_back(api, id_):
 
 def test_in_a_log_of_several_lanes_each_has_its_place():
     made = parse_subscription(WISH)
-    object.__setattr__(made, "created", Cut.at(position_at(0, 5), position_at(1, 7)))
+    object.__setattr__(made, "created", LogPosition.at(position_at(0, 5), position_at(1, 7)))
     status = shown_new(made)["status"]
     assert (status["position"], status["lag"]["positions"]) == ({"0": 5, "1": 7}, 0)
 

@@ -12,11 +12,12 @@ from tests.subscriptions.stores import proposal
 
 from headrace.config import load_config
 from headrace.eventlog.local.files import WriterLock
-from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
+from headrace.eventlog.local.outbox.reader import LocalOutboxReader
+from headrace.eventlog.local.outbox.writer import LocalOutboxWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events.event import Event
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.events.recorded import Arrival
 from headrace.ledger.ledger import Changes, Key, Ledger, Wait
 from headrace.ledger.tables import WAITING
@@ -36,15 +37,17 @@ class Deployment:
     def fill(self, subscriptions=300, waits=300):
         with closing(self.store()) as store, closing(self.ledger()) as ledger:
             store.create_channel(ChannelName("shop", "orders"))
-            store.create_many([proposal() for _ in range(subscriptions)], Cut())
+            store.create_many([proposal() for _ in range(subscriptions)], LogPosition())
             keys = [Key(f"sub-{number:030}", number) for number in range(waits)]
-            ledger.commit(Changes([Wait(key, 1, 0.0, "503 " * 20) for key in keys], [], [], Cut.at(5)))
+            ledger.commit(
+                Changes([Wait(key, 1, 0.0, "503 " * 20) for key in keys], [], [], LogPosition.at(5))
+            )
         log = SegmentWriter(self.data / "log", 1 << 20)
         log.append([Arrival(event(number), "default", "default") for number in range(10)])
         log.close()
-        outbox = OutboxFileWriter(self.data / "outbox")
+        outbox = LocalOutboxWriter(self.data / "outbox")
         pairs = pa.table({"position": pa.array([3, 7]), "subscription": pa.array(["a", "b"])})
-        outbox.write(Cut(), Cut.at(10), pairs)
+        outbox.write(LogPosition(), LogPosition.at(10), pairs)
         outbox.close()
 
     def store(self):
@@ -90,13 +93,13 @@ def test_a_backup_put_into_a_new_folder_is_the_same_deployment(run, deployment, 
     new = Deployment(tmp_path / "new")
     check_databases(new.config)
     assert new.ids() == deployment.ids()
-    assert (new.waiting(), new.cursor()) == (300, Cut.at(5))
+    assert (new.waiting(), new.cursor()) == (300, LogPosition.at(5))
     writer = SegmentWriter(new.data / "log", 1 << 20)
     assert writer.end == 10
     writer.close()
-    assert SegmentReader(new.data / "log").end() == Cut.at(10)
-    [(end, pairs)] = OutboxFiles(new.data / "outbox").read(Cut())
-    assert (end, pairs["position"].to_pylist()) == (Cut.at(10), [3, 7])
+    assert SegmentReader(new.data / "log").end() == LogPosition.at(10)
+    [(end, pairs)] = LocalOutboxReader(new.data / "outbox").read(LogPosition())
+    assert (end, pairs["position"].to_pylist()) == (LogPosition.at(10), [3, 7])
 
 
 def test_a_backup_is_for_its_owner_alone_and_has_no_key_unless_asked(run, deployment, tmp_path):
@@ -191,7 +194,7 @@ def test_only_the_damaged_database_is_put_back_and_the_other_is_kept(run, deploy
     assert kept.read_bytes() == b"nonsense" * 3000
     check_databases(deployment.config)
     assert len(deployment.ids()) == 300
-    assert (deployment.waiting(), deployment.cursor()) == (300, Cut.at(5))
+    assert (deployment.waiting(), deployment.cursor()) == (300, LogPosition.at(5))
     assert (deployment.data / "pipeline").exists() == (name == "ledger"), "an index of another store is gone"
     assert (deployment.data / "outbox").exists() == (name == "store"), (
         "an older ledger has it all routed again"
@@ -230,7 +233,7 @@ def test_a_store_is_rebuilt_of_what_can_be_read_and_the_lost_are_named(run, depl
     assert {"table": "subscriptions", "kept": len(kept), "complete": False} in told["tables"]
     with closing(deployment.store()) as store:
         assert "shop/orders" in {str(each.name) for each in store.every_channel(None)}
-        store.create_many([proposal()], Cut())
+        store.create_many([proposal()], LogPosition())
     assert len(deployment.ids()) == len(kept) + 1
 
 
@@ -240,7 +243,7 @@ def test_a_ledger_of_which_nothing_owed_is_lost_goes_on_where_it_was(run, deploy
     rebuilt = run("restore", "--rebuild", "ledger", "--data", deployment.data)
     assert rebuilt.exit_code == 0, rebuilt.output
     assert "delivered again" not in rebuilt.output
-    assert (deployment.waiting(), deployment.cursor()) == (300, Cut.at(5))
+    assert (deployment.waiting(), deployment.cursor()) == (300, LogPosition.at(5))
 
 
 @pytest.mark.parametrize("fault", ["damaged", "nonsense", "removed"])
@@ -257,7 +260,7 @@ def test_a_ledger_that_lost_what_is_owed_delivers_everything_again(run, deployme
     assert rebuilt.exit_code == 0, rebuilt.output
     assert "everything that is in the log is delivered again" in rebuilt.output
     check_databases(deployment.config)
-    assert deployment.cursor() == Cut()
+    assert deployment.cursor() == LogPosition()
     assert not (deployment.data / "outbox").exists()
     assert len(list(deployment.data.glob("outbox.replaced-*"))) == 1
     assert (deployment.waiting() > 100) == (fault == "damaged"), "what can be read is kept"

@@ -16,7 +16,7 @@ from headrace.delivery.attempt.outcome import Verdict
 from headrace.delivery.attempt.stages import NO_RESPONSE
 from headrace.delivery.protocols.http.sender import HttpSender
 from headrace.events.bindings.http import encode_structured
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.telemetry.metrics import REPLIES
 
 
@@ -97,7 +97,9 @@ async def test_dead_letters_survive_a_crash(office, way):
             office.subscribe(sink.url, {"dead_letter_sink": letters.url}),
         )
         async with getattr(office, way)(retries=1000, backoff_max_seconds=0.1):
-            await eventually(lambda: len(letters.requests) >= 60 and office.ledger.cursor() == Cut.at(50))
+            await eventually(
+                lambda: len(letters.requests) >= 60 and office.ledger.cursor() == LogPosition.at(50)
+            )
         down.clear()
         letters.requests.clear()
         async with office.delivering(retries=1000):
@@ -267,7 +269,7 @@ async def test_replies_survive_a_crash(office):
         office.send([sample(number) for number in range(20)], subscription)
         async with office.crashing(ReplyingSender(LOOPBACK), retries=1000, backoff_max_seconds=0.1):
             await eventually(
-                lambda: office.ledger.count() == (20, 0) and office.ledger.cursor() == Cut.at(20)
+                lambda: office.ledger.count() == (20, 0) and office.ledger.cursor() == LogPosition.at(20)
             )
         down.clear()
         answers.requests.clear()

@@ -15,10 +15,10 @@ from headrace.delivery.intake import mailboxes as mailing
 from headrace.delivery.intake.expiry import Expiry
 from headrace.delivery.retry.redrives import Redriving
 from headrace.eventlog.local.reader import SegmentReader
-from headrace.eventlog.picker import Picker
-from headrace.eventlog.shares import UNSHARED, Shares
+from headrace.eventlog.lookup import EventLookup
+from headrace.eventlog.outbox_partitions import WHOLE_OUTBOX, OutboxPartitions
 from headrace.events.json_format import decode
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.jobs.replays import MARK
 from headrace.ledger.pull.consumers import Mailroom
 from headrace.ledger.pull.events import Sources, read_letters
@@ -37,14 +37,14 @@ def mailroom(database_url):
 
 def pulled(office, **settings):
     proposal = parse_subscription({"protocol": "PULL", "protocolsettings": settings})
-    return office.store.create(proposal, lambda: Cut.at(office.log.end)).id
+    return office.store.create(proposal, lambda: LogPosition.at(office.log.end)).id
 
 
 def sources(office):
-    return Sources(Picker(SegmentReader(office.folder / "log")), office.replays.active_at)
+    return Sources(EventLookup(SegmentReader(office.folder / "log")), office.replays.active_at)
 
 
-def expiry(office, ledger=None, shares=UNSHARED, **changes):
+def expiry(office, ledger=None, shares=WHOLE_OUTBOX, **changes):
     return Expiry(
         ledger or office.ledger, office.store, sources(office), shares, delivery_settings(**changes)
     )
@@ -68,20 +68,20 @@ async def test_each_event_goes_to_its_mailbox_or_its_sink(office, sink, mailroom
         assert mailroom.fill(one).waiting == 20
         assert drain(mailroom, one) == list(positions)
         assert len(drain(mailroom, other)) == 10
-    assert office.ledger.cursor() == Cut.at(30)
+    assert office.ledger.cursor() == LogPosition.at(30)
 
 
 async def test_the_log_keeps_what_waits_to_be_pulled(office, mailroom):
     one = pulled(office)
     async with office.delivering() as dispatcher:
         office.send([sample(number) for number in range(9)], one)
-        await eventually(lambda: office.ledger.cursor() == Cut.at(9))
-        assert dispatcher.settled() == Cut()
+        await eventually(lambda: office.ledger.cursor() == LogPosition.at(9))
+        assert dispatcher.settled() == LogPosition()
         letters = mailroom.take(one, "c", LEASE, 4)
         mailroom.acknowledge(one, "c", LEASE, letters[-1].number)
-        assert dispatcher.settled() == Cut.at(4)
+        assert dispatcher.settled() == LogPosition.at(4)
         drain(mailroom, one)
-        assert dispatcher.settled() == Cut.at(9)
+        assert dispatcher.settled() == LogPosition.at(9)
 
 
 async def test_a_crash_neither_loses_nor_doubles_what_waits(office, mailroom):
@@ -89,7 +89,7 @@ async def test_a_crash_neither_loses_nor_doubles_what_waits(office, mailroom):
     positions = office.send([sample(number) for number in range(50)], one)
     async with office.crashing(flush_seconds=60.0):  # the mailbox has it, the cursor never moves
         await eventually(lambda: mailroom.fill(one).waiting == 50)
-    assert office.ledger.cursor() == Cut()
+    assert office.ledger.cursor() == LogPosition()
     async with office.delivering():
         await eventually(office.settled)
     assert drain(mailroom, one) == list(positions)
@@ -98,7 +98,7 @@ async def test_a_crash_neither_loses_nor_doubles_what_waits(office, mailroom):
 async def test_what_lies_before_a_seek_is_not_mailed(office, mailroom):
     one = pulled(office)
     office.send([sample(number) for number in range(5)], one)
-    office.store.go_live(one, Cut.at(3), lambda _: None)
+    office.store.go_live(one, LogPosition.at(3), lambda _: None)
     async with office.delivering():
         await eventually(office.settled)
     assert drain(mailroom, one) == [3, 4]
@@ -167,7 +167,9 @@ async def test_what_was_dead_is_redriven_into_the_mailbox(office, mailroom):
             6,
             mailroom.fill(one)._replace(waiting=0, expired=6),
         )
-        redriving = Redriving(office.records, office.store, SegmentReader(office.folder / "log"), UNSHARED)
+        redriving = Redriving(
+            office.records, office.store, SegmentReader(office.folder / "log"), WHOLE_OUTBOX
+        )
         office.records.add_redrive(Redrive(RedriveRequest(subscription=one), 6))
         while redriving.step():
             pass
@@ -188,7 +190,7 @@ async def test_what_nobody_pulls_becomes_a_dead_letter_and_frees_the_log(office,
     kept, dropping, young = pulled(office), pulled(office, expired="drop"), pulled(office)
     office.send([sample(number) for number in range(7)], kept, dropping, young)
     async with office.delivering() as dispatcher:
-        await eventually(lambda: office.ledger.cursor() == Cut.at(7))
+        await eventually(lambda: office.ledger.cursor() == LogPosition.at(7))
         for each in (kept, dropping):
             age(office, each, 100.0)
         assert expiry(office, pull_retention_seconds=50.0).clear() == 14
@@ -199,7 +201,7 @@ async def test_what_nobody_pulls_becomes_a_dead_letter_and_frees_the_log(office,
         fills = [mailroom.fill(each) for each in (kept, dropping, young)]
         assert [(each.waiting, each.expired) for each in fills] == [(0, 7), (0, 7), (7, 0)]
         drain(mailroom, young)
-        assert dispatcher.settled() == Cut.at(7)
+        assert dispatcher.settled() == LogPosition.at(7)
 
 
 async def test_the_oldest_go_where_too_much_waits(office, mailroom):
@@ -216,8 +218,8 @@ async def test_the_mailbox_of_a_deleted_subscription_is_cleared(office, mailroom
     office.send([sample(number) for number in range(7)], one)
     async with office.delivering():
         await eventually(lambda: mailroom.fill(one).waiting == 7)
-        office.store.delete(one, lambda: Cut.at(office.log.end))
-        assert expiry(office, shares=Shares(frozenset(), 1)).clear() == 0  # another dispatcher's
+        office.store.delete(one, lambda: LogPosition.at(office.log.end))
+        assert expiry(office, shares=OutboxPartitions(frozenset(), 1)).clear() == 0  # another dispatcher's
         assert expiry(office).clear() == 7
     assert office.dead() == []
     assert mailroom.fill(one).waiting == 0

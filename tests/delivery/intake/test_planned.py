@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.delivery.intake.planned import Planned, gathered
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 
 PAIRS = st.lists(st.tuples(st.integers(0, 9), st.sampled_from("abcde")), max_size=40).map(sorted)
 
@@ -46,7 +46,7 @@ def test_a_part_of_a_table_that_lies_in_chunks():
 @given(st.lists(st.integers(0, 5), max_size=60))
 def test_parts_that_are_put_together_are_the_same_pairs_up_to_the_same_end(sizes):
     parts = [
-        (Cut.at(number + 1), pa.table({"position": pa.array([number] * size, pa.int64())}))
+        (LogPosition.at(number + 1), pa.table({"position": pa.array([number] * size, pa.int64())}))
         for number, size in enumerate(sizes)
     ]
     together = list(gathered(iter(parts), 10))
@@ -67,7 +67,7 @@ def test_pairs_with_dictionaries_of_their_own():
         )
         for positions, names in (([1, 2, 3], ["x", "a", "b"]), ([4, 5, 6], ["b", "c", "y"]))
     ]
-    [(_, together)] = gathered([(Cut.at(9), each) for each in parts], 100)
+    [(_, together)] = gathered([(LogPosition.at(9), each) for each in parts], 100)
     slice_ = Planned(together.slice(1, 4))
     assert slice_.subscriptions == ["a", "b", "c"]
     assert slice_.positions_of(1).tolist() == [3, 4]

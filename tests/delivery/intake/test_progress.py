@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.delivery.intake.progress import LaneProgress, Progress
-from headrace.events.positions import Cut, position_at
+from headrace.events.positions import LogPosition, position_at
 
 
 def test_nothing_under_way_is_settled_as_far_as_it_was_read():
@@ -76,21 +76,21 @@ def test_progress_is_the_simple_model(spans, data):
 
 def test_a_lane_is_not_held_by_another():
     other = position_at(1, 0)
-    progress = LaneProgress(Cut.at(1))
+    progress = LaneProgress(LogPosition.at(1))
     progress.begin(2)
     progress.begin(other + 4)
-    progress.read_to(Cut.at(9, other + 6))
-    assert progress.settled() == Cut.at(2, other + 4)
+    progress.read_to(LogPosition.at(9, other + 6))
+    assert progress.settled() == LogPosition.at(2, other + 4)
     progress.settle(2)
-    assert progress.settled() == Cut.at(9, other + 4)
+    assert progress.settled() == LogPosition.at(9, other + 4)
 
 
 def test_many_begin_at_once_and_each_has_to_end():
-    progress = LaneProgress(Cut())
+    progress = LaneProgress(LogPosition())
     progress.begin_all(np.array([7, 5, 7], np.int64))
-    progress.read_to(Cut.at(9))
-    assert progress.settled() == Cut.at(5)
+    progress.read_to(LogPosition.at(9))
+    assert progress.settled() == LogPosition.at(5)
     progress.settle_all([7, 5])
-    assert progress.settled() == Cut.at(7)
+    assert progress.settled() == LogPosition.at(7)
     progress.settle(7)
-    assert progress.settled() == Cut.at(9)
+    assert progress.settled() == LogPosition.at(9)

@@ -7,14 +7,14 @@ import pytest
 from headrace.delivery.intake import standstill
 from headrace.delivery.intake.progress import LaneProgress
 from headrace.delivery.intake.standstill import Standstill
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.telemetry.health import HEALTH, Status
 
 
 @pytest.fixture
 def progress(monkeypatch):
     monkeypatch.setattr(standstill, "_STANDS_STILL_AFTER", 0.0)
-    yield LaneProgress(Cut.at(0))
+    yield LaneProgress(LogPosition.at(0))
     HEALTH.forget("deliveries")
 
 
@@ -31,7 +31,7 @@ async def status(watch):
 async def test_what_is_settled_may_rest(progress, monkeypatch):
     watch = Standstill(progress, cast("Any", []))
     progress.begin(0)
-    progress.read_to(Cut.at(1))
+    progress.read_to(LogPosition.at(1))
     progress.settle(0)
     monkeypatch.setattr(standstill, "_STANDS_STILL_AFTER", 1e-9)
     for _ in range(3):
@@ -42,7 +42,7 @@ async def test_what_was_read_and_is_not_attempted_stands_still(progress):
     lane = Lane(is_active=False)
     watch = Standstill(progress, cast("Any", [lane]))
     progress.begin(0)
-    progress.read_to(Cut.at(1))
+    progress.read_to(LogPosition.at(1))
     assert await status(watch) is Status.BLOCKED
     assert "nothing is attempted" in HEALTH.reports()["deliveries"].note
     lane.is_active = True
@@ -53,7 +53,7 @@ async def test_who_waits_for_the_ledger_does_not_stand_still(progress, monkeypat
     monkeypatch.setattr(standstill, "_STANDS_STILL_AFTER", 1e-9)
     watch = Standstill(progress, cast("Any", []))
     progress.begin(0)
-    progress.read_to(Cut.at(1))
+    progress.read_to(LogPosition.at(1))
     await watch.look()
     assert await status(watch) is Status.BLOCKED
     HEALTH.blocked("database", "the disk is full")

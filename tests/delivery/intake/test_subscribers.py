@@ -1,5 +1,5 @@
 from headrace.delivery.intake.subscribers import Subscribers
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.ledger.ledger import Key
 from headrace.subscriptions.channels.name import DEFAULT_CHANNEL, ChannelName
 
@@ -20,7 +20,7 @@ def test_what_ended_is_told_once_and_gone(office):
     subscribers = Subscribers(office.store)
     first, second = office.subscribe("http://127.0.0.1:1/a"), office.subscribe("http://127.0.0.1:1/b")
     subscribers.refresh()
-    office.store.delete(first, lambda: Cut.at(office.log.end))
+    office.store.delete(first, lambda: LogPosition.at(office.log.end))
     assert set(subscribers.refresh()) == {first}
     assert subscribers.refresh() == {}
     assert subscribers.get(first) is None
@@ -29,7 +29,7 @@ def test_what_ended_is_told_once_and_gone(office):
 
 def test_a_subscription_that_ended_before_the_first_look(office):
     gone = office.subscribe("http://127.0.0.1:1/a")
-    office.store.delete(gone, lambda: Cut.at(office.log.end))
+    office.store.delete(gone, lambda: LogPosition.at(office.log.end))
     subscribers = Subscribers(office.store)
     assert set(subscribers.refresh()) == {gone}
     assert subscribers.get(gone) is None
@@ -40,7 +40,7 @@ def test_live_events_before_the_cut_are_wanted_no_more(office):
     subscribers = Subscribers(office.store)
     subscribers.refresh()
     assert subscribers.wants(Key(moved, 4))
-    office.store.go_live(moved, Cut.at(5), lambda _: None)
+    office.store.go_live(moved, LogPosition.at(5), lambda _: None)
     assert set(subscribers.refresh()) == {moved}
     assert not subscribers.wants(Key(moved, 4))
     assert subscribers.wants(Key(moved, 5))

@@ -65,7 +65,7 @@ def made_lane(sender, settle, capacity=100, **wishes):
     )
 
 
-def lane_of(sender, concurrency, capacity=100):
+def partition_of(sender, concurrency, capacity=100):
     settled: dict[int, str] = {}
     lane = made_lane(
         sender,
@@ -78,7 +78,7 @@ def lane_of(sender, concurrency, capacity=100):
 
 async def test_attempts_at_a_time_are_bounded_and_all_are_made():
     sender = GatedSender()
-    lane, settled = lane_of(sender, concurrency=3)
+    lane, settled = partition_of(sender, concurrency=3)
     for position in range(10):
         lane.put(delivery(position))
     await eventually(lambda: sender.under_way == 3)
@@ -101,7 +101,7 @@ async def test_one_at_a_time_keeps_the_order():
 
 async def test_room_counts_what_waits_and_not_what_is_under_way():
     sender = GatedSender()
-    lane, _ = lane_of(sender, concurrency=1, capacity=4)
+    lane, _ = partition_of(sender, concurrency=1, capacity=4)
     for position in range(4):
         lane.put(delivery(position))
     await eventually(lambda: sender.under_way == 1)
@@ -112,7 +112,7 @@ async def test_room_counts_what_waits_and_not_what_is_under_way():
 
 async def test_what_is_drained_is_not_attempted():
     sender = GatedSender()
-    lane, settled = lane_of(sender, concurrency=2)
+    lane, settled = partition_of(sender, concurrency=2)
     for position in range(5):
         lane.put(delivery(position))
     await eventually(lambda: sender.under_way == 2)
@@ -124,7 +124,7 @@ async def test_what_is_drained_is_not_attempted():
 
 async def test_an_idle_lane_has_no_task_and_wakes_up_again():
     sender = GatedSender()
-    lane, settled = lane_of(sender, concurrency=2)
+    lane, settled = partition_of(sender, concurrency=2)
     for position in range(3):
         lane.put(delivery(position))
         sender.let_go(1)
@@ -134,8 +134,8 @@ async def test_an_idle_lane_has_no_task_and_wakes_up_again():
 
 async def test_lanes_do_not_hold_up_one_another():
     senders: defaultdict[str, GatedSender] = defaultdict(GatedSender)
-    slow, _ = lane_of(senders["slow"], concurrency=1)
-    live, settled = lane_of(senders["live"], concurrency=1)
+    slow, _ = partition_of(senders["slow"], concurrency=1)
+    live, settled = partition_of(senders["live"], concurrency=1)
     senders["live"].let_go(50)
     for position in range(50):
         slow.put(delivery(position))

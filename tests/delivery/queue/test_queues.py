@@ -14,7 +14,7 @@ from tests.delivery.raw_sink import RawSink, answer, silence
 from headrace.delivery.attempt.outcome import Outcome, Verdict
 from headrace.delivery.queue import queue as lane_module
 from headrace.delivery.queue import queues as lanes_module
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.ledger.ledger import Changes, Key, Wait
 from headrace.subscriptions.delivery.spec import Ordering
 
@@ -102,7 +102,7 @@ async def test_a_paused_subscription_gets_nothing_and_holds_nothing_up(office, s
         subscription = office.subscribe(sink.url)
         office.store.wish(subscription, paused=True)
         office.send(events(range(50)), subscription)
-        await eventually(lambda: office.ledger.cursor() == Cut.at(50))
+        await eventually(lambda: office.ledger.cursor() == LogPosition.at(50))
         assert office.ledger.count() == (50, 0)
         assert not sink.requests
         office.store.wish(subscription, paused=False)
@@ -124,7 +124,7 @@ async def test_a_pause_takes_back_what_is_queued(office):
         office.store.wish(subscription, paused=True)
         await eventually(lambda: office.ledger.count() == (28, 0))
         held.set()
-        await eventually(lambda: office.ledger.cursor() == Cut.at(30))
+        await eventually(lambda: office.ledger.cursor() == LogPosition.at(30))
         assert len(sink.requests) == 2
         office.store.wish(subscription, paused=False)
         await eventually(office.settled)
@@ -136,7 +136,7 @@ async def test_a_protocol_that_this_process_lacks_lets_deliveries_wait(office, s
         lost, live = office.subscribe("mqtt://127.0.0.1/".replace("mqtt", "http")), office.subscribe(sink.url)
         office.store.wish(lost, protocol="MQTT9")
         office.send(events(range(10)), lost, live)
-        await eventually(lambda: len(sink.requests) == 10 and office.ledger.cursor() == Cut.at(10))
+        await eventually(lambda: len(sink.requests) == 10 and office.ledger.cursor() == LogPosition.at(10))
         (wait, *_) = office.ledger.due(lost, "sink", 1e12, 100)
         assert wait.reason == "this dispatcher can't deliver over MQTT9"
         assert (office.ledger.count(), wait.attempts) == ((10, 0), 0)
@@ -160,7 +160,7 @@ async def test_senders_forget_what_changed_and_what_ended(office):
         office.send(events([0]), stays, changes, ends)
         await eventually(office.settled)
         office.store.wish(changes, sink="http://127.0.0.1:2/")
-        office.store.delete(ends, lambda: Cut.at(office.log.end))
+        office.store.delete(ends, lambda: LogPosition.at(office.log.end))
         await eventually(lambda: sorted(sender.forgotten) == sorted([changes, ends]))
         office.send(events([1]), stays, changes)
         await eventually(office.settled)

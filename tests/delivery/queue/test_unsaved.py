@@ -10,7 +10,7 @@ from tests.delivery.test_replays import Past
 from headrace.clock import CLOCK
 from headrace.delivery.attempt.outcome import Outcome, Verdict
 from headrace.delivery.queue import unsaved as unsaved_module
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.subscriptions.delivery.spec import Ordering
 
 HOUR = 3600.0
@@ -77,7 +77,7 @@ async def test_a_graceful_stop_repeats_nothing_that_was_acknowledged(office):
         for start in range(0, 1500, 100):
             send(office, range(start, start + 100), stuck, live)
         await eventually(lambda: len(sinks.acknowledged[live]) == 1500 and sinks.begun[stuck])
-    assert office.ledger.cursor() == Cut.at(1500)
+    assert office.ledger.cursor() == LogPosition.at(1500)
     again = Sinks()
     async with office.delivering(again):
         await eventually(office.settled)
@@ -91,7 +91,7 @@ async def test_the_cursor_waits_for_no_sink_that_hangs(office):
     sinks = Sinks(stuck)
     async with office.crashing(sinks, **QUICKLY):
         send(office, range(300), stuck, live)
-        await eventually(lambda: office.ledger.cursor() == Cut.at(300))
+        await eventually(lambda: office.ledger.cursor() == LogPosition.at(300))
         assert len(sinks.begun[stuck]) == 16, "the rest is queued behind them"
     again = Sinks()
     async with office.delivering(again):
@@ -106,11 +106,11 @@ async def test_what_is_under_way_is_not_begun_a_second_time(office, ordering):
     sinks = Sinks(stuck)
     async with office.delivering(sinks, **QUICKLY) as dispatcher:
         send(office, range(40), stuck)
-        await eventually(lambda: office.ledger.cursor() == Cut.at(40))
+        await eventually(lambda: office.ledger.cursor() == LogPosition.at(40))
         assert office.ledger.due(stuck, "sink", CLOCK.time(), 99) == [], "nobody has to look for it"
         await dispatcher._waiting._take_up((stuck, "sink"))
         send(office, range(40, 60), stuck)
-        await eventually(lambda: office.ledger.cursor() == Cut.at(60))
+        await eventually(lambda: office.ledger.cursor() == LogPosition.at(60))
         sinks.free.set()
         await eventually(office.settled)
     assert set(sinks.most_under_way.values()) == {1}
@@ -127,7 +127,7 @@ async def test_what_goes_back_to_the_ledger_is_due_again(office, ordering):
     sinks = Sinks(stuck)
     async with office.delivering(sinks, **QUICKLY):
         send(office, range(40), stuck)
-        await eventually(lambda: office.ledger.cursor() == Cut.at(40))
+        await eventually(lambda: office.ledger.cursor() == LogPosition.at(40))
         office.store.wish(stuck, paused=True)
         under_way = len(sinks.begun[stuck])
         await eventually(lambda: len(office.ledger.due(stuck, "sink", CLOCK.time(), 99)) == 40 - under_way)
@@ -142,7 +142,7 @@ async def test_a_long_attempt_that_fails_is_tried_again_and_counted(office):
     sinks = Sinks(stuck)
     async with office.delivering(sinks, **QUICKLY):
         send(office, range(3), stuck)
-        await eventually(lambda: office.ledger.cursor() == Cut.at(3))
+        await eventually(lambda: office.ledger.cursor() == LogPosition.at(3))
         sinks.outcome = Outcome(Verdict.AGAIN, "busy")
         sinks.free.set()
         await eventually(lambda: office.ledger.count() == (0, 3))
@@ -158,7 +158,7 @@ async def test_a_long_attempt_of_a_replay_holds_up_neither_it_nor_what_is_live(o
     async with office.delivering(sinks, **QUICKLY):
         send(office, range(10), live)
         await eventually(lambda: office.ledger.replay_cursor(past.id) == 10)
-        await eventually(lambda: office.ledger.cursor() == Cut.at(10))
+        await eventually(lambda: office.ledger.cursor() == LogPosition.at(10))
     again = Sinks()
     async with office.delivering(again):
         await eventually(lambda: sorted(again.acknowledged[stuck]) == [*range(100, 110)])
@@ -171,8 +171,8 @@ async def test_a_lane_whose_subscription_was_deleted_does_not_hold_the_cursor(of
     async with office.delivering(sinks, **QUICKLY):
         send(office, range(3), stuck)
         await eventually(lambda: sinks.begun[stuck])
-        office.store.delete(stuck, lambda: Cut.at(office.log.end))
-        await eventually(lambda: office.ledger.cursor() == Cut.at(3))
+        office.store.delete(stuck, lambda: LogPosition.at(office.log.end))
+        await eventually(lambda: office.ledger.cursor() == LogPosition.at(3))
 
 
 async def test_a_stop_in_the_middle_of_a_part_repeats_nothing_of_it(office):
@@ -202,4 +202,4 @@ async def test_many_hanging_sinks_are_written_down_little_by_little(office, monk
         before = len(dispatcher._journal._waits)
         await dispatcher._unsaved.save_old()
         assert 50 <= len(dispatcher._journal._waits) - before < 50 + 20
-    assert office.ledger.cursor() == Cut.at(20), "a stop writes them all"
+    assert office.ledger.cursor() == LogPosition.at(20), "a stop writes them all"

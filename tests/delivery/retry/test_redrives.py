@@ -13,7 +13,7 @@ from tests.ledger.entries import dead, event, wait, write
 from headrace.delivery.retry.redrives import Redriving
 from headrace.errors import Conflict
 from headrace.eventlog.local.reader import SegmentReader
-from headrace.eventlog.shares import UNSHARED, Shares
+from headrace.eventlog.outbox_partitions import WHOLE_OUTBOX, OutboxPartitions
 from headrace.ledger.records.records import Records
 from headrace.ledger.redrives.redrive import Delivered, Redrive, RedriveRequest, State
 from headrace.ledger.redrives.selection import PAGE, Selection
@@ -27,7 +27,7 @@ def records(database_url):
         yield opened
 
 
-def redriving(office, records, shares=UNSHARED):
+def redriving(office, records, shares=WHOLE_OUTBOX):
     return Redriving(records, office.store, SegmentReader(office.folder / "log"), shares)
 
 
@@ -150,15 +150,17 @@ def test_each_dispatcher_moves_its_own_share_and_a_new_one_goes_on(office, recor
     ids = [sink(office, number) for number in range(12)]
     write(office.database_url, dead=[dead(each, number) for each in ids for number in range(3)])
     redrive = ask(records)
-    first, second = (redriving(office, records, Shares(frozenset({share}), 2)) for share in range(2))
+    first, second = (
+        redriving(office, records, OutboxPartitions(frozenset({share}), 2)) for share in range(2)
+    )
     while first.step():
         pass
     moved = records.redrive(redrive)
     assert moved.state is State.RUNNING, "the other share is not done"
-    held = [each for each in ids if Shares(frozenset({0}), 2).hold(each)]
+    held = [each for each in ids if OutboxPartitions(frozenset({0}), 2).holds(each)]
     assert moved.moved == 3 * len(held)
     assert second.step()
-    anew = redriving(office, records, Shares(frozenset({1}), 2))  # the second one was killed
+    anew = redriving(office, records, OutboxPartitions(frozenset({1}), 2))  # the second one was killed
     ended = do(anew, records, redrive)
     assert (ended.state, ended.moved) == (State.DONE, 36)
     assert len(rows(office, WAITING)) == 36

@@ -5,7 +5,7 @@ import pytest
 
 from headrace.delivery.settlement import journal as journal_module
 from headrace.delivery.settlement.journal import Journal
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.ledger.ledger import Burial, Key, Ledger, Wait
 
 
@@ -14,7 +14,7 @@ class Desk:
 
     def __init__(self, ledger):
         self.ledger = ledger
-        self.settled = Cut()
+        self.settled = LogPosition()
         self.gate = threading.Event()
         self.gate.set()
         self.journal = Journal(ledger, lambda: self.settled, self._in_thread)
@@ -59,11 +59,11 @@ async def test_a_flush_commits_everything_and_then_calls_back(desk):
 
 async def test_the_cursor_is_committed_as_it_was_before_the_callbacks(desk):
     """What a callback settles may only be passed once the commit before it is durable."""
-    desk.journal.wait(Wait(Key("a", 1), 1, 9.0, "why"), lambda: setattr(desk, "settled", Cut.at(8)))
+    desk.journal.wait(Wait(Key("a", 1), 1, 9.0, "why"), lambda: setattr(desk, "settled", LogPosition.at(8)))
     await desk.journal.flush()
-    assert desk.ledger.cursor() == Cut.at(0)
+    assert desk.ledger.cursor() == LogPosition.at(0)
     await desk.journal.flush()
-    assert desk.ledger.cursor() == Cut.at(8)
+    assert desk.ledger.cursor() == LogPosition.at(8)
 
 
 async def test_nobody_is_called_back_while_the_commit_is_under_way(desk):

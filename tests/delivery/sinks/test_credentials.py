@@ -15,7 +15,7 @@ from headrace.delivery.sinks.credentials import Credentials
 from headrace.delivery.sinks.guard import Guard
 from headrace.delivery.sinks.token_endpoint import TokenEndpoint
 from headrace.errors import CredentialUnusable, SecretsLocked
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.secrets.credential import Plain, Token
 from headrace.secrets.credential_document import write_time
 from headrace.secrets.keys import KeyFile
@@ -82,7 +82,7 @@ class Office:
     def subscribe(self, credential=None, **properties):
         given = {} if credential is None else {"sinkCredential": credential}
         wish = proposal(**given, **properties)
-        return self.store.create(wish, lambda: Cut.at(1), self.secret_store.writing(wish))
+        return self.store.create(wish, lambda: LogPosition.at(1), self.secret_store.writing(wish))
 
     @asynccontextmanager
     async def credentials(self, *, ahead=60.0, allow=LOOPBACK, timeout=5.0):

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from headrace.events.positions import Cut, position_at
+from headrace.events.positions import LogPosition, position_at
 from headrace.ledger.ledger import Changes, Key, Ledger, Wait
 from headrace.ledger.pull.consumers import Mailroom
 from headrace.ledger.records.records import Records
@@ -173,10 +173,10 @@ def test_the_log_is_needed_for_what_waits_to_be_pulled(ledger):
     fill(ledger, [3], "b", replay="job")
     fill(ledger, [2], "b", event=b"{}")
     fill(ledger, [position_at(1, 4)], "b")
-    assert ledger.needed_before(Cut.at(20, position_at(1, 9))) == Cut.at(7, position_at(1, 4))
-    assert ledger.needed_before(Cut.at(5)) == Cut.at(5)
+    assert ledger.needed_before(LogPosition.at(20, position_at(1, 9))) == LogPosition.at(7, position_at(1, 4))
+    assert ledger.needed_before(LogPosition.at(5)) == LogPosition.at(5)
     ledger.forget_mail("a")
-    assert ledger.needed_before(Cut.at(20)) == Cut.at(20)
+    assert ledger.needed_before(LogPosition.at(20)) == LogPosition.at(20)
 
 
 def test_a_replay_is_not_over_while_its_events_wait(ledger, mailroom):

@@ -16,9 +16,9 @@ from tests.filters.strategies import events, expressions, filters, odd_events
 from headrace.config import load_config
 from headrace.errors import ArchiveDamaged
 from headrace.eventlog.archive.archiver import archive_log
-from headrace.eventlog.archive.examination import blamed
 from headrace.eventlog.archive.manifest import ArchivedFile
 from headrace.eventlog.archive.storage import Storage
+from headrace.eventlog.archive.verification import explain_spark_error
 from headrace.eventlog.kafka.reader import KafkaLogReader
 from headrace.eventlog.kafka.settings import KafkaSettings
 from headrace.eventlog.kafka.topics import ensure_topics
@@ -26,21 +26,22 @@ from headrace.eventlog.kafka.writer import KafkaLogWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.segments import segment_path
 from headrace.eventlog.local.writer import SegmentWriter
-from headrace.eventlog.location import kafka_place
+from headrace.eventlog.location import kafka_location
 from headrace.events.batch import SCHEMA, from_batch
 from headrace.events.event import Event
-from headrace.events.positions import Cut, lane_of
+from headrace.events.positions import LogPosition, partition_of
 from headrace.events.recorded import Arrival
 from headrace.filters import Filter, compile_filter
 from headrace.matching import Scope
 from headrace.pipeline.history import backtest as backtests
-from headrace.pipeline.history import extract, seek
+from headrace.pipeline.history import matches as extract
+from headrace.pipeline.history import seek
 from headrace.pipeline.history.backtest import backtest
-from headrace.pipeline.history.extent import Extent
-from headrace.pipeline.history.extract import matching_events
-from headrace.pipeline.history.history import History, LogPart
+from headrace.pipeline.history.history import History, LogRange
 from headrace.pipeline.history.log_table import LogTable
+from headrace.pipeline.history.matches import matching_events
 from headrace.pipeline.history.seek import first_match
+from headrace.pipeline.history.selection import HistorySelection
 from headrace.pipeline.spark.session import Session
 from headrace.subscriptions.store.store import Store
 
@@ -88,7 +89,7 @@ def kept(tmp_path_factory):
         writer.append([Arrival(event, *CHANNELS[number % 3]) for number, event in some])
     writer.close()
     storage, reader = Storage(str(folder / "archive")), SegmentReader(folder / "log")
-    for _ in archive_log(storage, reader, Cut.at(len(every) - 70), commit_events=170):
+    for _ in archive_log(storage, reader, LogPosition.at(len(every) - 70), commit_events=170):
         pass
     recorded = [each for batch in reader.read(0, len(every)) for each in from_batch(batch)]
     return storage, LogTable(str(folder / "log")), recorded
@@ -146,12 +147,12 @@ def test_filters_mean_here_what_they_mean_anywhere(history, recorded):
 
 
 EXTENTS = [
-    Extent(Scope("a", "b")),
-    Extent(Scope("a", "../*[b]", source="/s", types=("t", "u"))),
-    Extent(positions=(55, 320)),
-    Extent(Scope("A", "b"), positions=(130, 10**6)),
-    Extent(happened=(-5000, 1)),
-    Extent(Scope("nobody", "b")),
+    HistorySelection(Scope("a", "b")),
+    HistorySelection(Scope("a", "../*[b]", source="/s", types=("t", "u"))),
+    HistorySelection(positions=(55, 320)),
+    HistorySelection(Scope("A", "b"), positions=(130, 10**6)),
+    HistorySelection(happened=(-5000, 1)),
+    HistorySelection(Scope("nobody", "b")),
 ]
 
 
@@ -174,17 +175,17 @@ def includes(extent, each):
 def test_publish_times(history, recorded):
     times = sorted({each.publish_time for each in recorded})
     low, high = times[len(times) // 3], times[-2]
-    found = answers(history, [compile_filter([])], Extent(published=(low, high)))
+    found = answers(history, [compile_filter([])], HistorySelection(published=(low, high)))
     assert found == [[each.position for each in recorded if low <= each.publish_time < high]]
 
 
 def test_parts_outside_are_not_opened(history):
     """Files of other channels, positions and times are left out by the manifest alone."""
-    every = len(history.parts(Extent()))
-    assert 0 < len(history.parts(Extent(Scope("a", "b")))) < every
-    assert len(history.parts(Extent(positions=(0, 10)))) == 3
-    assert history.parts(Extent(Scope("b", "a"), positions=(0, 10))) == []
-    assert history.parts(Extent(published=(0, 1), positions=(0, 10))) == []
+    every = len(history.parts(HistorySelection()))
+    assert 0 < len(history.parts(HistorySelection(Scope("a", "b")))) < every
+    assert len(history.parts(HistorySelection(positions=(0, 10)))) == 3
+    assert history.parts(HistorySelection(Scope("b", "a"), positions=(0, 10))) == []
+    assert history.parts(HistorySelection(published=(0, 1), positions=(0, 10))) == []
 
 
 UNOPENED = [
@@ -197,19 +198,19 @@ UNOPENED = [
 @pytest.mark.parametrize(("text", "namespaces"), UNOPENED)
 def test_files_without_a_match_are_not_opened(history, text, namespaces):
     """By the least and greatest values that the manifest has; the log has none."""
-    parts = history.parts(Extent(), compile_filter({"cel": text}))
+    parts = history.parts(HistorySelection(), compile_filter({"cel": text}))
     assert {part.namespace for part in parts if isinstance(part, ArchivedFile)} == namespaces
-    assert isinstance(parts[-1], LogPart)
+    assert isinstance(parts[-1], LogRange)
 
 
 def test_files_of_other_sources_are_not_opened(history):
-    nowhere = history.parts(Extent(Scope("a", "b", source="\U0010ffff")))
+    nowhere = history.parts(HistorySelection(Scope("a", "b", source="\U0010ffff")))
     assert not any(isinstance(part, ArchivedFile) for part in nowhere)
 
 
 def test_comparisons_reach_parquet(history, capsys):
     history.spark.conf.set("spark.sql.maxMetadataStringLength", "10000")  # or the list is cut off
-    extent = Extent(Scope("a", "b"), positions=(170, 330))
+    extent = HistorySelection(Scope("a", "b"), positions=(170, 330))
     history.matching(
         compile_filter({"cel": "ce.gtid == '0-1-5' && ce.id == '5' && eventTime > 0"}), extent
     ).explain()
@@ -237,7 +238,7 @@ def test_first_match(narrow, history, recorded, text):
     filter_ = compile_filter({"cel": text})
     shares: list[float] = []
     expected = [each.position for each in recorded if filter_.matches(each)][:1]
-    assert list(first_match(history, Extent(), filter_, shares.append)) == expected
+    assert list(first_match(history, HistorySelection(), filter_, shares.append)) == expected
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
 
@@ -250,14 +251,14 @@ def test_the_search_stops_at_the_first_match(narrow, history, monkeypatch):
         return matching(self, filter_, extent)
 
     monkeypatch.setattr(History, "matching", watched)
-    assert first_match(history, Extent(positions=(5, 1 << 63)), compile_filter([])) == (5,)
+    assert first_match(history, HistorySelection(positions=(5, 1 << 63)), compile_filter([])) == (5,)
     assert [extent.positions[0] for extent in asked] == [5]
     assert asked[0].positions[1] < 100
 
 
 def test_matching_events(narrow, history, recorded):
     filter_ = compile_filter({"cel": "has(ce.gtid) || ce.count == 'a'"})
-    extent = Extent(Scope("a", "b"), positions=(20, 350))
+    extent = HistorySelection(Scope("a", "b"), positions=(20, 350))
     chunks = list(matching_events(history, extent, filter_))
     found = [each for _, batch in chunks for each in from_batch(batch)]
     assert found == [each for each in recorded if includes(extent, each) and filter_.matches(each)]
@@ -273,7 +274,7 @@ def test_matching_events(narrow, history, recorded):
 def test_an_answer_is_bounded_in_bytes(history, recorded, monkeypatch):
     """Not even twenty events fit: they come in many answers, and one that is too large comes alone."""
     monkeypatch.setattr(extract, "CHUNK_BYTES", 4000)
-    extent = Extent(positions=(150, 200))
+    extent = HistorySelection(positions=(150, 200))
     sizes = [batch.num_rows for _, batch in matching_events(history, extent, compile_filter([]))]
     assert sum(sizes) == 50
     assert max(sizes) < 25
@@ -281,7 +282,7 @@ def test_an_answer_is_bounded_in_bytes(history, recorded, monkeypatch):
 
 def test_backtest(narrow, history, recorded):
     filter_ = compile_filter({"cel": "data.amount > 30"})
-    result = backtest(history, Extent(Scope("a", "b")), filter_, bucket_seconds=0.001, examples=3)
+    result = backtest(history, HistorySelection(Scope("a", "b")), filter_, bucket_seconds=0.001, examples=3)
     seen = [each for each in recorded if Scope("a", "b").admits(each)]
     matched = [each for each in seen if filter_.matches(each)]
     assert (result.events, result.matched) == (len(seen), len(matched))
@@ -296,8 +297,8 @@ def test_nothing_archived_and_nothing_logged(spark, tmp_path):
     SegmentWriter(tmp_path / "log", 1).close()
     empty = History(spark, Storage(str(tmp_path / "archive")), LogTable(str(tmp_path / "log")))
     assert empty.events().count() == 0
-    assert first_match(empty, Extent(), compile_filter([])) == ()
-    assert backtest(empty, Extent(), compile_filter([]), bucket_seconds=1).buckets == ()
+    assert first_match(empty, HistorySelection(), compile_filter([])) == ()
+    assert backtest(empty, HistorySelection(), compile_filter([]), bucket_seconds=1).buckets == ()
 
 
 def _flip_data(path):
@@ -320,7 +321,7 @@ def test_a_damaged_file_is_named_and_never_left_out(spark, kept, tmp_path, spoil
     spoil(tmp_path / "archive" / file.path)
     with pytest.raises(Exception) as caught:  # of Spark, or of ours
         History(spark, copy, log).events().toArrow()
-    error = blamed(copy, caught.value)
+    error = explain_spark_error(copy, caught.value)
     assert isinstance(error, ArchiveDamaged)
     assert f"{file.rows} events of channel {file.namespace}/{file.channel}" in str(error)
 
@@ -355,7 +356,7 @@ def kafka(broker):
 
 
 async def test_archive_and_log_in_kafka(spark, kafka, tmp_path):
-    """Two lanes, of which a part is archived: every event once, by whatever it is found."""
+    """Two partitions, of which a part is archived: every event once, by whatever it is found."""
     writer, reader = KafkaLogWriter(kafka, "history", 1 << 20), KafkaLogReader(kafka)
     attributes = {"specversion": "1.0", "source": "/s", "type": "t"}
     storage = Storage(str(tmp_path))
@@ -367,14 +368,14 @@ async def test_archive_and_log_in_kafka(spark, kafka, tmp_path):
         if number == 11:
             list(archive_log(storage, reader, reader.end()))
     await writer.close()
-    history = History(spark, storage, LogTable(kafka_place(kafka)))
-    spans = Cut().ranges_to(reader.end())
+    history = History(spark, storage, LogTable(kafka_location(kafka)))
+    spans = LogPosition().ranges_to(reader.end())
     every = [each for span in spans for batch in reader.read(*span) for each in from_batch(batch)]
     reader.close()
-    assert len({lane_of(each.position) for each in every}) == 2
-    chunks = matching_events(history, Extent(Scope("a", "b")), compile_filter([]))
+    assert len({partition_of(each.position) for each in every}) == 2
+    chunks = matching_events(history, HistorySelection(Scope("a", "b")), compile_filter([]))
     assert [each for _, batch in chunks for each in from_batch(batch)] == every
     later = compile_filter({"exact": {"part": "1"}})
-    firsts = {lane_of(each.position): each.position for each in reversed(every) if later.matches(each)}
-    assert sorted(first_match(history, Extent(), later)) == sorted(firsts.values())
-    assert not any(isinstance(part, ArchivedFile) for part in history.parts(Extent(), later))
+    firsts = {partition_of(each.position): each.position for each in reversed(every) if later.matches(each)}
+    assert sorted(first_match(history, HistorySelection(), later)) == sorted(firsts.values())
+    assert not any(isinstance(part, ArchivedFile) for part in history.parts(HistorySelection(), later))

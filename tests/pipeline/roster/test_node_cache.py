@@ -5,7 +5,7 @@ import os
 import pytest
 
 from headrace.errors import SnapshotRefused
-from headrace.pipeline.roster.node_cache import FOLDER_VARIABLE, open_here
+from headrace.pipeline.roster.node_cache import FOLDER_VARIABLE, open_cached
 
 
 @pytest.fixture
@@ -39,40 +39,40 @@ def read(path):
 def test_without_a_folder_the_file_itself_is_opened(shared, monkeypatch):
     monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
     base = written(shared, "5-3.index", "base.")
-    assert open_here(base, read) == (base, "base.")
+    assert open_cached(base, read) == (base, "base.")
 
 
 def test_a_copy_is_made_once_and_outlives_the_file(shared, cache):
     base = written(shared, "5-3.index", "base.")
-    first, _ = open_here(base, read)
+    first, _ = open_cached(base, read)
     assert first.parent == cache
-    assert open_here(base, read) == (first, "base.")
+    assert open_cached(base, read) == (first, "base.")
     assert len(list(cache.iterdir())) == 1
 
 
 def test_a_file_of_the_same_name_that_was_written_later_is_another_one(shared, cache):
     """As when a deployment begins anew, with an empty store and the same folder."""
     base = written(shared, "5-3.index", "old one.")
-    open_here(base, read)
+    open_cached(base, read)
     written(shared, "5-3.index", "new one.")
     os.utime(base, ns=(1, base.stat().st_mtime_ns + 1))
-    assert open_here(base, read)[1] == "new one."
+    assert open_cached(base, read)[1] == "new one."
 
 
 def test_a_copy_that_was_cut_off_is_made_anew(shared, cache):
     base = written(shared, "5-3.index", "base.")
-    copy, _ = open_here(base, read)
+    copy, _ = open_cached(base, read)
     copy.write_text("ba")
-    assert open_here(base, read) == (copy, "base.")
+    assert open_cached(base, read) == (copy, "base.")
     base.write_text("ba")
     with pytest.raises(SnapshotRefused):
-        open_here(base, read)
+        open_cached(base, read)
 
 
 def test_the_newest_copies_are_kept_whatever_their_names_say(shared, cache):
     """The revisions of a store that began anew are lower than those of the old one."""
     for number, name in enumerate(["8-1", "9-1", "1-1"]):
-        copy, content = open_here(written(shared, f"{name}.index", f"{name}."), read)
+        copy, content = open_cached(written(shared, f"{name}.index", f"{name}."), read)
         os.utime(copy, (number, number))
         assert content == f"{name}."
     assert copy.exists()

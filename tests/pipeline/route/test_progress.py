@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.pipeline.route import progress
 from headrace.pipeline.route.progress import PART, RouteProgress
 from headrace.telemetry.health import FOREVER, HEALTH, Report, Status
@@ -18,7 +18,9 @@ class Stream:
     def __init__(self, folder):
         self.end = self.covered = 0
         self.planner = folder / "planner.beat"
-        self.progress = RouteProgress(lambda: Cut.at(self.end), lambda: Cut.at(self.covered), self.planner)
+        self.progress = RouteProgress(
+            lambda: LogPosition.at(self.end), lambda: LogPosition.at(self.covered), self.planner
+        )
 
     def look(self, batches=3, *, is_warm=True):
         self.progress.look(batches, is_warm=is_warm)
@@ -86,6 +88,6 @@ def test_a_log_that_cannot_be_read_is_told(tmp_path, monkeypatch):
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(progress, "_LOOK_SECONDS", 0.0)
-    RouteProgress(fail, Cut, tmp_path / "none").look(0, is_warm=True)
+    RouteProgress(fail, LogPosition, tmp_path / "none").look(0, is_warm=True)
     assert HEALTH.reports()[PART].status is Status.BLOCKED
     HEALTH.forget(PART)

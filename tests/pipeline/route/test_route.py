@@ -10,9 +10,9 @@ from tests.pipeline.deadly import make_an_event_deadly
 
 from headrace.config import load_config
 from headrace.errors import OutboxGap
-from headrace.eventlog.local.outbox_files import list_ranges
-from headrace.events.positions import Cut, position_at
-from headrace.pipeline.route.plan import cuts_of
+from headrace.eventlog.local.outbox.files import list_ranges
+from headrace.events.positions import LogPosition, position_at
+from headrace.pipeline.route.plan import covered_range
 from headrace.pipeline.route.route import Route, RoutePaths
 from headrace.telemetry.health import HEALTH
 
@@ -25,17 +25,23 @@ def _plan(*rows: tuple[int, str | None, int | None]) -> pa.Table:
 
 
 def test_the_ranges_of_the_tasks_join():
-    assert cuts_of(_plan((5, None, 9), (2, None, 5), (3, "s", None))) == (Cut.at(2), Cut.at(9))
+    assert covered_range(_plan((5, None, 9), (2, None, 5), (3, "s", None))) == (
+        LogPosition.at(2),
+        LogPosition.at(9),
+    )
 
 
-def test_each_lane_has_ranges_of_its_own():
+def test_each_partition_has_ranges_of_its_own():
     other = position_at(1, 4)
-    assert cuts_of(_plan((other, None, other + 2), (0, None, 5))) == (Cut.at(other), Cut.at(5, other + 2))
+    assert covered_range(_plan((other, None, other + 2), (0, None, 5))) == (
+        LogPosition.at(other),
+        LogPosition.at(5, other + 2),
+    )
 
 
 def test_a_gap_between_tasks_is_refused():
     with pytest.raises(OutboxGap):
-        cuts_of(_plan((0, None, 4), (5, None, 9)))
+        covered_range(_plan((0, None, 4), (5, None, 9)))
 
 
 class _Running:
@@ -112,7 +118,7 @@ def _check_a_filter_that_costs_too_much(deployment) -> int:
     status = deployment.store.overruns()[dear.id]
     assert (status.overruns, status.position) == (1, position)
     assert "budget" in status.reason
-    deployment.store.delete(dear.id, lambda: Cut.at(deployment.writer.end))
+    deployment.store.delete(dear.id, lambda: LogPosition.at(deployment.writer.end))
     return position
 
 
@@ -149,7 +155,7 @@ def test_events_are_routed_as_subscriptions_come_and_go(deployment, monkeypatch)
         expected |= {(second + n, each.id) for n in range(5000) for each in (orders, everything)}
         _wait_for_coverage(deployment, deployment.writer.end)
 
-        deployment.store.delete(orders.id, lambda: Cut.at(deployment.writer.end))
+        deployment.store.delete(orders.id, lambda: LogPosition.at(deployment.writer.end))
         third = deployment.append("order", "x")
         expected |= {(third, everything.id), (third + 1, everything.id)}
         _wait_for_coverage(deployment, deployment.writer.end)

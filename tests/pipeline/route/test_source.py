@@ -10,11 +10,11 @@ from pyspark.sql.types import StructType
 from headrace.errors import VersionDiffers
 from headrace.eventlog.local.segments import list_segments
 from headrace.eventlog.local.writer import SegmentWriter
-from headrace.events.positions import Cut, position_at
+from headrace.events.positions import LogPosition, position_at
 from headrace.pipeline.route.offsets import WARM_UP_TICKS
 from headrace.pipeline.route.planner import _deal, _limited
+from headrace.pipeline.route.poison import IsolatedEvent
 from headrace.pipeline.route.source import LogSource
-from headrace.pipeline.route.suspects import Suspect
 from headrace.pipeline.spark.cluster import own_version
 
 
@@ -40,7 +40,7 @@ def reader(deployment):
 
 
 def _at(position: int, tick: int = WARM_UP_TICKS) -> dict[str, Any]:
-    return {"cut": Cut.at(position).to_json(), "tick": tick}
+    return {"cut": LogPosition.at(position).to_json(), "tick": tick}
 
 
 def test_it_begins_where_the_outbox_ends(reader):
@@ -69,7 +69,7 @@ def test_a_batch_ends_at_its_limit_of_bytes_between_two_commits(reader, deployme
         deployment.append_data("x" * 12_000)
     ends = [small[2] + 1]  # from 2 on: one small one, then large ones, of which 20,000 bytes hold one
     while ends[-1] < deployment.writer.end:
-        ends.append(Cut.from_json(reader.latestOffset(_at(ends[-1]), None)["cut"])[0])
+        ends.append(LogPosition.from_json(reader.latestOffset(_at(ends[-1]), None)["cut"])[0])
     assert ends == [3, 4, 5, 6]
     assert reader.latestOffset(_at(1), None) == _at(4)
     deployment.append_data("x" * 100_000)
@@ -140,24 +140,26 @@ def test_an_idle_stream_is_kept_at(deployment, reader):
 
 def test_lanes_share_a_batch_and_its_tasks():
     other = position_at(1, 0)
-    end = Cut.at(30, other + 10)
-    assert _limited(Cut(), end, 20) == Cut.at(15, other + 5)
-    assert _limited(Cut(), end, 40) == end
-    assert _limited(Cut(), Cut.at(1000, other + 1), 10) == Cut.at(9, other + 1), "none is left out"
+    end = LogPosition.at(30, other + 10)
+    assert _limited(LogPosition(), end, 20) == LogPosition.at(15, other + 5)
+    assert _limited(LogPosition(), end, 40) == end
+    assert _limited(LogPosition(), LogPosition.at(1000, other + 1), 10) == LogPosition.at(9, other + 1), (
+        "none is left out"
+    )
     ranges = [(0, 15), (other, other + 5)]
     assert _deal(ranges, 1) == [ranges]
     assert _deal(ranges, 2) == [[(0, 10)], [(10, 15), (other, other + 5)]]
 
 
 def test_lanes_take_turns_where_there_is_less_than_an_event_for_each():
-    ends = [position_at(lane, 5) for lane in range(3)]
-    batches = [_limited(Cut(), Cut.at(*ends), 1, turn) for turn in range(3)]
-    assert batches == [Cut.at(position_at(lane, 1)) for lane in range(3)]
-    assert _limited(Cut(), Cut.at(*ends), 2, 2) == Cut.at(position_at(2, 1), 1)
+    ends = [position_at(partition, 5) for partition in range(3)]
+    batches = [_limited(LogPosition(), LogPosition.at(*ends), 1, turn) for turn in range(3)]
+    assert batches == [LogPosition.at(position_at(partition, 1)) for partition in range(3)]
+    assert _limited(LogPosition(), LogPosition.at(*ends), 2, 2) == LogPosition.at(position_at(2, 1), 1)
 
 
 def test_who_is_alone_in_a_batch_is_noted(reader, deployment):
-    suspect = Suspect(deployment.folder / "suspect.json")
+    suspect = IsolatedEvent(deployment.folder / "suspect.json")
     deployment.append(*"abcabc")
     reader.partitions(_at(2), _at(3))
     assert suspect.position() is None, "nobody is suspected while batches have their full size"
@@ -186,7 +188,7 @@ def test_a_batch_that_is_repeated_has_the_same_answer(reader, deployment):
     answer = _pairs(reader, partitions)
     assert sorted(answer) == sorted([*((each, first.id) for each in range(2, 6)), (4, second.id)])
 
-    deployment.store.delete(first.id, lambda: Cut.at(deployment.writer.end))
+    deployment.store.delete(first.id, lambda: LogPosition.at(deployment.writer.end))
     third = deployment.subscribe()
     deployment.append(*"abc")
     later = reader.partitions(_at(6), _at(9))

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.matching import Matcher
-from headrace.pipeline.roster.roster import RosterWriter
+from headrace.pipeline.roster.writer import RosterWriter
 from headrace.pipeline.route.worker import match_ranges
 from headrace.subscriptions.channels.name import ChannelName
 
@@ -20,7 +20,9 @@ def _run(deployment, *ranges: tuple[int, int]) -> list[tuple[int, str | None, in
 
 
 def _rows(deployment, *ranges: tuple[int, int]) -> list[dict[str, Any]]:
-    roster = RosterWriter(deployment.folder / "rosters", deployment.store, deployment.log.end).current(Cut())
+    roster = RosterWriter(deployment.folder / "rosters", deployment.store, deployment.log.end).current(
+        LogPosition()
+    )
     batches = match_ranges(str(deployment.folder / "log"), str(roster), ranges)
     return [row for batch in batches for row in batch.to_pylist()]
 

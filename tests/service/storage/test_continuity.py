@@ -12,12 +12,12 @@ from headrace.cli.main import main
 from headrace.config import load_config
 from headrace.database.sqlite.copies import put_aside
 from headrace.errors import LogReplaced
-from headrace.eventlog.archive.keeper import Keeper
+from headrace.eventlog.archive.maintenance import ArchiveMaintenance
 from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.local.identity import read_identity
-from headrace.eventlog.local.outbox import OutboxFiles
+from headrace.eventlog.local.outbox.reader import LocalOutboxReader
 from headrace.eventlog.local.reader import SegmentReader
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.ledger.ledger import Changes, Ledger
 from headrace.service.storage.layout import Layout
 from headrace.service.storage.logs import open_log_writer, open_outbox_writer
@@ -43,13 +43,13 @@ async def serving(config):
 
 def route(config, end):
     """Plan deliveries up to a position, as the pipeline does."""
-    with closing(open_outbox_writer(config, Cut())) as outbox:
-        outbox.write(outbox.covered(), Cut.at(end), NO_PAIRS)
+    with closing(open_outbox_writer(config, LogPosition())) as outbox:
+        outbox.write(outbox.covered(), LogPosition.at(end), NO_PAIRS)
 
 
 def settle(config, end):
     with closing(Ledger(config.delivery.url)) as ledger:
-        ledger.commit(Changes([], [], [], Cut.at(end)))
+        ledger.commit(Changes([], [], [], LogPosition.at(end)))
 
 
 def set_aside(config):
@@ -97,7 +97,9 @@ async def _replaced_by_an_older_copy(config, layout, remember):
 
 
 def _archive(config, _end):
-    Keeper(Storage(config.archive.path), SegmentReader(Layout(config.data).log), config.archive).run()
+    ArchiveMaintenance(
+        Storage(config.archive.path), SegmentReader(Layout(config.data).log), config.archive
+    ).run()
 
 
 @pytest.mark.parametrize("remember", [route, settle, _archive], ids=["outbox", "ledger", "archive"])
@@ -137,19 +139,19 @@ async def test_an_outbox_that_was_removed_begins_where_the_ledger_waits_for_it(c
     async with serving(config) as log:
         await log.append(arrivals("abc"), 10)
     settle(config, 1)
-    with closing(open_outbox_writer(config, Cut.at(2))) as outbox:
-        assert outbox.covered() == Cut.at(1)
+    with closing(open_outbox_writer(config, LogPosition.at(2))) as outbox:
+        assert outbox.covered() == LogPosition.at(1)
     shutil.rmtree(layout.outbox)
     put_aside(layout.data / "delivery.db")
-    with closing(open_outbox_writer(config, Cut.at(2))) as outbox:
-        assert outbox.covered() == Cut.at(2), "nobody waits for anything before"
-        assert [end for end, _ in OutboxFiles(layout.outbox).read(Cut())] == [Cut.at(2)]
+    with closing(open_outbox_writer(config, LogPosition.at(2))) as outbox:
+        assert outbox.covered() == LogPosition.at(2), "nobody waits for anything before"
+        assert [end for end, _ in LocalOutboxReader(layout.outbox).read(LogPosition())] == [LogPosition.at(2)]
 
 
 async def test_nothing_is_routed_while_the_log_ends_before_the_outbox(config, layout):
     await _replaced_by_an_older_copy(config, layout, route)
-    with closing(open_outbox_writer(config, Cut())) as outbox:
-        obstacle = outbox.look_again()
+    with closing(open_outbox_writer(config, LogPosition())) as outbox:
+        obstacle = outbox.refresh()
         assert obstacle is not None
         assert "planned up to position 8" in obstacle
         assert "ends at 3" in obstacle
@@ -161,13 +163,13 @@ async def test_nothing_is_routed_from_another_log(config, layout):
     route(config, 3)
     shutil.rmtree(layout.log)
     build(layout.log, ["uvwxyz"])
-    with closing(open_outbox_writer(config, Cut())) as outbox:
-        obstacle = outbox.look_again()
+    with closing(open_outbox_writer(config, LogPosition())) as outbox:
+        obstacle = outbox.refresh()
         assert obstacle is not None
         assert "was routed from the log" in obstacle
     shutil.rmtree(layout.log)
-    with closing(open_outbox_writer(config, Cut())) as outbox:
-        assert "ends at 0" in (outbox.look_again() or "")
+    with closing(open_outbox_writer(config, LogPosition())) as outbox:
+        assert "ends at 0" in (outbox.refresh() or "")
 
 
 async def test_a_log_without_its_mark_is_routed_from_all_the_same(config, layout):
@@ -175,5 +177,5 @@ async def test_a_log_without_its_mark_is_routed_from_all_the_same(config, layout
         await log.append(arrivals("abc"), 10)
     route(config, 3)
     (layout.log / "END").unlink()
-    with closing(open_outbox_writer(config, Cut())) as outbox:
-        assert outbox.look_again() is None
+    with closing(open_outbox_writer(config, LogPosition())) as outbox:
+        assert outbox.refresh() is None

@@ -20,7 +20,7 @@ from headrace.eventlog.kafka.reader import KafkaLogReader
 from headrace.eventlog.kafka.topics import ensure_topics
 from headrace.eventlog.kafka.writer import KafkaLogWriter
 from headrace.eventlog.location import open_log
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.ledger.records.dead_letters import DeadQuery
 from headrace.ledger.records.records import Records
 from headrace.ledger.redrives.redrive import Delivered, Redrive, RedriveRequest, State
@@ -67,7 +67,9 @@ class Route:
     async def plan(self, positions):
         pairs = pa.table({"position": positions, "subscription": [self.subscription] * len(positions)})
         covered = self._outbox.covered()
-        await asyncio.to_thread(self._outbox.write, covered, covered.join(Cut.at(positions[-1] + 1)), pairs)
+        await asyncio.to_thread(
+            self._outbox.write, covered, covered.join(LogPosition.at(positions[-1] + 1)), pairs
+        )
 
     async def close(self):
         await self._writer.close()
@@ -92,7 +94,7 @@ async def delivering(config, store):
     arrived: Counter[str] = Counter()
     async with Sink(lambda received: arrived.update([received.event.id])) as sink:
         proposal = parse_subscription({"sink": sink.url, "protocol": "HTTP"})
-        route = Route(config, store.create(proposal, Cut).id)
+        route = Route(config, store.create(proposal, LogPosition).id)
         async with dispatching(config) as dispatcher:
             yield route, dispatcher, arrived
         await route.close()
@@ -137,7 +139,7 @@ def _refusing_fetches(monkeypatch):
         def fail(*_):
             raise BrokerUnavailable("nowhere", "it has just died")
 
-        patched.setattr("headrace.eventlog.kafka.reader._Lane.read", fail)
+        patched.setattr("headrace.eventlog.kafka.reader._PartitionReader.read", fail)
         yield
 
 

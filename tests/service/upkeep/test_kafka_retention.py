@@ -10,14 +10,14 @@ from tests.eventlog.arrivals import arrivals
 from tests.ledger.entries import wait
 
 from headrace.config import load_config
-from headrace.eventlog.archive.keeper import Keeper
+from headrace.eventlog.archive.maintenance import ArchiveMaintenance
 from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.kafka.reader import KafkaLogReader
-from headrace.eventlog.kafka.removal import Removal
+from headrace.eventlog.kafka.retention import KafkaRetention
 from headrace.eventlog.kafka.topics import ensure_topics
 from headrace.eventlog.kafka.writer import KafkaLogWriter
-from headrace.eventlog.shares import Shares
-from headrace.events.positions import Cut
+from headrace.eventlog.outbox_partitions import OutboxPartitions
+from headrace.events.positions import LogPosition
 from headrace.ledger.ledger import Changes, Ledger
 from headrace.service.upkeep.kafka_retention import shrink, shrinks
 
@@ -43,7 +43,7 @@ def config(broker, tmp_path):
 
 @pytest.fixture
 async def reader(config):
-    """Sixty events of one source: they lie in one lane."""
+    """Sixty events of one source: they lie in one partition."""
     with closing(KafkaLogReader(config.kafka)) as opened:
         writer = KafkaLogWriter(config.kafka, "own", 1 << 20)
         for start in range(0, 60, 20):
@@ -53,34 +53,34 @@ async def reader(config):
 
 
 def settle(config, share, cut, *waits):
-    with closing(Ledger(config.delivery.url, shares=Shares(frozenset({share}), 2))) as ledger:
+    with closing(Ledger(config.delivery.url, shares=OutboxPartitions(frozenset({share}), 2))) as ledger:
         ledger.commit(Changes(list(waits), [], [], cut))
 
 
 async def test_an_event_leaves_when_every_share_and_the_archive_are_done_with_it(config, reader):
-    turn, (lane,) = shrink(config), reader.end()
-    first = reader.start()[lane]
+    turn, (partition,) = shrink(config), reader.end()
+    first = reader.start()[partition]
 
     def left():
         turn(None)
-        return reader.start()[lane] - first
+        return reader.start()[partition] - first
 
-    settle(config, 0, Cut.at(first + 40))
+    settle(config, 0, LogPosition.at(first + 40))
     assert left() == 0, "the other dispatcher has settled nothing"
-    settle(config, 1, Cut.at(first + 30))
+    settle(config, 1, LogPosition.at(first + 30))
     assert left() == 0, "nothing is archived"
-    Keeper(Storage(config.archive.path), reader, archive_settings()).run()
+    ArchiveMaintenance(Storage(config.archive.path), reader, archive_settings()).run()
     assert left() == 30
-    settle(config, 1, Cut.at(first + 50), wait("s", first + 35, 1e12))
+    settle(config, 1, LogPosition.at(first + 50), wait("s", first + 35, 1e12))
     assert left() == 35, "it is tried again later"
-    assert reader.end()[lane] - first >= 60
+    assert reader.end()[partition] - first >= 60
 
 
 async def test_what_is_young_stays_whoever_is_done_with_it(config, reader, caplog):
     turn = shrink(replace(config, log=replace(config.log, retention_seconds=3600.0)))
     for share in (0, 1):
         settle(config, share, reader.end())
-    Keeper(Storage(config.archive.path), reader, archive_settings()).run()
+    ArchiveMaintenance(Storage(config.archive.path), reader, archive_settings()).run()
     before = reader.start()
     turn(None)
     assert reader.start() == before
@@ -92,5 +92,5 @@ def test_topics_are_nobody_s_own_unless_it_is_said(broker, config, caplog):
     assert shrinks(config)
     assert not shrinks(replace(config, kafka=others))
     ensure_topics(others)
-    Removal(replace(others, owned=True), 0.0)
+    KafkaRetention(replace(others, owned=True), 0.0)
     assert "Kafka removes its events after that time" in caplog.text

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.subscriptions.stores import memory_url
 
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.subscriptions.channels.config_keys import ConfigKey
 from headrace.subscriptions.channels.name import DEFAULT_CHANNEL, ChannelName
 from headrace.subscriptions.imports.line import line_of
@@ -97,7 +97,7 @@ def deployments():
 def test_the_same_subscriptions_come_out(deployments, wished):
     """Everything but where they begin, which another log says."""
     here, there = deployments
-    here.create_many([wish for wish, _ in wished], Cut.at(5))
+    here.create_many([wish for wish, _ in wished], LogPosition.at(5))
     for wish, (is_paused, ended) in wished:
         if is_paused:
             here.pause(wish.id)
@@ -107,7 +107,7 @@ def test_the_same_subscriptions_come_out(deployments, wished):
     with reading.lot:
         reading.read([msgspec.json.encode(line_of(here.get(wish.id))) for wish, _ in wished])
         assert reading.refusals == []
-        assert there.create_lot(reading.lot, lambda: Cut.at(9)) == len(wished)
+        assert there.create_lot(reading.lot, lambda: LogPosition.at(9)) == len(wished)
     for wish, _ in wished:
         was, now = here.get(wish.id), there.get(wish.id)
         assert replace(now, created=was.created) == was

@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from tests.subscriptions.stores import listed, proposal
 
 from headrace.errors import Conflict, NotFound, QuotaExceeded
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.secrets.keys import KeyFile
 from headrace.subscriptions.imports.batch import Lot
 from headrace.subscriptions.quotas.quotas import Quotas
@@ -48,10 +48,10 @@ def test_more_than_a_page_comes_in_and_out_as_it_was(store):
     made = [proposal(filters=[{"exact": {"type": f"t{number}"}}]) for number in range(2500)]
     with lot_of(*made) as lot:
         assert len(lot) == 2500
-        assert store.create_lot(lot, lambda: Cut.at(7)) == 2500
+        assert store.create_lot(lot, lambda: LogPosition.at(7)) == 2500
     found = everything(store)
     assert {each.id: each for each in found} == {
-        each.id: replace(each, created=Cut.at(7), edited=1) for each in made
+        each.id: replace(each, created=LogPosition.at(7), edited=1) for each in made
     }
     assert len(found) == 2500
     reached, changed = store.changes(0)
@@ -61,47 +61,47 @@ def test_more_than_a_page_comes_in_and_out_as_it_was(store):
 
 def test_who_is_there_already_stays_as_it_is(store):
     first, second = proposal(types=["a"]), proposal(types=["b"])
-    store.create(first, lambda: Cut.at(1))
+    store.create(first, lambda: LogPosition.at(1))
     with lot_of(replace(first, types=("c",)), second) as lot:
-        assert store.create_lot(lot, lambda: Cut.at(2)) == 1
-        assert store.create_lot(lot, lambda: Cut.at(3)) == 0, "it may be repeated"
+        assert store.create_lot(lot, lambda: LogPosition.at(2)) == 1
+        assert store.create_lot(lot, lambda: LogPosition.at(3)) == 0, "it may be repeated"
     assert store.get(first.id).types == ("a",)
-    assert store.get(first.id).created == Cut.at(1)
-    assert store.get(second.id).created == Cut.at(2)
+    assert store.get(first.id).created == LogPosition.at(1)
+    assert store.get(second.id).created == LogPosition.at(2)
 
 
 def test_nobody_takes_the_place_of_one_that_still_ends(store):
     gone, new = proposal(), proposal()
-    store.create(gone, Cut)
-    store.delete(gone.id, Cut)
+    store.create(gone, LogPosition)
+    store.delete(gone.id, LogPosition)
     with lot_of(new, gone) as lot, pytest.raises(Conflict, match=gone.id):
-        store.create_lot(lot, Cut)
+        store.create_lot(lot, LogPosition)
     assert listed(store) == []
-    store.purge(Cut.at(1))
+    store.purge(LogPosition.at(1))
     with lot_of(new, gone) as lot:
-        assert store.create_lot(lot, Cut) == 2
+        assert store.create_lot(lot, LogPosition) == 2
 
 
 def test_all_or_none(store):
     with lot_of(proposal(), proposal("default/nowhere")) as lot, pytest.raises(NotFound, match="nowhere"):
-        store.create_lot(lot, Cut)
+        store.create_lot(lot, LogPosition)
     assert listed(store) == []
 
     def fail(*_):
         raise ZeroDivisionError
 
     with lot_of(proposal(), proposal(sinkCredential=CREDENTIAL)) as lot, pytest.raises(ZeroDivisionError):
-        store.create_lot(lot, Cut, fail)
+        store.create_lot(lot, LogPosition, fail)
     assert listed(store) == []
 
 
 def test_quotas_hold_for_all_of_them_together(database_url):
     with closing(Store(database_url, quotas=Quotas(subscriptions=3))) as store:
-        store.create(proposal(), Cut)
+        store.create(proposal(), LogPosition)
         with lot_of(*(proposal() for _ in range(3))) as lot, pytest.raises(QuotaExceeded):
-            store.create_lot(lot, Cut)
+            store.create_lot(lot, LogPosition)
         with lot_of(proposal(), proposal()) as lot:
-            assert store.create_lot(lot, Cut) == 2
+            assert store.create_lot(lot, LogPosition) == 2
 
 
 def test_only_those_that_need_it_are_seen_again_with_their_secrets(store, database_url, tmp_path):
@@ -117,7 +117,7 @@ def test_only_those_that_need_it_are_seen_again_with_their_secrets(store, databa
             seen.append(each.id)
             secret_store.writing(each)(connection)
 
-        store.create_lot(lot, Cut, also)
+        store.create_lot(lot, LogPosition, also)
         assert seen == [secret.id, past.id]
         assert secret_store.open(secret.id).secrets == secret.secrets
     with store._engine.connect() as connection:
@@ -144,10 +144,10 @@ def test_the_pipeline_settles_all_that_wait_at_once(store):
     with lot_of(*made) as lot, pytest.raises(ZeroDivisionError):
         store.create_lot(lot, lambda: 1 // 0)
     before = store.revision()
-    store.settle(lambda: Cut.at(5))
+    store.settle(lambda: LogPosition.at(5))
     assert store.revision() == before + 1
-    assert {each.created for each in listed(store)} == {Cut.at(5)}
-    store.settle(lambda: Cut.at(9))
+    assert {each.created for each in listed(store)} == {LogPosition.at(5)}
+    store.settle(lambda: LogPosition.at(9))
     assert store.revision() == before + 1, "nobody waits any more"
 
 
@@ -155,7 +155,7 @@ def test_the_pipeline_settles_all_that_wait_at_once(store):
 def test_the_few_that_begin_or_end_are_found_by_an_index(store, which):
     """Or each change would cost a look at a hundred thousand rows."""
     with lot_of(*(proposal() for _ in range(2000))) as lot:
-        store.create_lot(lot, Cut)
+        store.create_lot(lot, LogPosition)
     query = str(select(SUBSCRIPTIONS.c.id).where(which).compile(store._engine))
     with store._engine.begin() as connection:
         if connection.dialect.name == "sqlite":

@@ -7,7 +7,7 @@ import pytest
 from tests.subscriptions.stores import listed, proposal
 
 from headrace.errors import QuotaExceeded
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.filters import compile_filter
 from headrace.filters.bounds.costs import worst_cost
 from headrace.subscriptions.channels.name import ChannelName
@@ -34,7 +34,7 @@ def open_store(database_url):
 
 
 def _create(store, **properties):
-    return store.create(proposal(**properties), Cut)
+    return store.create(proposal(**properties), LogPosition)
 
 
 def test_no_more_than_so_many_subscriptions(open_store):
@@ -47,7 +47,7 @@ def test_no_more_than_so_many_subscriptions(open_store):
     assert "headrace quotas set default" in str(refused.value)
     store.create_channel(ChannelName("shop", "orders"))
     _create(store, channel="shop/orders")
-    store.delete(first.id, Cut)
+    store.delete(first.id, LogPosition)
     _create(store)
 
 

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import event
 from tests.subscriptions.stores import proposal
 
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.subscriptions.channels.name import ChannelName
 from headrace.subscriptions.store.query import SubscriptionQuery
 from headrace.subscriptions.store.store import Store
@@ -26,7 +26,9 @@ def store(database_url):
 
 
 def create(store, *channels, **properties):
-    return [store.create(proposal(channel, **properties), lambda: Cut.at(1)).id for channel in channels]
+    return [
+        store.create(proposal(channel, **properties), lambda: LogPosition.at(1)).id for channel in channels
+    ]
 
 
 def ids(store, **query):
@@ -42,7 +44,7 @@ def ids(store, **query):
 
 def test_pages_have_each_one_once_in_the_order_of_creation(store):
     made = create(store, *["default/default"] * 5)
-    store.create_many([proposal() for _ in range(5)], Cut.at(1))
+    store.create_many([proposal() for _ in range(5)], LogPosition.at(1))
     pages = ids(store, limit=3)
     assert [len(page) for page in pages] == [3, 3, 3, 1]
     flat = list(chain(*pages))
@@ -54,8 +56,8 @@ def test_pages_have_each_one_once_in_the_order_of_creation(store):
 def test_what_comes_and_goes_meanwhile_moves_nobody_else(store):
     made = create(store, *["default/default"] * 4)
     page = store.page(SubscriptionQuery(limit=2))
-    store.delete(made[0], lambda: Cut.at(2))
-    store.delete(made[3], lambda: Cut.at(2))
+    store.delete(made[0], lambda: LogPosition.at(2))
+    store.delete(made[3], lambda: LogPosition.at(2))
     store.pause(made[2])
     (new,) = create(store, "default/default")
     rest = store.page(SubscriptionQuery(after=page.next))

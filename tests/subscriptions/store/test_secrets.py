@@ -7,7 +7,7 @@ from tests.subscriptions.stores import listed, proposal
 from tests.subscriptions.test_credentials import PLAIN, REFRESH
 
 from headrace.errors import SecretsLocked
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.secrets.credential import Plain
 from headrace.secrets.keys import GivenKeys, KeyFile, new_key, write_key
 from headrace.secrets.rotation import rotate
@@ -35,7 +35,7 @@ def secret_store(database_url, store, file):
 
 def create(store, secret_store, credential=PLAIN, **properties):
     wish = proposal(sinkCredential=credential, **properties)
-    return store.create(wish, lambda: Cut.at(1), secret_store.writing(wish))
+    return store.create(wish, lambda: LogPosition.at(1), secret_store.writing(wish))
 
 
 def rows(url):
@@ -78,7 +78,7 @@ def test_nothing_of_them_is_in_clear_in_the_database(store, secret_store, databa
 
 def test_a_subscription_without_secrets_needs_no_key(store, secret_store, file):
     wish = proposal()
-    created = store.create(wish, lambda: Cut.at(1), secret_store.writing(wish))
+    created = store.create(wish, lambda: LogPosition.at(1), secret_store.writing(wish))
     assert not file.path.exists()
     with pytest.raises(SecretsLocked, match="no secrets of subscription"):
         secret_store.open(created.id)
@@ -92,14 +92,14 @@ def test_a_creation_that_fails_leaves_nothing(store, secret_store, database_url)
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        store.create(wish, lambda: Cut.at(1), fail)
+        store.create(wish, lambda: LogPosition.at(1), fail)
     assert rows(database_url) == []
     assert listed(store) == []
 
 
 def test_the_end_of_a_subscription_is_the_end_of_its_secrets(store, secret_store, database_url):
     one, other = create(store, secret_store), create(store, secret_store)
-    store.delete(one.id, lambda: Cut.at(2))
+    store.delete(one.id, lambda: LogPosition.at(2))
     assert [row.subscription for row in rows(database_url)] == [other.id]
 
 
@@ -149,7 +149,7 @@ def test_renewing_is_compare_and_set(store, secret_store):
     assert not secret_store.renew(created.id, spent, Plain("somebody", "else"))
     assert secret_store.open(created.id).secrets == replace(opened.secrets, credential=new)
     assert secret_store.open(created.id).version == opened.version + 1
-    store.delete(created.id, lambda: Cut.at(1))
+    store.delete(created.id, lambda: LogPosition.at(1))
     assert not secret_store.renew(created.id, new, spent)
 
 
@@ -237,7 +237,7 @@ def test_an_old_key_that_is_needed_is_kept(store, secret_store, file, database_u
     lost = file.ring()
     file.write((new_key(),))
     second = proposal(sinkCredential=PLAIN)
-    store.create(second, lambda: Cut.at(1), secret_store.writing(second))
+    store.create(second, lambda: LogPosition.at(1), secret_store.writing(second))
     done = rotate(secret_store, drop_old=False)
     assert done.resealed == 1
     assert len(done.locked) == 1

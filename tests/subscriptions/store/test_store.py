@@ -10,7 +10,7 @@ from sqlalchemy import insert
 from tests.subscriptions.stores import listed, proposal
 
 from headrace.errors import Conflict, NotFound
-from headrace.events.positions import Cut, position_at
+from headrace.events.positions import LogPosition, position_at
 from headrace.subscriptions.channels.name import DEFAULT_CHANNEL, ChannelName
 from headrace.subscriptions.store.store import Store
 from headrace.subscriptions.tables import SUBSCRIPTIONS
@@ -25,7 +25,7 @@ def store(database_url):
 
 
 def at(position):
-    return lambda: Cut.at(position)
+    return lambda: LogPosition.at(position)
 
 
 def settled_ids(store, since=0):
@@ -88,7 +88,7 @@ def test_creating_and_getting(store):
         protocolsettings={"headers": {"x": "y"}},
     )
     created = store.create(proposed, at(7))
-    assert created == replace(proposed, created=Cut.at(7))
+    assert created == replace(proposed, created=LogPosition.at(7))
     assert store.get(created.id) == created
     assert listed(store) == [created]
 
@@ -123,7 +123,7 @@ def test_deleting(store):
         with pytest.raises(NotFound):
             call(first.id)
     (seen,) = [each for each in store.changes(0)[1] if each.id == first.id]
-    assert (seen.created, seen.deleted, seen.deleting) == (Cut.at(3), Cut.at(8), True)
+    assert (seen.created, seen.deleted, seen.deleting) == (LogPosition.at(3), LogPosition.at(8), True)
 
 
 def test_of_many_who_delete_at_once_one_does(store):
@@ -134,7 +134,7 @@ def test_of_many_who_delete_at_once_one_does(store):
             store.delete(subscription.id, at(position))
         except NotFound:
             return None
-        return Cut.at(position)
+        return LogPosition.at(position)
 
     with ThreadPoolExecutor(4) as threads:
         ends = [end for end in threads.map(try_to_delete, range(5, 9)) if end is not None]
@@ -178,26 +178,26 @@ def test_the_revision_grows_with_every_change(store):
 
     store.create_channel(ORDERS)
     changed()
-    subscription = store.create(proposal("team-a/orders"), lambda: changed() or Cut.at(3))
+    subscription = store.create(proposal("team-a/orders"), lambda: changed() or LogPosition.at(3))
     changed()
-    store.delete(subscription.id, lambda: changed() or Cut.at(4))
+    store.delete(subscription.id, lambda: changed() or LogPosition.at(4))
     changed()
     store.delete_channel(ORDERS)
     changed()
-    store.channels(), listed(store), store.changes(0), store.settle(at(9)), store.purge(Cut())
+    store.channels(), listed(store), store.changes(0), store.settle(at(9)), store.purge(LogPosition())
     assert store.revision() == revisions[-1]
 
 
 def test_changes_show_each_step_of_a_subscription(store):
     proposed = proposal()
     reached = 0
-    seen: list[tuple[str, Cut | None, Cut | None, bool]] = []
+    seen: list[tuple[str, LogPosition | None, LogPosition | None, bool]] = []
 
     def look(position):
         nonlocal reached
         reached, changed = store.changes(reached)
         seen.extend((each.id, each.created, each.deleted, each.deleting) for each in changed)
-        return Cut.at(position)
+        return LogPosition.at(position)
 
     store.create(proposed, lambda: look(3))
     look(0)
@@ -206,9 +206,9 @@ def test_changes_show_each_step_of_a_subscription(store):
     look(0)
     assert seen == [
         (proposed.id, None, None, False),
-        (proposed.id, Cut.at(3), None, False),
-        (proposed.id, Cut.at(3), None, True),
-        (proposed.id, Cut.at(3), Cut.at(8), True),
+        (proposed.id, LogPosition.at(3), None, False),
+        (proposed.id, LogPosition.at(3), None, True),
+        (proposed.id, LogPosition.at(3), LogPosition.at(8), True),
     ]
 
 
@@ -232,13 +232,16 @@ def test_who_settles_first_wins(store):
     def overtaken(position, by):
         store.settle(at(by))
         seen.append(store.changes(0)[1][-1])
-        return Cut.at(position)
+        return LogPosition.at(position)
 
     created = store.create(proposal(), lambda: overtaken(7, by=4))
-    assert created.created == Cut.at(4)
+    assert created.created == LogPosition.at(4)
     store.delete(created.id, lambda: overtaken(12, by=9))
-    assert store.changes(0)[1][-1].deleted == Cut.at(9)
-    assert [(each.created, each.deleted) for each in seen] == [(Cut.at(4), None), (Cut.at(4), Cut.at(9))]
+    assert store.changes(0)[1][-1].deleted == LogPosition.at(9)
+    assert [(each.created, each.deleted) for each in seen] == [
+        (LogPosition.at(4), None),
+        (LogPosition.at(4), LogPosition.at(9)),
+    ]
 
 
 def test_settling_what_nobody_finished(store):
@@ -254,12 +257,12 @@ def test_settling_what_nobody_finished(store):
         store.create(begun, die)
     with pytest.raises(KeyboardInterrupt):
         store.delete(ended.id, die)
-    ends = iter((Cut.at(5), Cut.at(6)))
+    ends = iter((LogPosition.at(5), LogPosition.at(6)))
     store.settle(lambda: next(ends))
     assert store.get(kept.id) == kept
-    assert store.get(begun.id).created in (Cut.at(5), Cut.at(6))
+    assert store.get(begun.id).created in (LogPosition.at(5), LogPosition.at(6))
     (gone,) = [each for each in store.changes(0)[1] if each.id == ended.id]
-    assert (gone.created, gone.deleted in (Cut.at(5), Cut.at(6))) == (Cut.at(2), True)
+    assert (gone.created, gone.deleted in (LogPosition.at(5), LogPosition.at(6))) == (LogPosition.at(2), True)
     store.settle(die)
 
 
@@ -282,18 +285,18 @@ def test_a_subscription_that_was_deleted_before_it_was_settled(store):
 def test_purging_needs_an_event_behind_the_end(store, settled, gone):
     kept, ended = (store.create(proposal(), at(3)) for _ in range(2))
     store.delete(ended.id, at(8))
-    assert store.purge(Cut.at(settled)) == ([ended.id] if gone else [])
+    assert store.purge(LogPosition.at(settled)) == ([ended.id] if gone else [])
     assert settled_ids(store) == ([kept.id] if gone else [kept.id, ended.id])
-    assert store.purge(Cut.at(settled)) == []
+    assert store.purge(LogPosition.at(settled)) == []
 
 
-def test_purging_waits_for_every_lane(store):
+def test_purging_waits_for_every_partition(store):
     other = position_at(1, 0)
     ended = store.create(proposal(), at(3))
-    store.delete(ended.id, lambda: Cut.at(8, other + 2))
-    assert store.purge(Cut.at(99)) == []
-    assert store.purge(Cut.at(8, other + 2)) == []
-    assert store.purge(Cut.at(8, other + 3)) == [ended.id]
+    store.delete(ended.id, lambda: LogPosition.at(8, other + 2))
+    assert store.purge(LogPosition.at(99)) == []
+    assert store.purge(LogPosition.at(8, other + 2)) == []
+    assert store.purge(LogPosition.at(8, other + 3)) == [ended.id]
 
 
 def test_purging_keeps_what_has_no_end_yet(store):
@@ -304,7 +307,7 @@ def test_purging_keeps_what_has_no_end_yet(store):
 
     with pytest.raises(KeyboardInterrupt):
         store.delete(subscription.id, die)
-    assert store.purge(Cut.at(10**9)) == []
+    assert store.purge(LogPosition.at(10**9)) == []
 
 
 def test_purging_as_many_as_there_are(store):
@@ -328,7 +331,7 @@ def test_purging_as_many_as_there_are(store):
         limit = connection.connection.driver_connection.getlimit(9)  # SQLITE_LIMIT_VARIABLE_NUMBER
         connection.connection.driver_connection.setlimit(9, 1000)
         connection.execute(insert(SUBSCRIPTIONS), [{**row, "id": str(n), "revision": n} for n in range(1100)])
-    assert len(store.purge(Cut.at(3))) == 1100
+    assert len(store.purge(LogPosition.at(3))) == 1100
     with store._engine.begin() as connection:
         connection.connection.driver_connection.setlimit(9, limit)
     assert store.changes(-1)[1] == []
@@ -349,7 +352,7 @@ def work(store, name, rounds=8):
         if number % 2:
             store.delete(subscription.id, at(next(ends)))
             store.delete_channel(ChannelName(name, f"c{number}"))
-            store.purge(Cut())
+            store.purge(LogPosition())
 
 
 def check_work(store, names, rounds=8):
@@ -427,10 +430,10 @@ def test_a_subscription_that_moves_is_a_change_like_any_other(store):
     made = store.create(proposal(), at(3))
     revision = store.revision()
     seen = []
-    store.go_live(made.id, Cut.at(9), lambda connection: seen.append(connection.in_transaction()))
+    store.go_live(made.id, LogPosition.at(9), lambda connection: seen.append(connection.in_transaction()))
     assert seen == [True]
     (moved,) = store.changes(revision)[1]
-    assert moved == replace(made, created=Cut.at(9))
+    assert moved == replace(made, created=LogPosition.at(9))
 
 
 def test_what_goes_with_a_move_fails_with_it(store):
@@ -440,11 +443,11 @@ def test_what_goes_with_a_move_fails_with_it(store):
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        store.go_live(made.id, Cut.at(9), fail)
+        store.go_live(made.id, LogPosition.at(9), fail)
     assert store.get(made.id) == made
     store.delete(made.id, at(4))
     with pytest.raises(NotFound):
-        store.go_live(made.id, Cut.at(9), lambda _: None)
+        store.go_live(made.id, LogPosition.at(9), lambda _: None)
 
 
 def test_what_goes_with_a_creation_fails_with_it(store):

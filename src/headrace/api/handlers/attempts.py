@@ -19,7 +19,7 @@ from headrace.api.requests.parameters import Parameters, write_cursor
 from headrace.api.requests.prefer import preference_applied, seconds_to_wait, wait_until
 from headrace.api.requests.threads import compute
 from headrace.errors import InvalidRequest, NotFound
-from headrace.eventlog.picker import pick
+from headrace.eventlog.lookup import read_events_at
 from headrace.ledger.records.attempts import VERDICTS, AttemptQuery
 from headrace.ledger.records.dead_letters import DeadQuery
 from headrace.ledger.redrives.redrive import Delivered, Redrive, RedriveRequest, State, parse_redrive
@@ -180,7 +180,7 @@ class AttemptsHandler:
         def is_wanted(subscription: str) -> bool:
             return self._store.listens(subscription, wanted.channel, wanted.namespace)
 
-        selection = Selection(wanted, is_wanted, partial(pick, self._log), asked)
+        selection = Selection(wanted, is_wanted, partial(read_events_at, self._log), asked)
         with self._reading:
             found = self._records.count(selection)
         return Redrive(wanted, found, asked=asked, namespace=namespace)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from headrace.api.access.access import Access
     from headrace.api.handlers.handler import Routes
     from headrace.api.settings import ApiSettings
-    from headrace.events.positions import Cut
+    from headrace.events.positions import LogPosition
     from headrace.jobs.jobs import Jobs
     from headrace.subscriptions.store.secrets import SecretStore
     from headrace.subscriptions.store.store import Store
@@ -56,7 +56,7 @@ class BulkHandler:
     def __init__(
         self,
         store: Store,
-        end_of_log: Callable[[], Cut],
+        end_of_log: Callable[[], LogPosition],
         jobs: Jobs,
         secret_store: SecretStore,
         settings: ApiSettings,

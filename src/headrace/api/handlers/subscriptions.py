@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from headrace.api.access.access import Access
     from headrace.api.handlers.handler import Routes
     from headrace.api.subscriptions.status import Statuses
-    from headrace.events.positions import Cut
+    from headrace.events.positions import LogPosition
     from headrace.jobs.jobs import Jobs
     from headrace.subscriptions.store.query import Page
     from headrace.subscriptions.store.secrets import SecretStore
@@ -49,7 +49,7 @@ class SubscriptionsHandler:
     def __init__(
         self,
         store: Store,
-        end_of_log: Callable[[], Cut],
+        end_of_log: Callable[[], LogPosition],
         jobs: Jobs,
         secret_store: SecretStore,
         statuses: Statuses,

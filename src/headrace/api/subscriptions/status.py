@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.subscriptions.filter_notes import REVIEWS
 from headrace.errors import LogError
-from headrace.events.positions import Cut, lane_of, offset_of
+from headrace.events.positions import LogPosition, offset_of, partition_of
 from headrace.ledger.records.status import MOST_COUNTED, OPEN, DeliveryStatus
 from headrace.subscriptions.readiness import Readiness, readiness_of
 from headrace.subscriptions.status import timestamp
@@ -34,8 +34,8 @@ _NOTHING_SENT = DeliveryStatus()
 class _Known:
     """What the databases and the log know about subscriptions, by id; `end` is None while the log is unavailable."""
 
-    settled: Cut = field(default_factory=Cut)
-    end: Cut | None = None
+    settled: LogPosition = field(default_factory=LogPosition)
+    end: LogPosition | None = None
     fares: Mapping[str, DeliveryStatus] = field(default_factory=dict)
     overruns: Mapping[str, FilterStatus] = field(default_factory=dict)
     credentials: Mapping[str, CredentialStatus] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Statuses:
     """Collects the status of subscriptions. Its calls block."""
 
     def __init__(
-        self, store: Store, secret_store: SecretStore, records: Records, end_of_log: Callable[[], Cut]
+        self, store: Store, secret_store: SecretStore, records: Records, end_of_log: Callable[[], LogPosition]
     ) -> None:
         self._store = store
         self._secret_store = secret_store
@@ -71,7 +71,7 @@ class Statuses:
         )
         return [_shown(each, known) for each in subscriptions]
 
-    def _end(self) -> Cut | None:
+    def _end(self) -> LogPosition | None:
         """Return the end of the log; None while its brokers don't answer."""
         try:
             return self._end_of_log()
@@ -82,7 +82,7 @@ class Statuses:
 
 def shown_new(subscription: Subscription) -> dict[str, Any]:
     """Show a subscription that was just created: nothing has happened to it, so no database is queried."""
-    return _shown(subscription, _Known(end=subscription.created or Cut()))
+    return _shown(subscription, _Known(end=subscription.created or LogPosition()))
 
 
 def _shown(subscription: Subscription, known: _Known) -> dict[str, Any]:
@@ -133,19 +133,23 @@ def _progress(subscription: Subscription, known: _Known, fare: DeliveryStatus) -
         return {"position": None, "lag": {"positions": 0, "waiting": min(fare.waiting, MOST_COUNTED)}}
     reached = dict(known.settled.join(subscription.created))
     for position in fare.oldest:
-        reached[lane_of(position)] = min(reached.get(lane_of(position), position), position)
-    cut, end = Cut(reached), known.end
+        reached[partition_of(position)] = min(reached.get(partition_of(position), position), position)
+    cut, end = LogPosition(reached), known.end
     lag = {
         "positions": None if end is None else cut.count_to(end),
         "waiting": min(fare.waiting, MOST_COUNTED),
     }
-    return {"position": _shown_cut(cut, end or Cut()), "lag": lag}
+    return {"position": _shown_cut(cut, end or LogPosition()), "lag": lag}
 
 
-def _shown_cut(cut: Cut, end: Cut) -> int | dict[str, int]:
+def _shown_cut(cut: LogPosition, end: LogPosition) -> int | dict[str, int]:
     """Return a position; in a log of several partitions, an offset in each of them."""
-    lanes = cut.keys() | end.keys()
-    return {str(lane): offset_of(cut[lane]) for lane in sorted(lanes)} if lanes - {0} else cut[0]
+    partitions = cut.keys() | end.keys()
+    return (
+        {str(partition): offset_of(cut[partition]) for partition in sorted(partitions)}
+        if partitions - {0}
+        else cut[0]
+    )
 
 
 def _state(subscription: Subscription) -> dict[str, Any]:

@@ -14,11 +14,11 @@ from headrace.cli import options
 from headrace.cli.tables import print_table
 from headrace.config import load_config
 from headrace.errors import ArchiveError
-from headrace.eventlog.archive.keeper import Keeper, forget_damaged
+from headrace.eventlog.archive.maintenance import ArchiveMaintenance, drop_damaged_files
 from headrace.eventlog.archive.storage import Storage
-from headrace.eventlog.local.segments import END_MARK
-from headrace.eventlog.location import kafka_place, open_log
-from headrace.events.positions import Cut
+from headrace.eventlog.local.segments import END_WATERMARK
+from headrace.eventlog.location import kafka_location, open_log
+from headrace.events.positions import LogPosition
 from headrace.service.storage.damage import setting_aside
 from headrace.service.storage.layout import Layout
 
@@ -77,11 +77,13 @@ def archive_run(data: str | None, config_file: Path | None, as_json: bool) -> No
     if log is None:
         raise ArchiveError(f"there is no log in {config.data} yet; start the service with `headrace up`")
     storage = Storage(config.archive.path)
-    begun = Cut(storage.manifest().archived)
+    begun = LogPosition(storage.manifest().archived)
     with Progress(console=Console(stderr=True), disable=as_json, transient=True) as bar:
         task = bar.add_task("archiving", total=begun.join(log.start()).count_to(log.end()) or 1)
-        done = Keeper(storage, log, config.archive, setting_aside(config)).run(
-            on_progress=lambda manifest: bar.update(task, completed=begun.count_to(Cut(manifest.archived)))
+        done = ArchiveMaintenance(storage, log, config.archive, setting_aside(config)).run(
+            on_progress=lambda manifest: bar.update(
+                task, completed=begun.count_to(LogPosition(manifest.archived))
+            )
         )
     figures = {
         "archived": done.archived,
@@ -118,7 +120,7 @@ def archive_forget(data: str | None, config_file: Path | None, as_json: bool) ->
       headrace archive forget
     """
     config = load_config(config_file, {"data": data})
-    damaged = forget_damaged(Storage(config.archive.path))
+    damaged = drop_damaged_files(Storage(config.archive.path))
     if as_json:
         click.echo(
             msgspec.json.encode({"files": [{"path": each.path, "held": each.held} for each in damaged]})
@@ -131,14 +133,14 @@ def archive_forget(data: str | None, config_file: Path | None, as_json: bool) ->
 
 def _log(config: Config) -> LogReader | None:
     if config.log.kind == "kafka":
-        return open_log(kafka_place(config.kafka))
+        return open_log(kafka_location(config.kafka))
     folder = Layout(config.data).log
-    return open_log(str(folder)) if (folder / END_MARK).exists() else None
+    return open_log(str(folder)) if (folder / END_WATERMARK).exists() else None
 
 
 def _status(config: Config) -> dict[str, Any]:
     manifest = Storage(config.archive.path).manifest()
-    log, archived = _log(config), Cut(manifest.archived)
+    log, archived = _log(config), LogPosition(manifest.archived)
     waiting = 0 if log is None else archived.join(log.start()).count_to(log.end())
     return {
         "enabled": config.archive.enabled,
@@ -147,7 +149,7 @@ def _status(config: Config) -> dict[str, Any]:
         "files": len(manifest.files),
         "bytes": manifest.bytes,
         "archived_to": str(archived),
-        "expired_to": str(Cut(manifest.expired)),
+        "expired_to": str(LogPosition(manifest.expired)),
         "waiting_in_log": waiting,
         "positions_lost": manifest.positions_lost,
         "channels": _channels(manifest),

@@ -203,9 +203,9 @@ def _log(config: Config) -> _Finding:
         return _embedded_log(config)
     remedy = "Start a broker there, or correct kafka.bootstrap, kafka.topics or kafka.client_options."
     try:
-        from headrace.eventlog.kafka.examination import examine_brokers  # optional dependency
+        from headrace.eventlog.kafka.topics import describe_brokers  # optional dependency
 
-        return _Finding(True, examine_brokers(config.kafka))
+        return _Finding(True, describe_brokers(config.kafka))
     except ImportError:
         return _Finding(
             False, "the client of Kafka isn't installed", 'Install it: pip install "headrace[kafka]"'

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.eventlog.removed import read_left
+from headrace.eventlog.log import read_remaining
 from headrace.events.batch import coalesce, from_batch
-from headrace.events.bindings.http import Message, encode_binary, encode_structured
+from headrace.events.bindings.http import HttpMessage, encode_binary, encode_structured
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,16 +30,16 @@ class Parcel:
 
     def __init__(self, recorded: Recorded) -> None:
         self.recorded = recorded
-        self._messages: dict[str, Message] = {}
+        self._messages: dict[str, HttpMessage] = {}
 
-    def message(self, mode: str) -> Message:
+    def message(self, mode: str) -> HttpMessage:
         """Return the event as an HTTP message in this content mode, with the trace it came with."""
         if mode not in self._messages:
             arrival = self.recorded.arrival
             message = _ENCODERS[mode](arrival.event)
             trace = [("traceparent", arrival.traceparent), ("tracestate", arrival.tracestate)]
             headers = [*message.headers, *((name, value) for name, value in trace if value is not None)]
-            self._messages[mode] = Message(headers, message.body)
+            self._messages[mode] = HttpMessage(headers, message.body)
         return self._messages[mode]
 
 
@@ -51,7 +51,7 @@ def read_parcels(log: LogReader, positions: Iterable[int]) -> dict[int, Parcel]:
     parcels: dict[int, Parcel] = {}
     for run in _runs(sorted(set(positions)), log.least_gap):
         wanted = pa.array(run, pa.int64())
-        for batch in coalesce(read_left(log, run[0], run[-1] + 1, _tell)):
+        for batch in coalesce(read_remaining(log, run[0], run[-1] + 1, _tell)):
             chosen = batch.filter(pc.is_in(batch["position"], value_set=wanted))
             parcels.update({recorded.position: Parcel(recorded) for recorded in from_batch(chosen)})
     return parcels

@@ -18,7 +18,7 @@ from headrace.telemetry.metrics import BURIED, DISCARDED, EXPIRED
 
 if TYPE_CHECKING:
     from headrace.delivery.settings import DeliverySettings
-    from headrace.eventlog.shares import Shares
+    from headrace.eventlog.outbox_partitions import OutboxPartitions
     from headrace.ledger.ledger import Ledger
     from headrace.ledger.pull.events import Sources
     from headrace.ledger.pull.mailboxes import Letter
@@ -36,7 +36,12 @@ class Expiry:
     """Its calls block; one thread at a time. It sees to the mailboxes of the shares that its dispatcher holds."""
 
     def __init__(
-        self, ledger: Ledger, store: Store, sources: Sources, shares: Shares, settings: DeliverySettings
+        self,
+        ledger: Ledger,
+        store: Store,
+        sources: Sources,
+        shares: OutboxPartitions,
+        settings: DeliverySettings,
     ) -> None:
         self._ledger = ledger
         self._store = store
@@ -46,7 +51,7 @@ class Expiry:
 
     def clear(self) -> int:
         """Take out of all mailboxes what is overdue, or has no business there any more; return how many that were."""
-        own = [each for each in self._ledger.who_has_mail() if self._shares.hold(each)]
+        own = [each for each in self._ledger.who_has_mail() if self._shares.holds(each)]
         return sum(map(self._clear, own))
 
     def _clear(self, subscription_id: str) -> int:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from headrace.delivery.intake.planned import Planned, gathered
 from headrace.delivery.queue.delivery import Delivery
-from headrace.events.positions import Cut, lane_of, lanes_of
+from headrace.events.positions import LogPosition, partition_of, partitions_of
 from headrace.ledger.ledger import Key
 from headrace.telemetry.health import HEALTH
 
@@ -83,7 +83,7 @@ class Intake:
         self._kept_within = (-1, -1)
         self._kept: set[tuple[str, int]] = set()
 
-    async def run(self, position: Cut, stop: asyncio.Event) -> None:
+    async def run(self, position: LogPosition, stop: asyncio.Event) -> None:
         """Read what is planned from a cut on, until `stop` is set."""
         last_read = time.monotonic()
         while not stop.is_set():
@@ -105,7 +105,7 @@ class Intake:
             if position != began:
                 last_read = time.monotonic()
                 continue
-            if self._outbox.is_held:
+            if self._outbox.is_blocked:
                 HEALTH.idle(_PART, "it waits for the rest of the outbox", _SILENT_AFTER)
             else:
                 self._lanes.is_recovering = False  # nothing comes before what the ledger has
@@ -113,7 +113,7 @@ class Intake:
             is_idle = time.monotonic() - last_read > _IDLE_AFTER
             await asyncio.sleep(self._settings.poll_seconds * (2 if is_idle else 1))
 
-    async def _break_off(self, pairs: pa.Table, begun: int, end: Cut) -> None:
+    async def _break_off(self, pairs: pa.Table, begun: int, end: LogPosition) -> None:
         """Begin what is left of events that have begun for some, so that the next start goes on behind these.
 
         It costs little: lanes that are closed take nothing, and the ledger is given whole columns.
@@ -125,10 +125,10 @@ class Intake:
             await self._plan(rest.slice(offset, _PAIRS_AT_A_TIME))
         self._progress.read_to(_cut_before(positions[begun:][~is_left], end))
 
-    def _recover_to(self, position: Cut) -> None:
+    def _recover_to(self, position: LogPosition) -> None:
         """From here on, nothing that is planned can be in the ledger, or come before what is there."""
         if self._kept_before <= position:
-            self._kept_before = Cut()
+            self._kept_before = LogPosition()
             self._lanes.is_recovering = False
 
     async def put_replayed(self, delivery: Delivery) -> None:
@@ -210,12 +210,12 @@ class Intake:
         if not self._kept_before or not any(map(self._kept_before.is_behind, positions)):
             return set()
         within = min(positions), max(positions)
-        if lane_of(within[0]) == lane_of(within[1]):
+        if partition_of(within[0]) == partition_of(within[1]):
             await self._look_up(within)
             return self._kept
         kept: set[tuple[str, int]] = set()
-        for lane in {lane_of(each) for each in positions}:
-            own = [each for each in positions if lane_of(each) == lane]
+        for lane in {partition_of(each) for each in positions}:
+            own = [each for each in positions if partition_of(each) == lane]
             await self._look_up((min(own), max(own)))
             kept |= self._kept
         return kept
@@ -255,10 +255,10 @@ class Intake:
         return room > 0 and (bool(lane.breaker.until) or lane.queued < max(1, lane.capacity // 2))
 
 
-def _cut_before(positions: npt.NDArray[np.int64], end: Cut) -> Cut:
+def _cut_before(positions: npt.NDArray[np.int64], end: LogPosition) -> LogPosition:
     """Return the last cut before these positions, and none behind `end`."""
     firsts = {
-        lane: int(positions[lanes_of(positions) == lane].min())
-        for lane in np.unique(lanes_of(positions)).tolist()
+        lane: int(positions[partitions_of(positions) == lane].min())
+        for lane in np.unique(partitions_of(positions)).tolist()
     }
-    return Cut(dict(end) | firsts)
+    return LogPosition(dict(end) | firsts)

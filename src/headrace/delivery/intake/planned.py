@@ -13,12 +13,14 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from headrace.events.positions import Cut
+    from headrace.events.positions import LogPosition
 
 _MOST_PARTS = 20
 
 
-def gathered(read: Iterable[tuple[Cut, pa.Table]], enough: int) -> Iterator[tuple[Cut, pa.Table]]:
+def gathered(
+    read: Iterable[tuple[LogPosition, pa.Table]], enough: int
+) -> Iterator[tuple[LogPosition, pa.Table]]:
     """Put parts of the outbox together until they are enough: each plan has its price, and who is behind catches up."""
     parts: list[pa.Table] = []
     for end, pairs in read:

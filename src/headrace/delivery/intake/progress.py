@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headrace.events.positions import Cut, lane_of, position_at
+from headrace.events.positions import LogPosition, partition_of, position_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,39 +54,39 @@ class Progress:
 class LaneProgress:
     """The same for the lanes of a log: each goes on by itself, in increasing order of positions."""
 
-    def __init__(self, cursor: Cut) -> None:
+    def __init__(self, cursor: LogPosition) -> None:
         self._lanes = {lane: Progress(position) for lane, position in cursor.items()}
 
     def begin(self, position: int, count: int = 1) -> None:
         """So many more deliveries of the event at this position are under way."""
-        self._lane(lane_of(position)).begin(position, count)
+        self._lane(partition_of(position)).begin(position, count)
 
     def begin_all(self, positions: npt.NDArray[np.int64]) -> None:
         """Do the same for one delivery of each of these; one that is named twice has two."""
         for position, count in zip(*(each.tolist() for each in np.unique_counts(positions)), strict=True):
             self.begin(position, count)
 
-    def read_to(self, end: Cut) -> None:
+    def read_to(self, end: LogPosition) -> None:
         """All deliveries of positions before `end` have begun."""
         for lane, position in end.items():
             self._lane(lane).read_to(position)
 
     def settle(self, position: int) -> None:
         """One delivery of the event at this position needs nothing more from the outbox."""
-        self._lanes[lane_of(position)].settle(position)
+        self._lanes[partition_of(position)].settle(position)
 
     def settle_all(self, positions: Iterable[int]) -> None:
         """Do the same for each of these."""
         for position in positions:
-            self._lanes[lane_of(position)].settle(position)
+            self._lanes[partition_of(position)].settle(position)
 
-    def read(self) -> Cut:
+    def read(self) -> LogPosition:
         """Return the cut before which everything has begun."""
-        return Cut({lane: progress.read for lane, progress in self._lanes.items()})
+        return LogPosition({lane: progress.read for lane, progress in self._lanes.items()})
 
-    def settled(self) -> Cut:
+    def settled(self) -> LogPosition:
         """Return the cut before which nothing is under way."""
-        return Cut({lane: progress.settled() for lane, progress in self._lanes.items()})
+        return LogPosition({lane: progress.settled() for lane, progress in self._lanes.items()})
 
     def _lane(self, lane: int) -> Progress:
         if lane not in self._lanes:

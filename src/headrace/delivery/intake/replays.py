@@ -7,13 +7,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from headrace.delivery.intake.replay import Feed
-from headrace.eventlog.shares import UNSHARED
+from headrace.eventlog.outbox_partitions import WHOLE_OUTBOX
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from headrace.delivery.intake.replay import Put
-    from headrace.eventlog.shares import Shares
+    from headrace.eventlog.outbox_partitions import OutboxPartitions
     from headrace.jobs.replays import Replay, Replays
     from headrace.ledger.ledger import Key, Ledger
 
@@ -31,7 +31,7 @@ class Replaying:
         put: Put,
         is_known: Callable[[str], Awaitable[bool]],
         on_end: Callable[[Replay], Awaitable[None]],
-        shares: Shares = UNSHARED,
+        shares: OutboxPartitions = WHOLE_OUTBOX,
     ) -> None:
         self._replays = replays
         self._ledger = ledger
@@ -61,7 +61,7 @@ class Replaying:
         active = {
             replay.job: replay
             for replay in await self._in_thread(self._replays.active)
-            if self._shares.hold(replay.subscription)
+            if self._shares.holds(replay.subscription)
         }
         for gone in self._feeds.keys() - active.keys():
             await self._end(gone)

@@ -10,7 +10,7 @@ from headrace.telemetry.health import HEALTH, Status
 if TYPE_CHECKING:
     from headrace.delivery.intake.progress import LaneProgress
     from headrace.delivery.queue.queues import Lanes
-    from headrace.events.positions import Cut
+    from headrace.events.positions import LogPosition
 
 _PART = "deliveries"
 _STANDS_STILL_AFTER = 30.0
@@ -22,7 +22,7 @@ class Standstill:
     def __init__(self, progress: LaneProgress, lanes: Lanes) -> None:
         self._progress = progress
         self._lanes = lanes
-        self._settled: Cut | None = None
+        self._settled: LogPosition | None = None
         self._moved_at = 0.0
 
     async def look(self) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.clock import CLOCK
 from headrace.errors import BrokerUnavailable, HeadraceError, StoreUnavailable
-from headrace.eventlog.picker import pick
+from headrace.eventlog.lookup import read_events_at
 from headrace.ledger.redrives import redrives
 from headrace.ledger.redrives import selection as moving
 from headrace.ledger.redrives.selection import PAGE, Selection
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from headrace.eventlog.log import LogReader
-    from headrace.eventlog.shares import Shares
+    from headrace.eventlog.outbox_partitions import OutboxPartitions
     from headrace.ledger.records.records import Records
     from headrace.ledger.redrives.redrive import Redrive
     from headrace.subscriptions.store.store import Store
@@ -39,7 +39,7 @@ _AHEAD_SECONDS = 5.0
 class Redriving:
     """For one event loop; the database's calls are made in threads, one at a time."""
 
-    def __init__(self, records: Records, store: Store, log: LogReader, shares: Shares) -> None:
+    def __init__(self, records: Records, store: Store, log: LogReader, shares: OutboxPartitions) -> None:
         self._records = records
         self._store = store
         self._log = log
@@ -71,7 +71,7 @@ class Redriving:
 
     def _step(self, redrive: Redrive) -> bool:
         if redrive.only is not None:
-            if self._shares.hold(redrive.only.subscription):
+            if self._shares.holds(redrive.only.subscription):
                 self._records.write(partial(self._move_one, redrive=redrive))
             return False
         steps = [self._step_share(redrive, share) for share in sorted(self._shares.own)]
@@ -80,7 +80,9 @@ class Redriving:
     def _move_one(self, connection: Connection, redrive: Redrive) -> None:
         assert redrive.only is not None  # noqa: S101  the caller looked
         if self._store.listens(redrive.only.subscription):
-            moving.move_one(connection, redrive, redrive.only, partial(pick, self._log), self._shares)
+            moving.move_one(
+                connection, redrive, redrive.only, partial(read_events_at, self._log), self._shares
+            )
         else:
             redrives.fail(connection, redrive.id, "its subscription was deleted")
 
@@ -124,7 +126,7 @@ class Redriving:
             is_mine = self._shares.of(subscription) == share
             return is_mine and self._store.listens(subscription, request.channel, request.namespace)
 
-        return Selection(redrive.request, is_wanted, partial(pick, self._log), redrive.asked)
+        return Selection(redrive.request, is_wanted, partial(read_events_at, self._log), redrive.asked)
 
 
 def _next_page(

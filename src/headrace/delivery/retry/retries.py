@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.clock import CLOCK
 from headrace.delivery.queue.delivery import Delivery
-from headrace.events.positions import lane_of
+from headrace.events.positions import partition_of
 from headrace.ledger.stages import SINK
 from headrace.telemetry.metrics import DISCARDED
 
@@ -235,6 +235,6 @@ def _choose(lane: Lane, waits: list[Wait], room: int, asked: int) -> tuple[list[
 
 def _choose_in_order(lane: Lane, waits: list[Wait], room: int, asked: int) -> tuple[list[Wait], bool]:
     """Do the same with what `Ledger.in_order` returned: one sequence that used up its part may go on."""
-    sequences = Counter((wait.key.replay, lane_of(wait.key.position)) for wait in waits)
+    sequences = Counter((wait.key.replay, partition_of(wait.key.position)) for wait in waits)
     new, is_more = _choose(lane, waits, room, asked)
     return new, is_more or any(count >= asked / len(sequences) for count in sequences.values())

@@ -10,7 +10,7 @@ from headrace.ledger.ledger import Burial, Changes, Key, Sheaf, Wait
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from headrace.events.positions import Cut
+    from headrace.events.positions import LogPosition
     from headrace.ledger.ledger import Ledger
     from headrace.ledger.records.attempts import Attempt
 
@@ -28,7 +28,7 @@ class Journal:
     def __init__(
         self,
         ledger: Ledger,
-        settled: Callable[[], Cut],
+        settled: Callable[[], LogPosition],
         in_thread: Callable[..., Awaitable[None]],
         replays_settled: Callable[[], Mapping[str, int]] = dict,
     ) -> None:

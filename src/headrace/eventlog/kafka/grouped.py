@@ -1,8 +1,8 @@
-"""Batched requests into transactions: those that come while one is under way share the next.
+"""Group commit of batched requests: those that arrive during a transaction share the next one.
 
-A transaction costs round trips whatever is in it, and a writer has one at a time. Sharing keeps the promise: all of a
-request's events are seen or none, since the transaction is. Where a shared one was surely undone, each request is tried
-alone: one that the brokers refuse must not take the others with it.
+A transaction costs round trips whatever its size, and a writer has one at a time. All of a request's events are seen
+or none, since that is so for the transaction. If a shared one was certainly aborted, each request is tried alone: one
+that the brokers refuse must not fail the others.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Request(NamedTuple):
 
 
 class GroupedTransactions:
-    """For one event loop. `commit` runs in the thread; it returns the position of each request's first event."""
+    """For one event loop. `commit` runs in the thread and returns the position of each request's first event."""
 
     def __init__(self, commit: Callable[[Requests], list[int]], thread: ThreadPoolExecutor) -> None:
         self._commit = commit
@@ -41,7 +41,7 @@ class GroupedTransactions:
         self._committing: asyncio.Task[None] | None = None
 
     async def append(self, arrivals: Sequence[Arrival], size: int) -> int:
-        """Return the position of the first event when all are committed and seen."""
+        """Return the position of the first event once all are committed and visible."""
         request = _Request(arrivals, size, self._loop.create_future())
         self._waiting.append(request)
         if self._committing is None:
@@ -49,7 +49,7 @@ class GroupedTransactions:
         return await request.done
 
     async def finish(self) -> None:
-        """Wait for what was begun."""
+        """Wait for requests that have begun."""
         if self._committing is not None:
             await asyncio.shield(self._committing)
 

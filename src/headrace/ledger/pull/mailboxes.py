@@ -1,8 +1,8 @@
 """What waits to be pulled: one row for each event of a subscription that has no sink, until it is acknowledged.
 
-A row is numbered when it comes in. Within a lane of the log, and within a replay, that is the order of positions. A
-consumer holds a row for as long as its lease; then whoever asks next gets it again. The law: an acknowledgement removes
-only what its consumer was handed out, so nothing leaves unseen.
+A row is numbered when it comes in. Within a partition of the log, and within a replay, that is the order of positions.
+A consumer holds a row for as long as its lease; then whoever asks next gets it again. The law: an acknowledgement
+removes only what its consumer was handed out, so nothing leaves unseen.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from headrace.events.positions import Cut
+    from headrace.events.positions import LogPosition
     from headrace.ledger.records.attempts import AttemptQuery, Logged
     from headrace.ledger.records.consents import Asked
     from headrace.ledger.records.dead_letters import DeadLetter, DeadQuery
@@ -56,7 +56,7 @@ class Records:
             return status.read(connection, among)
 
     @repeatable
-    def fares(self, among: Sequence[str]) -> tuple[Cut, dict[str, DeliveryStatus]]:
+    def fares(self, among: Sequence[str]) -> tuple[LogPosition, dict[str, DeliveryStatus]]:
         """Return the cut before which every delivery was made, waits, or lies with the dead; and what is known of some.
 
         It is one visit to the database: to go there takes longer than what is asked there.

@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 from headrace.database.conflicts import insert_into
 from headrace.database.id_lists import asked, asking
-from headrace.events.positions import Cut, lane_of, position_at
+from headrace.events.positions import LogPosition, partition_of, position_at
 from headrace.ledger.pull import mailboxes
 from headrace.ledger.stages import SINK
 from headrace.ledger.tables import CURSOR, DEAD, DELIVERY_STATUS, MAILBOXES, WAITING
@@ -66,8 +66,8 @@ class DeliveryStatus(NamedTuple):
     """What is known of one subscription: the last report, if any, and how many deliveries wait or are dead now.
 
     They are counted as far as `MOST_COUNTED`; one more than that stands for all that is more. `oldest` has, for each
-    lane of the log, the position of the first that waits for its sink or to be pulled. `mailbox` is there where some of
-    them wait to be pulled, or did not in time.
+    partition of the log, the position of the first that waits for its sink or to be pulled. `mailbox` is there where
+    some of them wait to be pulled, or did not in time.
     """
 
     report: DeliveryReport | None = None
@@ -214,7 +214,7 @@ def _all_counts(table: Table) -> Select[str, int]:
 
 
 def _oldest(connection: Connection, among: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """Hop from one lane of the log to the next, with all at once: a look for each, however much waits there."""
+    """Hop from one partition of the log to the next, with all at once: a look for each, however much waits there."""
     found: dict[str, tuple[int, ...]] = {}
     for first in _firsts(connection.dialect.name):
         starts = dict.fromkeys(among, 0)
@@ -223,7 +223,7 @@ def _oldest(connection: Connection, among: Iterable[str]) -> dict[str, tuple[int
             oldest = {each: position for each, position in rows if position is not None}
             for each, position in oldest.items():
                 found[each] = (*found.get(each, ()), position)
-            starts = {each: position_at(lane_of(position) + 1, 0) for each, position in oldest.items()}
+            starts = {each: position_at(partition_of(position) + 1, 0) for each, position in oldest.items()}
     return found
 
 
@@ -242,10 +242,10 @@ def _firsts(dialect: str) -> tuple[Select[Any], ...]:
     )
 
 
-def settled(connection: Connection) -> Cut:
+def settled(connection: Connection) -> LogPosition:
     """Return the cut before which every delivery of every dispatcher was made, waits, or lies with the dead."""
-    cuts = [Cut.from_json(text) for text in connection.execute(_CURSORS).scalars()]
-    return reduce(Cut.meet, cuts) if cuts else Cut()
+    cuts = [LogPosition.from_json(text) for text in connection.execute(_CURSORS).scalars()]
+    return reduce(LogPosition.meet, cuts) if cuts else LogPosition()
 
 
 def _row(report: DeliveryReport) -> dict[str, Any]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Row, Table
 
-    from headrace.eventlog.shares import Shares
+    from headrace.eventlog.outbox_partitions import OutboxPartitions
     from headrace.events import Event
     from headrace.events.recorded import Recorded
     from headrace.filters.filter import Filter
@@ -147,7 +147,11 @@ def _event_of(row: Row[Any]) -> Event | None:
 
 
 def move(
-    connection: Connection, selection: Selection, redrive: Redrive, rows: Sequence[Row[Any]], shares: Shares
+    connection: Connection,
+    selection: Selection,
+    redrive: Redrive,
+    rows: Sequence[Row[Any]],
+    shares: OutboxPartitions,
 ) -> bool:
     """Make rows due again, at the redrive's rate, in the connection's transaction; False where it was cancelled."""
     slot = redrives.advance(connection, redrive, len(rows))
@@ -163,7 +167,7 @@ def move(
 
 
 def move_one(
-    connection: Connection, redrive: Redrive, only: Delivered, events_at: EventsAt, shares: Shares
+    connection: Connection, redrive: Redrive, only: Delivered, events_at: EventsAt, shares: OutboxPartitions
 ) -> None:
     """Make one delivery again: a dead one is taken up, one that waits becomes due, any other is made once more."""
     slot = redrives.advance(connection, redrive, 1)
@@ -196,7 +200,7 @@ def move_one(
 
 
 def _again(
-    redrive: Redrive, only: Delivered, recorded: Recorded, due: float, shares: Shares
+    redrive: Redrive, only: Delivered, recorded: Recorded, due: float, shares: OutboxPartitions
 ) -> dict[str, Any]:
     """Return the row of a delivery that was made before: named after its redrive, it meets no other."""
     return {
@@ -212,7 +216,9 @@ def _again(
     }
 
 
-def _revive(connection: Connection, rows: Sequence[Row[Any]], dues: Sequence[float], shares: Shares) -> None:
+def _revive(
+    connection: Connection, rows: Sequence[Row[Any]], dues: Sequence[float], shares: OutboxPartitions
+) -> None:
     if not rows:
         return
     keys = [{f"its_{name}": getattr(row, name) for name in _KEY} for row in rows]

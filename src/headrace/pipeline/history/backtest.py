@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
 from headrace.events.batch import SCHEMA
-from headrace.pipeline.history.walk import Progress, no_progress, walks
+from headrace.pipeline.history.scan import Progress, no_progress, partition_scans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from headrace.filters import Filter
-    from headrace.pipeline.history.extent import Extent
     from headrace.pipeline.history.history import History
+    from headrace.pipeline.history.selection import HistorySelection
 
 _WINDOW_ROWS = 500_000
 
@@ -45,7 +45,7 @@ class Backtest:
 
 def backtest(
     history: History,
-    extent: Extent,
+    extent: HistorySelection,
     filter_: Filter,
     *,
     bucket_seconds: float,
@@ -75,8 +75,8 @@ def backtest(
     )
 
 
-def _windows(history: History, extent: Extent) -> Iterator[Extent]:
-    for way in walks(history, extent):
+def _windows(history: History, extent: HistorySelection) -> Iterator[HistorySelection]:
+    for way in partition_scans(history, extent):
         start = way.start
         while start < way.end:
             end = way.behind(start, _WINDOW_ROWS)

@@ -17,15 +17,15 @@ from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headrace.eventlog.archive.columns import ARCHIVE_SCHEMA, EVENT_TIME, extension_column, schema_with
-from headrace.eventlog.archive.examination import check_sizes
 from headrace.eventlog.archive.manifest import ArchivedFile
-from headrace.eventlog.archive.values import extremes_of
-from headrace.events.positions import Cut
+from headrace.eventlog.archive.value_ranges import file_extremes
+from headrace.eventlog.archive.verification import check_sizes
+from headrace.events.positions import LogPosition
 from headrace.filters.backends.extremes import asked_of_extremes, may_hold
 from headrace.filters.backends.search import extensions_of, search_condition, without_extensions
 from headrace.filters.backends.spark.archive import search_column
 from headrace.filters.ir.expression import Constant
-from headrace.pipeline.history.extent import Extent, Span
+from headrace.pipeline.history.selection import HistorySelection, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -41,14 +41,14 @@ _LOG_PART_ROWS = 200_000
 _PATTERNS = re.compile(r"[\\*?{}\[\]]")
 
 
-class Log(Protocol):
+class HistoryLog(Protocol):
     """The log as batch queries read it."""
 
-    def start(self) -> Cut:
+    def start(self) -> LogPosition:
         """Return the cut before which nothing is kept any more."""
         ...
 
-    def end(self) -> Cut:
+    def end(self) -> LogPosition:
         """Return the cut behind the last event."""
         ...
 
@@ -56,13 +56,13 @@ class Log(Protocol):
         """Return how many bytes an event of a range takes at most."""
         ...
 
-    def frame(self, spark: SparkSession, ranges: Sequence[Span], extent: Extent) -> DataFrame:
+    def frame(self, spark: SparkSession, ranges: Sequence[Span], extent: HistorySelection) -> DataFrame:
         """Return the events of ranges of positions, at least those of the extent, in the archive's columns."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class LogPart:
+class LogRange:
     """A range of positions that is read from the log."""
 
     positions: Span
@@ -73,54 +73,61 @@ class LogPart:
         return self.positions[1] - self.positions[0]
 
 
-Part = ArchivedFile | LogPart
+HistoryPart = ArchivedFile | LogRange
 
 
 class History:
     """The event table at one moment. For one thread at a time, like any DataFrame."""
 
-    def __init__(self, spark: SparkSession, storage: Storage | None, log: Log) -> None:
+    def __init__(self, spark: SparkSession, storage: Storage | None, log: HistoryLog) -> None:
         self.spark = spark
         self._storage = storage
         self._log = log
         self.manifest: Manifest | None = None if storage is None else storage.manifest()
-        archived = Cut() if self.manifest is None else Cut(self.manifest.archived)
+        archived = LogPosition() if self.manifest is None else LogPosition(self.manifest.archived)
         self.end = log.end()
         self._log_ranges = tuple(archived.join(log.start()).ranges_to(self.end))
 
-    def parts(self, extent: Extent, filter_: Filter | None = None) -> list[Part]:
+    def parts(self, extent: HistorySelection, filter_: Filter | None = None) -> list[HistoryPart]:
         """Return what has to be read for an extent, in order of position: files, then pieces of the log.
 
         Files in which the filter matches nothing, as far as the manifest tells, are left out.
         """
         files = () if self.manifest is None else self.manifest.files
         asked = Constant(value=True) if filter_ is None else asked_of_extremes(filter_.expression)
-        found: list[Part] = [
-            file for file in files if extent.may_be_in(file) and may_hold(asked, extremes_of(file))
+        found: list[HistoryPart] = [
+            file for file in files if extent.may_be_in(file) and may_hold(asked, file_extremes(file))
         ]
-        return found + [LogPart(piece) for span in self._log_ranges for piece in _pieces(span, extent)]
+        return found + [LogRange(piece) for span in self._log_ranges for piece in _pieces(span, extent)]
 
-    def largest(self, extent: Extent, filter_: Filter) -> int:
+    def largest(self, extent: HistorySelection, filter_: Filter) -> int:
         """Return how many bytes an event of the extent that the filter matches takes at most."""
         parts = self.parts(extent, filter_)
         of_files = [part.largest for part in parts if isinstance(part, ArchivedFile)]
-        of_log = [self._log.largest(part.positions) for part in parts if isinstance(part, LogPart)]
+        of_log = [self._log.largest(part.positions) for part in parts if isinstance(part, LogRange)]
         return max([*of_files, *of_log], default=1)
 
-    def events(self, extent: Extent | None = None, parts: Iterable[Part] | None = None) -> DataFrame:
+    def events(
+        self, extent: HistorySelection | None = None, parts: Iterable[HistoryPart] | None = None
+    ) -> DataFrame:
         """Return the events of an extent, with the columns of the event table and `event_time`."""
-        return self._read(extent or Extent(), parts, None)
+        return self._read(extent or HistorySelection(), parts, None)
 
     def matching(
-        self, filter_: Filter, extent: Extent | None = None, parts: Iterable[Part] | None = None
+        self,
+        filter_: Filter,
+        extent: HistorySelection | None = None,
+        parts: Iterable[HistoryPart] | None = None,
     ) -> DataFrame:
         """Return those of the events that a filter matches."""
-        return self._read(extent or Extent(), parts, filter_)
+        return self._read(extent or HistorySelection(), parts, filter_)
 
-    def _read(self, extent: Extent, parts: Iterable[Part] | None, filter_: Filter | None) -> DataFrame:
+    def _read(
+        self, extent: HistorySelection, parts: Iterable[HistoryPart] | None, filter_: Filter | None
+    ) -> DataFrame:
         chosen = self.parts(extent, filter_) if parts is None else list(parts)
         files = [part for part in chosen if isinstance(part, ArchivedFile)]
-        ranges = [part.positions for part in chosen if isinstance(part, LogPart)]
+        ranges = [part.positions for part in chosen if isinstance(part, LogRange)]
         frames = [self._archived(search) for search in _searches(files, filter_)]
         if ranges:
             frames.append(self._log.frame(self.spark, ranges, extent))
@@ -161,7 +168,7 @@ def _searches(files: Sequence[ArchivedFile], filter_: Filter | None) -> list[_Se
     return [search for search in searches if search.files]
 
 
-def _pieces(span: Span, extent: Extent) -> Iterator[Span]:
+def _pieces(span: Span, extent: HistorySelection) -> Iterator[Span]:
     first, behind = (0, 1 << 63) if extent.positions is None else extent.positions
     start, end = max(span[0], first), min(span[1], behind)
     return pairwise([*range(start, end, _LOG_PART_ROWS), end]) if start < end else iter(())

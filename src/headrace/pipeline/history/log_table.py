@@ -12,12 +12,10 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headrace.errors import HeadraceError
-from headrace.eventlog.archive.columns import ARCHIVE_SCHEMA, with_event_time
-from headrace.eventlog.archive.weights import largest_event
-from headrace.eventlog.damage import refuse
-from headrace.eventlog.location import open_log
+from headrace.eventlog.archive.columns import ARCHIVE_SCHEMA, largest_event, with_event_time
+from headrace.eventlog.damage import raise_damage
+from headrace.eventlog.location import cached_log, open_log
 from headrace.events.batch import coalesce
-from headrace.pipeline.history.opened_log import opened_log
 from headrace.subscriptions.store.set_aside import Kind, SetAside
 from headrace.subscriptions.store.store import Store
 
@@ -28,9 +26,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.eventlog.damage import Damage
-    from headrace.events.positions import Cut
+    from headrace.events.positions import LogPosition
     from headrace.matching.scope import Channel
-    from headrace.pipeline.history.extent import Extent, Span
+    from headrace.pipeline.history.selection import HistorySelection, Span
 
 _log = logging.getLogger(__name__)
 _ROWS_PER_TASK = 50_000
@@ -45,11 +43,11 @@ class LogTable:
         self._store = store
         self._reader = open_log(place)
 
-    def start(self) -> Cut:
+    def start(self) -> LogPosition:
         """Return the cut before which nothing is kept any more."""
         return self._reader.start()
 
-    def end(self) -> Cut:
+    def end(self) -> LogPosition:
         """Return the cut behind the last event."""
         return self._reader.end()
 
@@ -58,7 +56,7 @@ class LogTable:
         events = self._reader.read(*positions, partial(_set_aside, self._store))
         return max(map(largest_event, coalesce(events)), default=1)
 
-    def frame(self, spark: SparkSession, ranges: Sequence[Span], extent: Extent) -> DataFrame:
+    def frame(self, spark: SparkSession, ranges: Sequence[Span], extent: HistorySelection) -> DataFrame:
         """Return the events of these ranges of positions, of the extent's channel if it has one.
 
         Tasks are numbers, and workers that live on read what a number stands for. A data source of Python's would
@@ -89,10 +87,14 @@ def _reading(
 
 
 def read_events(
-    place: str, start: int, end: int, channel: Channel | None, on_damage: Callable[[Damage], None] = refuse
+    place: str,
+    start: int,
+    end: int,
+    channel: Channel | None,
+    on_damage: Callable[[Damage], None] = raise_damage,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the events of positions [start, end), of one channel or of all, with their `event_time`."""
-    for batch in coalesce(opened_log(place).read(start, end, on_damage)):
+    for batch in coalesce(cached_log(place).read(start, end, on_damage)):
         wanted = batch if channel is None else _of_channel(batch, *channel)
         if wanted.num_rows:
             yield with_event_time(wanted)

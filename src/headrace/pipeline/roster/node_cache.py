@@ -1,7 +1,7 @@
-"""Files of the index on a machine's own disk.
+"""Copies of the index's files on a machine's own disk.
 
-A base is mapped for as long as it is used. On a network's file system that would end in SIGBUS when another machine
-removes the file, and every page would come over the network: so each machine copies it once.
+A base is mapped for as long as it is used. On a network file system that would end in SIGBUS when another machine
+removes the file, and every page would come over the network. So each machine copies it once.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _KEPT = 2
 _Opened = TypeVar("_Opened")
 
 
-def open_here(path: Path, open_file: Callable[[Path], _Opened]) -> _Opened:
-    """Open a file of the index: a copy where there is a folder for copies, or else the file itself.
+def open_cached(path: Path, open_file: Callable[[Path], _Opened]) -> _Opened:
+    """Open a local copy of a file of the index, or the file itself if no folder for copies is set.
 
-    A copy is never synced, so that a power cut may leave half of it: one that is refused is made anew.
+    A copy is never synced, so a power cut may leave half of it: one that is refused is copied again.
     """
     folder = os.environ.get(FOLDER_VARIABLE)
     if not folder:
@@ -38,7 +38,7 @@ def open_here(path: Path, open_file: Callable[[Path], _Opened]) -> _Opened:
 
 
 def _copied(path: Path, folder: Path) -> Path:
-    """A file of another deployment, or one that was written anew, may have the same name: its time tells it apart."""
+    """Return the copy, made if needed. Folder, time and size tell apart files of the same name."""
     origin = sha256(str(path.parent).encode()).hexdigest()[:16]
     written = path.stat()
     copy = folder / f"{origin}-{path.stem}-{written.st_mtime_ns}-{written.st_size}{path.suffix}"
@@ -52,7 +52,7 @@ def _copied(path: Path, folder: Path) -> Path:
 
 
 def _sweep(folder: Path, origin: str, suffix: str) -> None:
-    """Remove older copies; whoever maps one goes on with it, since a local file lives until it is closed."""
+    """Remove older copies. A worker that maps one may go on: a local file lives until it is closed."""
     copies = sorted(folder.glob(f"{origin}-*{suffix}"), key=_made)
     for old in copies[:-_KEPT]:
         old.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""The index in parts, for more subscriptions than a worker has room for.
+"""Shards of the index, for more subscriptions than fit into a worker's memory.
 
-A subscription belongs to the shard that its id falls into. Each shard has a base and rosters of its own, each event
-visits every shard, and a worker holds one shard at a time.
+A subscription's id decides its shard. Each shard has a base and rosters of its own, each event visits every shard, and
+a worker holds one shard at a time.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import shutil
 import zlib
 from typing import TYPE_CHECKING
 
-from headrace.pipeline.roster.roster import RosterWriter
+from headrace.pipeline.roster.writer import RosterWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from headrace.events.positions import Cut
+    from headrace.events.positions import LogPosition
     from headrace.matching.settings import MatchingSettings
     from headrace.subscriptions.store.set_aside import SetAside
     from headrace.subscriptions.store.store import Store
@@ -24,42 +24,42 @@ if TYPE_CHECKING:
 
 
 def shard_of(subscription: str, shards: int) -> int:
-    """Return the shard that an id falls into: the same in every process and every version."""
+    """Return the shard of a subscription id: the same in every process and every version."""
     return zlib.crc32(subscription.encode()) % shards
 
 
 class ShardedRosters:
-    """Rosters of all shards. Lives in the source's process."""
+    """The rosters of all shards. Lives in the source's process."""
 
     def __init__(
-        self, folder: Path, store: Store, end_of_log: Callable[[], Cut], matching: MatchingSettings
+        self, folder: Path, store: Store, end_of_log: Callable[[], LogPosition], matching: MatchingSettings
     ) -> None:
         shards = matching.shards
         folders = [folder / f"{shard}-of-{shards}" for shard in range(shards)]
         folder.mkdir(parents=True, exist_ok=True)
         _remove_others(folder, folders)
-        self._view = _View(store)
-        parts = [_Part(self._view, shard, shards) for shard in range(shards)]
+        self._view = _StoreView(store)
         self._writers = [
-            RosterWriter(each, part, end_of_log, matching) for each, part in zip(folders, parts, strict=True)
+            RosterWriter(each, _ShardView(self._view, shard, shards), end_of_log, matching)
+            for shard, each in enumerate(folders)
         ]
 
-    def current(self, routed: Cut) -> list[Path]:
-        """Return a roster for each shard, together of everything the store holds now."""
-        self._view.look_again()
+    def current(self, routed: LogPosition) -> list[Path]:
+        """Return a roster for each shard, together covering everything the store holds now."""
+        self._view.refresh()
         return [writer.current(routed) for writer in self._writers]
 
 
-class _View:
-    """The store as it was at one look, so that the shards read it once and not each for itself."""
+class _StoreView:
+    """The store as it was when last refreshed, so that it is read once and not once per shard."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.look_again()
+        self.refresh()
 
-    def look_again(self) -> None:
+    def refresh(self) -> None:
         self._changes: dict[int, tuple[int, list[Subscription]]] = {}
-        # What is changed after this look has a higher revision, and the next look finds it.
+        # Later changes have a higher revision, and the next refresh finds them.
         self.revision = self.store.revision()
 
     def changes(self, since: int) -> tuple[int, list[Subscription]]:
@@ -68,10 +68,10 @@ class _View:
         return self._changes[since]
 
 
-class _Part:
-    """What one shard sees of the store."""
+class _ShardView:
+    """The subscriptions of one shard, as a `SubscriptionSource`."""
 
-    def __init__(self, view: _View, shard: int, shards: int) -> None:
+    def __init__(self, view: _StoreView, shard: int, shards: int) -> None:
         self._view = view
         self._shard = shard
         self._shards = shards
@@ -79,14 +79,14 @@ class _Part:
     def revision(self) -> int:
         return self._view.revision
 
-    def settle(self, end_of_log: Callable[[], Cut]) -> None:
+    def settle(self, end_of_log: Callable[[], LogPosition]) -> None:
         self._view.store.settle(end_of_log)
 
     def changes(self, since: int) -> tuple[int, list[Subscription]]:
         reached, changed = self._view.changes(since)
         return reached, [each for each in changed if self._has(each.id)]
 
-    def bounds(self) -> dict[str, tuple[Cut | None, Cut | None]]:
+    def bounds(self) -> dict[str, tuple[LogPosition | None, LogPosition | None]]:
         return {each: bound for each, bound in self._view.store.bounds().items() if self._has(each)}
 
     def ids(self, revision: int | None = None) -> set[str]:
@@ -100,7 +100,7 @@ class _Part:
 
 
 def _remove_others(folder: Path, used: Sequence[Path]) -> None:
-    """Remove what another number of shards left behind."""
+    """Remove the files of another number of shards."""
     for each in folder.iterdir():
         if each not in used:
             shutil.rmtree(each) if each.is_dir() else each.unlink()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 
 # Batches without events after a start: they bring up the Python workers before anything depends on them.
 WARM_UP_TICKS = 3
@@ -12,11 +12,11 @@ WARM_UP_TICKS = 3
 Offset = dict[str, Any]
 
 
-def offset_at(cut: Cut, tick: int) -> Offset:
+def offset_at(cut: LogPosition, tick: int) -> Offset:
     """Return the offset at a cut, after so many ticks."""
     return {"cut": cut.to_json(), "tick": tick}
 
 
-def cut_of(offset: Offset) -> Cut:
+def cut_of(offset: Offset) -> LogPosition:
     """Return the cut that an offset stands for."""
-    return Cut.from_json(offset["cut"])
+    return LogPosition.from_json(offset["cut"])

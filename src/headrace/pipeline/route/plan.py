@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.errors import OutboxGap
-from headrace.events.positions import Cut, lane_of
+from headrace.events.positions import LogPosition, partition_of
 from headrace.subscriptions.store.set_aside import Kind, SetAside
 
 if TYPE_CHECKING:
@@ -107,10 +107,10 @@ def asides_in(plan: pa.Table) -> list[SetAside]:
     return list({(each.kind, each.position, each.until, each.subscription): each for each in found}.values())
 
 
-def cuts_of(plan: pa.Table, shards: int = 1) -> tuple[Cut, Cut]:
+def covered_range(plan: pa.Table, shards: int = 1) -> tuple[LogPosition, LogPosition]:
     """Return the cuts between which the batch covers everything.
 
-    In a lane its tasks' ranges have to join, and each range has to be matched by every shard.
+    In a partition its tasks' ranges have to join, and each range has to be matched by every shard.
     """
     is_note = pc.and_(pc.is_valid(plan["until"]), pc.is_null(plan["aside"]))
     notes = plan.filter(is_note)
@@ -118,9 +118,9 @@ def cuts_of(plan: pa.Table, shards: int = 1) -> tuple[Cut, Cut]:
     starts: dict[int, int] = {}
     ends: dict[int, int] = {}
     for start, end in sorted(times):
-        lane = lane_of(start)
-        if ends.get(lane, start) != start or times[start, end] != shards:
-            raise OutboxGap(ends.get(lane, start), start)
-        starts.setdefault(lane, start)
-        ends[lane] = end
-    return Cut(starts), Cut(ends)
+        partition = partition_of(start)
+        if ends.get(partition, start) != start or times[start, end] != shards:
+            raise OutboxGap(ends.get(partition, start), start)
+        starts.setdefault(partition, start)
+        ends[partition] = end
+    return LogPosition(starts), LogPosition(ends)

@@ -16,12 +16,12 @@ import msgspec
 
 from headrace.errors import LogExpired
 from headrace.eventlog.location import open_log
-from headrace.events.positions import MOST_LANES, Cut, lane_of
+from headrace.events.positions import MOST_PARTITIONS, LogPosition, partition_of
 from headrace.heap import spare_pandas
 from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.roster.shards import ShardedRosters
 from headrace.pipeline.route.offsets import WARM_UP_TICKS, Offset, cut_of, offset_at
-from headrace.pipeline.route.suspects import Suspect
+from headrace.pipeline.route.poison import IsolatedEvent
 from headrace.subscriptions.store.store import Store
 from headrace.telemetry.heartbeat import Heartbeat
 from headrace.telemetry.metrics import ROUTE_SECONDS
@@ -63,8 +63,8 @@ class Planner:
         self._tasks = int(options["tasks"])
         self._poll = max(float(options["poll"]), self._log.least_poll_seconds)
         self._tick = float(options["tick"])
-        self._suspect = Suspect(Path(options["suspect"]))
-        self._turn = random.randrange(MOST_LANES)  # that no lane is always the last
+        self._suspect = IsolatedEvent(Path(options["suspect"]))
+        self._turn = random.randrange(MOST_PARTITIONS)  # that no partition is always the last
         self._last_batch = time.monotonic()
 
     def next_end(self, start: Offset) -> Offset:
@@ -85,23 +85,23 @@ class Planner:
             is_idle = now - self._last_batch > _IDLE_AFTER
             time.sleep(self._poll * 2 if is_idle else self._poll)
 
-    def _end_of_batch(self, start: Cut, end: Cut) -> Cut:
+    def _end_of_batch(self, start: LogPosition, end: LogPosition) -> LogPosition:
         self._turn += 1
         ranges = list(start.ranges_to(_limited(start, end, self._max_events, self._turn)))
         most_bytes = self._max_bytes // len(ranges)
-        return start.join(Cut.at(*(self._reach(*each, most_bytes) for each in ranges)))
+        return start.join(LogPosition.at(*(self._reach(*each, most_bytes) for each in ranges)))
 
     def _reach(self, start: int, end: int, most_bytes: int) -> int:
         """Return where a range ends; what the log has removed is a range of its own, which workers set aside."""
         try:
             return self._log.reach(start, end, most_bytes)
         except LogExpired:
-            first = min(self._log.start()[lane_of(start)], end)
+            first = min(self._log.start()[partition_of(start)], end)
             if first <= start:
                 raise
             return first
 
-    def tasks(self, start: Cut, end: Cut) -> list[Task]:
+    def tasks(self, start: LogPosition, end: LogPosition) -> list[Task]:
         """Divide a batch into tasks, matched against the subscriptions as they are now."""
         self._last_batch = time.monotonic()
         with ROUTE_SECONDS.labels("source").time():
@@ -120,10 +120,10 @@ def _beat_to(path: str) -> Heartbeat:
     return Heartbeat(Path(path)).start()
 
 
-def _limited(start: Cut, end: Cut, most: int, turn: int = 0) -> Cut:
-    """Return the end of a batch of about so many events: of each lane the same part of what waits there.
+def _limited(start: LogPosition, end: LogPosition, most: int, turn: int = 0) -> LogPosition:
+    """Return the end of a batch of about so many events: of each partition the same part of what waits there.
 
-    Where that is less than one event for each, lanes take turns.
+    Where that is less than one event for each, partitions take turns.
     """
     waiting = start.count_to(end)
     if waiting <= most:
@@ -131,9 +131,9 @@ def _limited(start: Cut, end: Cut, most: int, turn: int = 0) -> Cut:
     ranges = list(start.ranges_to(end))
     if most < len(ranges):
         chosen = [ranges[(turn + number) % len(ranges)] for number in range(most)]
-        return start.join(Cut.at(*(first + 1 for first, _ in chosen)))
+        return start.join(LogPosition.at(*(first + 1 for first, _ in chosen)))
     ends = [first + max(1, (last - first) * most // waiting) for first, last in ranges]
-    return start.join(Cut.at(*ends))
+    return start.join(LogPosition.at(*ends))
 
 
 def _deal(ranges: list[tuple[int, int]], tasks: int) -> list[list[tuple[int, int]]]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from headrace.events.positions import Cut
+    from headrace.events.positions import LogPosition
 
 PART = "route"
 _LOOK_SECONDS = 1.0
@@ -30,13 +30,15 @@ class RouteProgress:
     A failure counts until the route has got beyond it: a query that starts, and fails again, isn't well in between.
     """
 
-    def __init__(self, end_of_log: Callable[[], Cut], covered: Callable[[], Cut], planner: Path) -> None:
+    def __init__(
+        self, end_of_log: Callable[[], LogPosition], covered: Callable[[], LogPosition], planner: Path
+    ) -> None:
         self._end_of_log = end_of_log
         self._covered = covered
         self._planner = planner
-        self._seen: tuple[Cut, int] | None = None
+        self._seen: tuple[LogPosition, int] | None = None
         self._moved_at = self._looked_at = 0.0
-        self._failed_at: Cut | None = None
+        self._failed_at: LogPosition | None = None
 
     def failed(self, error: BaseException | None) -> None:
         """Take note that the query failed, and starts again."""
@@ -78,7 +80,7 @@ class RouteProgress:
         else:
             self._report_batch(covered.count_to(end), covered, now - self._moved_at)
 
-    def _report_batch(self, waiting: int, covered: Cut, seconds: float) -> None:
+    def _report_batch(self, waiting: int, covered: LogPosition, seconds: float) -> None:
         if seconds < _STALLED_AFTER:
             HEALTH.working(
                 PART, f"routed up to position {covered}; {waiting:,} events are waiting", _SILENT_AFTER

@@ -22,15 +22,15 @@ import msgspec
 from headrace.database.sqlite.watch import examine_all
 from headrace.errors import LogLocked, LogUnavailable, first_line
 from headrace.eventlog.location import open_log
-from headrace.eventlog.picker import pick
-from headrace.events.positions import Cut, lane_of
+from headrace.eventlog.lookup import read_events_at
+from headrace.events.positions import LogPosition, partition_of
 from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.route.offsets import WARM_UP_TICKS
-from headrace.pipeline.route.plan import NO_DELIVERIES, asides_in, cuts_of, deliveries_in
+from headrace.pipeline.route.overruns import OverrunReporter, overruns_in
+from headrace.pipeline.route.plan import NO_DELIVERIES, asides_in, covered_range, deliveries_in
+from headrace.pipeline.route.poison import BatchLimit, IsolatedEvent
 from headrace.pipeline.route.progress import PART, RouteProgress
-from headrace.pipeline.route.reports import Reporter, overruns_in
 from headrace.pipeline.route.source import LogSource
-from headrace.pipeline.route.suspects import Caution, Suspect
 from headrace.pipeline.spark.cluster import own_version
 from headrace.pipeline.spark.session import ROUTE_POOL, Session, use_pool
 from headrace.subscriptions.store.set_aside import Kind, SetAside, join
@@ -81,15 +81,15 @@ class Route:
         self._outbox = outbox
         self._settings = settings
         self._matching = matching or MatchingSettings()
-        self._reporter = Reporter(
-            lambda: Store(paths.store), lambda positions: pick(open_log(paths.log), positions)
+        self._reporter = OverrunReporter(
+            lambda: Store(paths.store), lambda positions: read_events_at(open_log(paths.log), positions)
         )
         self._batches = 0
-        self._reached = Cut()
+        self._reached = LogPosition()
         self._outbox_lock = threading.Lock()
         self._refused: LogLocked | None = None
-        self._caution = Caution(settings.max_events_per_batch)
-        self._suspect = Suspect(paths.work / "suspect.json")
+        self._caution = BatchLimit(settings.max_events_per_batch)
+        self._suspect = IsolatedEvent(paths.work / "suspect.json")
         self._planner = paths.work / "planner.beat"
 
     def run(
@@ -133,7 +133,7 @@ class Route:
         told = None
         while not stop.is_set():
             with self._outbox_lock:
-                obstacle = self._outbox.look_again()
+                obstacle = self._outbox.refresh()
             if obstacle is None:
                 HEALTH.forget(_PART)
                 return True
@@ -147,7 +147,7 @@ class Route:
     def _has_moved(self) -> bool:
         """Tell whether routing has to go on elsewhere: a file of the outbox is missing, or has been filled in."""
         with self._outbox_lock:
-            return self._outbox.look_again() is not None or self._outbox.covered() != self._reached
+            return self._outbox.refresh() is not None or self._outbox.covered() != self._reached
 
     def _look_at_all_filters_again(self) -> None:
         store = Store(self._paths.store)
@@ -196,10 +196,10 @@ class Route:
     def _give_up_next_event(self) -> None:
         """Set the event aside that was alone in its batch: it kills the worker that matches it."""
         covered, position = self._outbox.covered(), self._suspect.position()
-        if position is None or position != covered[lane_of(position)]:
+        if position is None or position != covered[partition_of(position)]:
             return
         self._set_aside([SetAside(Kind.EVENT, position, position + 1, "the worker that matches it dies")])
-        self._plan(covered, covered.join(Cut.at(position + 1)), NO_DELIVERIES)
+        self._plan(covered, covered.join(LogPosition.at(position + 1)), NO_DELIVERIES)
         ROUTED.inc()
 
     def _pause(self, error: Exception | None, stop: threading.Event) -> None:
@@ -247,7 +247,7 @@ class Route:
         """Take one batch's plan to the outbox. Spark's batch id means nothing here."""
         began = time.monotonic()
         plan = frame.toArrow()
-        start, end = cuts_of(plan, self._matching.shards)
+        start, end = covered_range(plan, self._matching.shards)
         self._set_aside(asides_in(plan))
         if events := start.count_to(end):
             with ROUTE_SECONDS.labels("outbox").time():
@@ -260,7 +260,7 @@ class Route:
             self._caution.passed()
         self._batches += 1
 
-    def _plan(self, start: Cut, end: Cut, pairs: pa.Table) -> int:
+    def _plan(self, start: LogPosition, end: LogPosition, pairs: pa.Table) -> int:
         with self._outbox_lock:
             reached = self._outbox.covered().join(end)
             try:

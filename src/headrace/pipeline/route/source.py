@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.pipeline.route.offsets import Offset, cut_of, offset_at
 from headrace.pipeline.route.plan import PLAN
 from headrace.pipeline.spark.cluster import check_version
@@ -63,7 +63,7 @@ class _Reader(DataSourceStreamReader):
 
     def initialOffset(self) -> Offset:  # noqa: N802
         """Begin where the outbox ends. Spark's checkpoint is new at every start, so this is always asked."""
-        return offset_at(Cut.from_json(self._options["begin"]), 0)
+        return offset_at(LogPosition.from_json(self._options["begin"]), 0)
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: ARG002, N802
         """Return the end of the next batch, waiting a while for events to arrive."""

@@ -10,12 +10,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.eventlog.removed import read_left
+from headrace.eventlog.location import cached_log
+from headrace.eventlog.log import read_remaining
 from headrace.events.batch import coalesce
 from headrace.heap import spare_heap, spare_pandas
 from headrace.matching.warm_up import warm_up
-from headrace.pipeline.history.opened_log import opened_log
-from headrace.pipeline.roster.roster import RosterReader
+from headrace.pipeline.roster.reader import RosterReader
 from headrace.pipeline.route.plan import aside_rows, delivery_rows, note_rows, overrun_rows
 from headrace.subscriptions.store.set_aside import Kind, SetAside
 from headrace.telemetry.metrics import ROUTE_SECONDS
@@ -46,14 +46,14 @@ def _matcher(roster: str) -> Matcher:
 def match_ranges(log: str, roster: str, ranges: Sequence[tuple[int, int]]) -> Iterator[pa.RecordBatch]:
     """Match positions [start, end) of a log against a roster; yields rows of a plan, the notes last.
 
-    Each range is of one lane. Small ones are matched together: a call of the matcher has a price of its own.
+    Each range is of one partition. Small ones are matched together: a call of the matcher has a price of its own.
     """
     spare_pandas()
     warm_up()
-    reader, matcher = opened_log(log), _matcher(roster)
+    reader, matcher = cached_log(log), _matcher(roster)
     asides = _rosters().take_refused()
     damaged: list[Damage] = []
-    read = (batch for span in ranges for batch in read_left(reader, *span, damaged.append))
+    read = (batch for span in ranges for batch in read_remaining(reader, *span, damaged.append))
     for events in _timed(coalesce(read)):
         for pairs in _pairs(matcher, events, asides):
             kept = _rosters().bounds.keep(pairs["position"], pairs["subscription"].dictionary_decode())

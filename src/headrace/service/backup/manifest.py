@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from headrace.errors import BackupRefused
-from headrace.eventlog.local.files import write_whole
+from headrace.eventlog.local.files import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,7 @@ class BackupManifest(msgspec.Struct, frozen=True):
 def write_manifest(folder: Path, made: str, files: dict[str, BackedUp], left_out: list[str]) -> None:
     """Write it, durably."""
     manifest = BackupManifest(_VERSION, made, files, left_out)
-    write_whole(folder / NAME, msgspec.json.format(msgspec.json.encode(manifest)))
+    write_atomically(folder / NAME, msgspec.json.format(msgspec.json.encode(manifest)))
     (folder / NAME).chmod(0o600)
 
 

@@ -41,7 +41,7 @@ from headrace.controlplane.registry import Registry
 from headrace.delivery.attempt.specs import default_spec
 from headrace.errors import HeadraceError
 from headrace.eventlog.location import open_log
-from headrace.eventlog.picker import Picker
+from headrace.eventlog.lookup import EventLookup
 from headrace.filters.syntax.parser import parsing_elsewhere
 from headrace.interest import Interests
 from headrace.jobs.jobs import Jobs
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from headrace.api.access.gate import Gate
     from headrace.api.handlers.handler import Handler
     from headrace.config import Config
-    from headrace.events.positions import Cut
+    from headrace.events.positions import LogPosition
     from headrace.service.http.gate import Keeping
     from headrace.subscriptions.store.secrets import SecretStore
 
@@ -140,7 +140,7 @@ async def _serve(config: Config, listener: socket.socket, *, ingress: bool, cont
 
 def _open_log(
     config: Config, channels: KnownChannels, gate: Gate, keeping: Keeping, opened: AsyncExitStack
-) -> tuple[Ingress, Callable[[], Cut]]:
+) -> tuple[Ingress, Callable[[], LogPosition]]:
     log = open_log_writer(config)
     opened.callback(log.close)
     opened.push_async_callback(log.writer.close)
@@ -177,7 +177,7 @@ def _control(
     config: Config,
     store: Store,
     channels: KnownChannels,
-    end_of_log: Callable[[], Cut],
+    end_of_log: Callable[[], LogPosition],
     databases: _Databases,
     owners: SubscriptionOwners,
     opened: AsyncExitStack,
@@ -205,7 +205,7 @@ def _control(
 def _pull_handler(config: Config, store: Store, databases: _Databases, opened: AsyncExitStack) -> PullHandler:
     mailroom = Mailroom(config.delivery.url, config.store.patience_seconds)
     opened.callback(mailroom.close)
-    sources = Sources(Picker(open_log(log_place(config))), Replays(databases.jobs).active_at)
+    sources = Sources(EventLookup(open_log(log_place(config))), Replays(databases.jobs).active_at)
     messages = MessageSource(mailroom, store, sources, default_spec(config.delivery))
     return PullHandler(store, mailroom, messages, MailboxNotifier(mailroom))
 
@@ -214,7 +214,7 @@ def _control_plane(
     config: Config,
     store: Store,
     channels: KnownChannels,
-    end_of_log: Callable[[], Cut],
+    end_of_log: Callable[[], LogPosition],
     opened: AsyncExitStack,
     address: str,
 ) -> Handler:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from headrace.config import write_snapshot
 from headrace.errors import ConfigError
 from headrace.eventlog.local.files import WriterLock
-from headrace.eventlog.local.segments import END_MARK
+from headrace.eventlog.local.segments import END_WATERMARK
 from headrace.service.processes.descriptors import check_descriptors
 from headrace.service.processes.heartbeats import has_started, last_words, note_end, note_start, standings
 from headrace.service.role import EXIT_REFUSED, ROLES
@@ -123,7 +123,7 @@ class Supervisor:
 
     def _await_log_of_others(self) -> None:
         """Where the embedded log is made by another process, wait until that has begun it."""
-        mark = self._layout.log / END_MARK
+        mark = self._layout.log / END_WATERMARK
         if self._config.log.kind != "local" or any(role in _WRITERS for role in self._config.roles):
             return
         if not mark.exists():

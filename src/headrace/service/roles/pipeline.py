@@ -12,15 +12,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.database.patience import outlast_full_disks
-from headrace.eventlog.archive.examination import blamed
 from headrace.eventlog.archive.storage import Storage
+from headrace.eventlog.archive.verification import explain_spark_error
 from headrace.eventlog.location import open_log
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.pipeline.history.history import History
 from headrace.pipeline.history.log_table import LogTable
-from headrace.pipeline.jobs.runner import Runner
-from headrace.pipeline.jobs.work import Tools
+from headrace.pipeline.jobs.run import JobResources
+from headrace.pipeline.jobs.runner import JobRunner
 from headrace.pipeline.route.route import Route, RoutePaths
 from headrace.service.storage.layout import Layout
 from headrace.service.storage.logs import log_place, open_outbox_writer
@@ -63,18 +63,18 @@ def run(config: Config) -> None:
     outbox.close()
 
 
-def _jobs_beside(config: Config, store: Store, jobs: Jobs, spark: SparkSession) -> Runner:
+def _jobs_beside(config: Config, store: Store, jobs: Jobs, spark: SparkSession) -> JobRunner:
     place = log_place(config)
     archive = Storage(config.archive.path) if config.archive.enabled else None
-    tools = Tools(
+    tools = JobResources(
         history=lambda: History(spark, archive, LogTable(place, config.store.url)),
         end_of_log=open_log(place).end,
         store=store,
         jobs=jobs,
         replays=Replays(jobs),
-        blame=(lambda error: error) if archive is None else partial(blamed, archive),
+        blame=(lambda error: error) if archive is None else partial(explain_spark_error, archive),
     )
-    return Runner(spark, tools, config.pipeline)
+    return JobRunner(spark, tools, config.pipeline)
 
 
 def _send_java_output_to(path: Path) -> None:

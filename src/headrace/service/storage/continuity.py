@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import ArchiveError, LogUnavailable
 from headrace.eventlog.archive.storage import Storage
-from headrace.eventlog.local.continuity import Continuity, Witness
+from headrace.eventlog.local.continuity import Continuity, LogReference
 from headrace.eventlog.local.identity import LogIdentity, read_identity, write_identity
-from headrace.eventlog.local.mark import Mark
-from headrace.eventlog.local.outbox import end_of_outbox
-from headrace.eventlog.local.outbox_files import DAMAGED, list_ranges
+from headrace.eventlog.local.outbox.files import DAMAGED, end_of_outbox, list_ranges
 from headrace.eventlog.local.recovery import end_of_log
-from headrace.eventlog.local.segments import ONLY_LANE
-from headrace.events.positions import Cut
+from headrace.eventlog.local.segments import ONLY_PARTITION
+from headrace.eventlog.local.watermark import Watermark
+from headrace.events.positions import LogPosition
 from headrace.ledger.ledger import Ledger
 from headrace.ledger.tables import FAMILY
 from headrace.secrets.masks import without_password
@@ -37,26 +36,30 @@ _log = logging.getLogger(__name__)
 def continuity_of(config: Config, ledger: Ledger) -> Continuity:
     """Ask everybody how far they know the log, and which one that was."""
     layout = Layout(config.data)
-    witnesses = [_outbox(layout.outbox), _remembered(config, ledger), *_archive(config), *_record(layout)]
-    return Continuity(witnesses, setting_aside(config))
+    referencees = [_outbox(layout.outbox), _remembered(config, ledger), *_archive(config), *_record(layout)]
+    return Continuity(referencees, setting_aside(config))
 
 
-def _record(layout: Layout) -> list[Witness]:
+def _record(layout: Layout) -> list[LogReference]:
     """Ask the mark that the log's writer leaves outside of the log; a start makes one anew that can't be read."""
     try:
-        end = Mark(layout.log_end).get()
+        end = Watermark(layout.log_end).get()
     except (FileNotFoundError, LogUnavailable):
         return []
-    return [] if end is None else [Witness(f"the record {layout.log_end}", end)]
+    return [] if end is None else [LogReference(f"the record {layout.log_end}", end)]
 
 
-def _archive(config: Config) -> list[Witness]:
+def _archive(config: Config) -> list[LogReference]:
     """Ask an archive on this machine. One that can't be read is told of by who archives."""
     path = config.archive.path.removeprefix("file://")
     if not config.archive.enabled or "://" in path:
         return []
     try:
-        return [Witness(f"the archive {path}", Cut(Storage(path).manifest().archived)[ONLY_LANE])]
+        return [
+            LogReference(
+                f"the archive {path}", LogPosition(Storage(path).manifest().archived)[ONLY_PARTITION]
+            )
+        ]
     except ArchiveError as error:
         _log.warning("the archive isn't compared with the log: %s", error)
         return []
@@ -77,20 +80,20 @@ def look_at_log(config: Config) -> str:
     layout = Layout(config.data)
     if not layout.log.is_dir() and not layout.outbox.is_dir():
         return "none yet: it is made at the start"
-    witnesses = [_outbox(layout.outbox), *_ledger(config), *_archive(config), *_record(layout)]
+    referencees = [_outbox(layout.outbox), *_ledger(config), *_archive(config), *_record(layout)]
     end = end_of_log(layout.log)
-    Continuity(witnesses).check(layout.log, read_identity(layout.log), end)
-    known = ", ".join(f"{each.what} knows it up to {each.end}" for each in witnesses)
+    Continuity(referencees).check(layout.log, read_identity(layout.log), end)
+    known = ", ".join(f"{each.holder} knows it up to {each.end}" for each in referencees)
     damaged = len(list(layout.outbox.glob(f"*{DAMAGED}")))
     kept = f"; {damaged} damaged outbox files were routed again and may be removed" if damaged else ""
     return f"ends at position {end}; {known}{kept}"
 
 
-def _outbox(folder: Path) -> Witness:
-    return Witness(f"the outbox {folder}", end_of_outbox(folder), read_identity(folder))
+def _outbox(folder: Path) -> LogReference:
+    return LogReference(f"the outbox {folder}", end_of_outbox(folder), read_identity(folder))
 
 
-def _ledger(config: Config) -> list[Witness]:
+def _ledger(config: Config) -> list[LogReference]:
     """Ask the ledger, if there is one whose tables are as this version has them: a look migrates nothing."""
     if _version(config) != FAMILY.newest:
         return []
@@ -98,10 +101,10 @@ def _ledger(config: Config) -> list[Witness]:
         return [_remembered(config, ledger)]
 
 
-def _remembered(config: Config, ledger: Ledger) -> Witness:
+def _remembered(config: Config, ledger: Ledger) -> LogReference:
     settled = ledger.cursor().join(ledger.last_kept())
-    return Witness(
-        f"the ledger {without_password(config.delivery.url)}", settled[ONLY_LANE], ledger.log_identity()
+    return LogReference(
+        f"the ledger {without_password(config.delivery.url)}", settled[ONLY_PARTITION], ledger.log_identity()
     )
 
 
@@ -112,10 +115,10 @@ def _version(config: Config) -> str | None:
 def is_of_log(layout: Layout) -> bool:
     """Tell whether the outbox was routed from the log that is there now, as far as both say which they are."""
     log, outbox = read_identity(layout.log), read_identity(layout.outbox)
-    return log is None or outbox is None or log.goes_on_from(outbox)
+    return log is None or outbox is None or log.continues(outbox)
 
 
-def begin_of_outbox(config: Config, begin: Cut) -> Cut:
+def begin_of_outbox(config: Config, begin: LogPosition) -> LogPosition:
     """Return where an outbox without files begins: with the log, or earlier where the ledger still waits for more."""
     folder = Layout(config.data).outbox
     if folder.is_dir() and list_ranges(folder):

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.api.ingress.pressure import Gauges
 from headrace.eventlog.local.committer import PART, GroupCommitter
-from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
+from headrace.eventlog.local.outbox.reader import LocalOutboxReader
+from headrace.eventlog.local.outbox.writer import LocalOutboxWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
-from headrace.eventlog.location import kafka_place, open_log
-from headrace.events.positions import Cut
+from headrace.eventlog.location import kafka_location, open_log
+from headrace.events.positions import LogPosition
 from headrace.ledger.ledger import Ledger
 from headrace.service.storage.continuity import begin_of_outbox, continuity_of, remember_log
 from headrace.service.storage.layout import Layout
@@ -36,7 +37,7 @@ class IngressLog(NamedTuple):
     """What the ingress needs of the log; `close` lets go of what the gauges read, when the writer has been closed."""
 
     writer: LogWriter
-    end: Callable[[], Cut]
+    end: Callable[[], LogPosition]
     gauges: Gauges
     close: Callable[[], object] = lambda: None
 
@@ -58,7 +59,7 @@ def log_place(config: Config) -> str:
     from headrace.eventlog.kafka.topics import ensure_topics  # optional dependency
 
     ensure_topics(config.kafka)
-    return kafka_place(config.kafka)
+    return kafka_location(config.kafka)
 
 
 def open_log_writer(config: Config) -> IngressLog:
@@ -66,11 +67,11 @@ def open_log_writer(config: Config) -> IngressLog:
     return _local_log(config) if config.log.kind == "local" else _kafka_log(config)
 
 
-def open_outbox_writer(config: Config, begin: Cut) -> OutboxWriter:
+def open_outbox_writer(config: Config, begin: LogPosition) -> OutboxWriter:
     """Open the outbox for planning; `begin` is where the log begins."""
     if config.log.kind == "local":
         layout = Layout(config.data)
-        return OutboxFileWriter(layout.outbox, begin_of_outbox(config, begin), layout.log)
+        return LocalOutboxWriter(layout.outbox, begin_of_outbox(config, begin), layout.log)
     from headrace.eventlog.kafka.outbox.writer import KafkaOutboxWriter  # optional dependency
 
     return KafkaOutboxWriter(config.kafka, begin)
@@ -78,7 +79,7 @@ def open_outbox_writer(config: Config, begin: Cut) -> OutboxWriter:
 
 def _local_log(config: Config) -> IngressLog:
     layout = Layout(config.data)
-    outbox = OutboxFiles(layout.outbox)
+    outbox = LocalOutboxReader(layout.outbox)
     ledger = Ledger(config.delivery.url, config.store.patience_seconds)
     writer = SegmentWriter(
         layout.log,
@@ -90,18 +91,21 @@ def _local_log(config: Config) -> IngressLog:
     remember_log(config, writer.identity, ledger)
     reader = SegmentReader(layout.log)
     gauges = Gauges(
-        backlog_events=lambda: outbox.covered().count_to(Cut.at(writer.end)),
+        backlog_events=lambda: outbox.covered().count_to(LogPosition.at(writer.end)),
         backlog_bytes=lambda: _bytes_behind(reader, outbox.covered()),
         outbox_bytes=lambda: outbox.size(ledger.cursor()),
         folders=[layout.log, layout.outbox, layout.data],
     )
     return IngressLog(
-        GroupCommitter(writer, config.log.max_pending_bytes), lambda: Cut.at(writer.end), gauges, ledger.close
+        GroupCommitter(writer, config.log.max_pending_bytes),
+        lambda: LogPosition.at(writer.end),
+        gauges,
+        ledger.close,
     )
 
 
 def _kafka_log(config: Config) -> IngressLog:
-    from headrace.eventlog.kafka.outbox.undrained import Undrained
+    from headrace.eventlog.kafka.outbox.backlog import OutboxBacklog
     from headrace.eventlog.kafka.outbox.writer import Coverage  # optional dependency
     from headrace.eventlog.kafka.writer import KafkaLogWriter
 
@@ -109,23 +113,23 @@ def _kafka_log(config: Config) -> IngressLog:
     # Named after the machine and the port: the same after a restart, and unlike any other.
     name = f"{socket.gethostname()}-{config.api.port}"
     writer = KafkaLogWriter(config.kafka, name, config.log.max_pending_bytes)
-    coverage, undrained = Coverage(config.kafka), Undrained(config.kafka)
+    coverage, outbox_backlog = Coverage(config.kafka), OutboxBacklog(config.kafka)
     backlog = [0]
 
     def look() -> int:
-        covered = coverage.cut()
+        covered = coverage.position()
         backlog[0] = covered.join(reader.start()).count_to(reader.end())
         return _bytes_behind(reader, covered)
 
     gauges = Gauges(
         backlog_events=lambda: backlog[0],
         backlog_bytes=look,
-        outbox_bytes=lambda: undrained.size(coverage.planned()),
+        outbox_bytes=lambda: outbox_backlog.size(coverage.planned()),
         folders=[config.data],
     )
     return IngressLog(writer, reader.end, gauges)
 
 
-def _bytes_behind(reader: LogReader, covered: Cut) -> int:
+def _bytes_behind(reader: LogReader, covered: LogPosition) -> int:
     waiting = covered.join(reader.start())
     return sum(reader.size(*each) for each in waiting.ranges_to(reader.end()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from headrace.eventlog.archive.keeper import Keeper
+from headrace.eventlog.archive.maintenance import ArchiveMaintenance
 from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.location import open_log
 from headrace.service.storage.damage import setting_aside
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 def archiving(config: Config) -> Chore:
     """Archive every so often. When told to stop, it does so between two batches of events."""
     storage, log = Storage(config.archive.path), open_log(log_place(config))
-    keeper = Keeper(storage, log, config.archive, setting_aside(config))
+    keeper = ArchiveMaintenance(storage, log, config.archive, setting_aside(config))
 
     def keep(is_stopped: Callable[[], bool]) -> None:
         done = keeper.run(is_stopped)

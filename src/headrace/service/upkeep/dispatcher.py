@@ -22,15 +22,15 @@ from headrace.delivery.sinks.guard import Guard
 from headrace.delivery.sinks.tls import tls_context
 from headrace.delivery.sinks.token_endpoint import TokenEndpoint
 from headrace.errors import ArchiveError, BrokerUnavailable, StoreUnavailable
-from headrace.eventlog.archive.lag import ArchivedForLong
+from headrace.eventlog.archive.retention import ArchiveLag
 from headrace.eventlog.archive.storage import Storage
-from headrace.eventlog.local.outbox import OutboxFiles
+from headrace.eventlog.local.outbox.reader import LocalOutboxReader
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.location import open_log
-from headrace.eventlog.picker import Picker
+from headrace.eventlog.lookup import EventLookup
+from headrace.eventlog.outbox_partitions import WHOLE_OUTBOX
 from headrace.eventlog.retention import expire_segments
-from headrace.eventlog.shares import UNSHARED
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.ledger.ledger import Ledger
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from headrace.config import Config
     from headrace.eventlog.outbox import OutboxReader
-    from headrace.eventlog.shares import Shares
+    from headrace.eventlog.outbox_partitions import OutboxPartitions
 
 _CLEAR_SECONDS = 10.0
 _log = logging.getLogger(__name__)
@@ -57,9 +57,9 @@ _log = logging.getLogger(__name__)
 async def drain_all(config: Config, stop: asyncio.Event, on_ready: Callable[[], None]) -> None:
     """Drain the embedded outbox until told to stop."""
     layout = Layout(config.data)
-    outbox = OutboxFiles(layout.outbox, SegmentReader(layout.log).end)
+    outbox = LocalOutboxReader(layout.outbox, SegmentReader(layout.log).end)
     archived = (
-        ArchivedForLong(Storage(config.archive.path), config.archive.grace_seconds)
+        ArchiveLag(Storage(config.archive.path), config.archive.grace_seconds)
         if config.archive.enabled
         else None
     )
@@ -71,13 +71,13 @@ async def drain_all(config: Config, stop: asyncio.Event, on_ready: Callable[[], 
                 return  # what is settled of one log says nothing about another
             freed = outbox.drop(ledger.cursor())
             settled = dispatcher.settled()
-            removable = settled if archived is None else settled.meet(archived.cut())
+            removable = settled if archived is None else settled.meet(archived.position())
             freed += expire_segments(layout.log, removable, config.log)
             if freed:
                 _log.debug("cleared %d bytes", freed)
 
         on_ready()
-        await _drain(config, str(layout.log), outbox, ledger, UNSHARED, stop, clear)
+        await _drain(config, str(layout.log), outbox, ledger, WHOLE_OUTBOX, stop, clear)
 
 
 def _ledger(config: Config) -> Ledger:
@@ -96,18 +96,20 @@ async def drain_shares(config: Config, stop: asyncio.Event, on_ready: Callable[[
     try:
         while not stop.is_set():
             changed.clear()
-            holding = group.holding
-            if not holding.shares.own:
+            assignment = group.assignment
+            if not assignment.partitions.own:
                 group.release()
                 HEALTH.idle("shares", "other dispatchers have all shares of the outbox", FOREVER)
                 await _first_of(stop, changed)
                 continue
             HEALTH.forget("shares")
             with closing(
-                Ledger(config.delivery.url, config.delivery.patience_seconds, holding.shares)
+                Ledger(config.delivery.url, config.delivery.patience_seconds, assignment.partitions)
             ) as ledger:
-                outbox = KafkaOutboxReader(group, holding, ledger.cursors())
-                await _drain_until_changed(config, place, outbox, ledger, holding.shares, stop, changed)
+                outbox = KafkaOutboxReader(group, assignment, ledger.cursors())
+                await _drain_until_changed(
+                    config, place, outbox, ledger, assignment.partitions, stop, changed
+                )
     finally:
         await asyncio.to_thread(group.close)
 
@@ -117,7 +119,7 @@ async def _drain_until_changed(
     place: str,
     outbox: OutboxReader,
     ledger: Ledger,
-    shares: Shares,
+    shares: OutboxPartitions,
     stop: asyncio.Event,
     changed: asyncio.Event,
 ) -> None:
@@ -139,7 +141,7 @@ async def _drain(
     place: str,
     outbox: OutboxReader,
     ledger: Ledger,
-    shares: Shares,
+    shares: OutboxPartitions,
     stop: asyncio.Event,
     clear: Callable[[Dispatcher], object],
 ) -> None:
@@ -175,14 +177,16 @@ async def _drain(
 
         probing = Probing(records, store, senders, credentials, default_spec(config.delivery))
 
-        sources = Sources(Picker(open_log(place)), replays.active_at)
+        sources = Sources(EventLookup(open_log(place)), replays.active_at)
         expiry = Expiry(ledger, store, sources, shares, config.delivery)
 
         def clear_once() -> None:
             clear(dispatcher)  # before what needs room: on a full disk this makes some
             expiry.clear()
             cursors = ledger.cursors()
-            gone = store.purge(reduce(Cut.meet, (cursors.get(share, Cut()) for share in range(shares.count))))
+            gone = store.purge(
+                reduce(LogPosition.meet, (cursors.get(share, LogPosition()) for share in range(shares.count)))
+            )
             records.clear(config.delivery.attempts_retention_seconds, config.delivery.attempts_max, gone)
 
         clearing = asyncio.create_task(_repeat(clear_once))

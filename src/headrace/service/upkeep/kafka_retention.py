@@ -9,9 +9,9 @@ import logging
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from headrace.eventlog.archive.lag import ArchivedForLong
+from headrace.eventlog.archive.retention import ArchiveLag
 from headrace.eventlog.archive.storage import Storage
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.ledger.ledger import Ledger
 from headrace.service.upkeep.chores import Chore
 
@@ -36,23 +36,25 @@ def shrinking(config: Config) -> Chore:
 
 def shrink(config: Config) -> Callable[[object], None]:
     """Return what does it once."""
-    from headrace.eventlog.kafka.outbox.writer import count_shares  # optional dependency
-    from headrace.eventlog.kafka.removal import Removal
+    from headrace.eventlog.kafka.outbox.writer import count_outbox_partitions  # optional dependency
+    from headrace.eventlog.kafka.retention import KafkaRetention
 
     archived = (
-        ArchivedForLong(Storage(config.archive.path), config.archive.grace_seconds)
+        ArchiveLag(Storage(config.archive.path), config.archive.grace_seconds)
         if config.archive.enabled
         else None
     )
     ledger = Ledger(config.delivery.url, config.store.patience_seconds)
-    removal = Removal(config.kafka, config.log.retention_seconds)
-    shares = count_shares(config.kafka)
+    removal = KafkaRetention(config.kafka, config.log.retention_seconds)
+    shares = count_outbox_partitions(config.kafka)
 
     def turn(_: object) -> None:
         cursors = ledger.cursors()
         # In this order: a cursor passes a delivery only after the ledger has it.
-        settled = ledger.needed_before(reduce(Cut.meet, (cursors.get(each, Cut()) for each in range(shares))))
-        removal.remove(settled if archived is None else settled.meet(archived.cut()))
+        settled = ledger.needed_before(
+            reduce(LogPosition.meet, (cursors.get(each, LogPosition()) for each in range(shares)))
+        )
+        removal.remove(settled if archived is None else settled.meet(archived.position()))
 
     return turn
 

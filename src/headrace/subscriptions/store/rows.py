@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.subscriptions.channels.name import ChannelName, parse_channel
 from headrace.subscriptions.subscription import Subscription
 
@@ -77,6 +77,6 @@ def from_document(subscription_id: str, text: str, channel: ChannelName | None =
     )
 
 
-def cut_of(text: str | None) -> Cut | None:
+def cut_of(text: str | None) -> LogPosition | None:
     """Read a column that holds a cut."""
-    return None if text is None else Cut.from_json(text)
+    return None if text is None else LogPosition.from_json(text)

@@ -7,7 +7,7 @@ How a subscription comes to see *exactly* the events accepted after its creation
 
 The pipeline reads where its batch ends first and the rows second. To a row that has no beginning yet it gives one
 itself, in the same way: the end of the log, read after the row was seen. Whichever comes first wins, and either
-is right: a batch that did not see the row ended at or before that cut in every lane, because its end was read
+is right: a batch that did not see the row ended at or before that cut in every partition, because its end was read
 before the row existed. Deletion works in the same two steps.
 """
 
@@ -24,7 +24,7 @@ from sqlalchemy.exc import IntegrityError
 from headrace.database.engine import open_database
 from headrace.database.patience import once, repeatable
 from headrace.errors import Conflict, NotFound
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.subscriptions.channels import rows as channel_rows
 from headrace.subscriptions.channels.document import Channel
 from headrace.subscriptions.channels.name import DEFAULT_CHANNEL, ChannelName
@@ -161,7 +161,7 @@ class Store:
     def create(
         self,
         subscription: Subscription,
-        end_of_log: Callable[[], Cut],
+        end_of_log: Callable[[], LogPosition],
         also: Callable[[Connection], object] = lambda _: None,
     ) -> Subscription:
         """Add it, and let it see the events accepted from now on; `also` is done in the same transaction."""
@@ -181,7 +181,7 @@ class Store:
     def create_lot(
         self,
         lot: Lot,
-        end_of_log: Callable[[], Cut],
+        end_of_log: Callable[[], LogPosition],
         also: Callable[[Connection, Subscription], object] = lambda *_: None,
     ) -> int:
         """Add many, all or none, beside a pipeline that runs; they see the events accepted from now on.
@@ -196,7 +196,7 @@ class Store:
         return added
 
     @once
-    def create_many(self, subscriptions: Iterable[Subscription], created: Cut) -> None:
+    def create_many(self, subscriptions: Iterable[Subscription], created: LogPosition) -> None:
         """Add many at once, in one transaction, to see the events from a cut on.
 
         Be careful: only while nobody routes; `create` is what settles with a pipeline that runs.
@@ -254,7 +254,7 @@ class Store:
             return int(connection.execute(query).scalar_one())
 
     @once
-    def go_live(self, subscription_id: str, cut: Cut, also: Callable[[Connection], object]) -> None:
+    def go_live(self, subscription_id: str, cut: LogPosition, also: Callable[[Connection], object]) -> None:
         """Let it be live from a later cut on, the end of the log a moment ago; `also` is done in the same transaction.
 
         Be careful: what lies between is planned no more, and has to come to it in another way.
@@ -273,7 +273,7 @@ class Store:
     def delete(
         self,
         subscription_id: str,
-        end_of_log: Callable[[], Cut],
+        end_of_log: Callable[[], LogPosition],
         check: Callable[[Subscription], object] = lambda _: None,
     ) -> Subscription:
         """End it: no event accepted from now on is for it. Return what it was; `check` may refuse that."""
@@ -401,7 +401,7 @@ class Store:
             return last_revision(connection)
 
     @repeatable
-    def bounds(self) -> dict[str, tuple[Cut | None, Cut | None]]:
+    def bounds(self) -> dict[str, tuple[LogPosition | None, LogPosition | None]]:
         """Return the cuts `created` and `deleted` of all subscriptions, ended ones included, by their ids."""
         query = select(SUBSCRIPTIONS.c.id, SUBSCRIPTIONS.c.created, SUBSCRIPTIONS.c.deleted)
         with self._engine.connect() as connection:
@@ -450,7 +450,7 @@ class Store:
         return read
 
     @repeatable
-    def settle(self, end_of_log: Callable[[], Cut]) -> None:
+    def settle(self, end_of_log: Callable[[], LogPosition]) -> None:
         """Give subscriptions that wait for a cut the end of the log as it is now, however many they are."""
         with self._engine.connect() as connection:
             seen = last_revision(connection)  # first: whoever waits at this revision is seen now
@@ -463,7 +463,7 @@ class Store:
             self._settle(column, SUBSCRIPTIONS.c.revision <= seen, end_of_log())
 
     @repeatable
-    def purge(self, settled: Cut) -> list[str]:
+    def purge(self, settled: LogPosition) -> list[str]:
         """Forget ended subscriptions, once an event behind their end has been delivered; return their ids.
 
         Be careful: beyond, not at, their end. Only a batch that went beyond it is known to have seen the end.
@@ -472,7 +472,9 @@ class Store:
         with self._engine.begin() as connection:
             rows = connection.execute(ended).all()
             gone = [
-                row.id for row in rows if (end := Cut.from_json(row.deleted)) <= settled and end != settled
+                row.id
+                for row in rows
+                if (end := LogPosition.from_json(row.deleted)) <= settled and end != settled
             ]
             if gone:
                 forget = delete(SUBSCRIPTIONS).where(SUBSCRIPTIONS.c.id == bindparam("gone"))
@@ -480,7 +482,7 @@ class Store:
             return gone
 
     @repeatable
-    def _settle(self, column: str, whose: ColumnElement[bool], cut: Cut) -> None:
+    def _settle(self, column: str, whose: ColumnElement[bool], cut: LogPosition) -> None:
         waits = {"created": NO_BEGINNING, "deleted": NO_END}[column]
         with self._engine.begin() as connection:
             revision = next_revision(connection)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.delivery.sinks.guard import Guard
-    from headrace.events.bindings.kafka import Message
+    from headrace.events.bindings.kafka import KafkaMessage
 
 # How long a broker gets for one request, and a record for all of its tries within the client.
 _REQUEST_SECONDS = 10.0
@@ -214,7 +214,7 @@ class Producer:
             await self.close()
             raise
 
-    async def send(self, topic: str, key: bytes | None, message: Message) -> None:
+    async def send(self, topic: str, key: bytes | None, message: KafkaMessage) -> None:
         """Return when the record is acknowledged, or raise KafkaError."""
         if not self._client.client.cluster.partitions_for_topic(topic):
             await self._find(topic)
@@ -253,7 +253,7 @@ class Producer:
             _, pending = await asyncio.wait(tasks, timeout=0.1)
             tasks = list(pending)
 
-    async def _send_alone(self, topic: str, key: bytes | None, message: Message) -> None:
+    async def _send_alone(self, topic: str, key: bytes | None, message: KafkaMessage) -> None:
         batch = self._client.create_batch()
         batch.append(timestamp=None, key=key, value=message.value, headers=message.headers)
         batch.close()

@@ -14,7 +14,7 @@ from headrace.delivery.protocols.kafka.producer import Cluster, Producer
 from headrace.delivery.sinks.guard import refusal
 from headrace.delivery.sinks.tls import tls_context
 from headrace.errors import RefusedAddress
-from headrace.events.bindings.kafka import Message, encode_binary, encode_structured, key_of
+from headrace.events.bindings.kafka import KafkaMessage, encode_binary, encode_structured, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,7 +115,7 @@ def _cluster(target: Target) -> Cluster:
     )
 
 
-def _message(parcel: Parcel, mode: str) -> Message:
+def _message(parcel: Parcel, mode: str) -> KafkaMessage:
     arrival = parcel.recorded.arrival
     message = _ENCODERS[mode](arrival.event)
     for name, value in (("traceparent", arrival.traceparent), ("tracestate", arrival.tracestate)):

@@ -13,7 +13,7 @@ from headrace.delivery.protocols.mqtt.packets import Answer, TooLong, Version, p
 from headrace.delivery.sinks.guard import refusal
 from headrace.delivery.sinks.tls import tls_context
 from headrace.errors import RefusedAddress
-from headrace.events.bindings.mqtt import Message, encode_binary, encode_structured
+from headrace.events.bindings.mqtt import MqttMessage, encode_binary, encode_structured
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,7 +131,7 @@ def _publication(target: Target, parcel: Parcel) -> Publication:
     )
 
 
-def _trace(message: Message, parcel: Parcel) -> list[tuple[str, str]]:
+def _trace(message: MqttMessage, parcel: Parcel) -> list[tuple[str, str]]:
     """Return the trace that an event came with, unless it would be read as attributes, which have no prefix here."""
     if message.user_properties:
         return []

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from urllib.parse import ParseResult
 
     from headrace.delivery.sinks.guard import Guard
-    from headrace.events.bindings.nats import Message
+    from headrace.events.bindings.nats import NatsMessage
 
 _CONNECT_SECONDS = 10
 _ROUND_TRIP_SECONDS = 10.0
@@ -141,7 +141,7 @@ class Connection:
         """Tell whether it is still connected."""
         return self._client.is_connected and not self._broken
 
-    async def publish(self, subject: str, message: Message) -> None:
+    async def publish(self, subject: str, message: NatsMessage) -> None:
         """Return when the server has the message: the answer to a ping that was written behind it."""
         before = self._denials[subject.lower()]
         await self._write(subject, message)
@@ -159,7 +159,7 @@ class Connection:
         if self._denials[subject.lower()] > before:
             raise Denied(subject)
 
-    async def store(self, subject: str, message: Message) -> None:
+    async def store(self, subject: str, message: NatsMessage) -> None:
         """Return when a stream has stored the message. Raise NotStored where it says that it hasn't."""
         name, before = subject.lower(), self._denials[subject.lower()]
         inbox, number = await self._own_inbox(), next(self._numbers)
@@ -217,12 +217,12 @@ class Connection:
             await self._client.subscribe(f"{self._inbox}.*", cb=self._answered)
         return self._inbox
 
-    async def _write(self, subject: str, message: Message, reply: str = "") -> None:
+    async def _write(self, subject: str, message: NatsMessage, reply: str = "") -> None:
         self._check_size(message)
         await self._client.publish(subject, message.payload, reply, message.headers)
         _raise_if_cancelled()
 
-    def _check_size(self, message: Message) -> None:
+    def _check_size(self, message: NatsMessage) -> None:
         """Keep back what is too large: the server would end the connection, which others use too."""
         lines = sum(len(name) + len(value) + _LINE_BYTES for name, value in message.headers.items())
         size, limit = _HEAD_BYTES + lines + len(message.payload), self._client.max_payload

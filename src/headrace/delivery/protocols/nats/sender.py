@@ -15,7 +15,7 @@ from headrace.delivery.protocols.nats.connection import Connection, Denied, NotS
 from headrace.delivery.sinks.guard import refusal
 from headrace.delivery.sinks.tls import tls_context
 from headrace.errors import RefusedAddress
-from headrace.events.bindings.nats import Message, encode_binary, encode_structured
+from headrace.events.bindings.nats import NatsMessage, encode_binary, encode_structured
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +73,7 @@ class NatsSender:
         return await Connection.make(servers, self._guard, self._tls)
 
 
-def _message(parcel: Parcel, mode: str) -> Message:
+def _message(parcel: Parcel, mode: str) -> NatsMessage:
     arrival = parcel.recorded.arrival
     message = _ENCODERS[mode](arrival.event)
     for name, value in (("traceparent", arrival.traceparent), ("tracestate", arrival.tracestate)):
