@@ -24,7 +24,7 @@ test-all: $(VENV)/.dev  ## Run every test: Spark, brokers, kills and damaged fil
 	@$(PYTEST)
 
 chaos: $(VENV)/.dev  ## Damage every kind of file of the real service, and see what is lost: hours
-	@$(BIN)/python -m tests.chaos.run --with $(or $(WITH),spark) $(ONLY)
+	@$(BIN)/python -m tests.chaos.run --with $(or $(WITH),spark) --one-in $(or $(ONE_IN),1) $(ONLY)
 
 lint: $(VENV)/.dev  ## Style, types, layers
 	$(BIN)/ruff check .

@@ -10,12 +10,16 @@ import socket
 import subprocess
 import time
 import uuid
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from headrace.service.processes.service import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
@@ -94,6 +98,16 @@ class Broker:
         assert self._process is not None
         os.kill(self._process.pid, signal.SIGKILL)
         self._process.wait()
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Keep the connections open, and let nothing come over them."""
+        assert self._process is not None
+        os.kill(self._process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self._process.pid, signal.SIGCONT)
 
     def _java(self, *arguments: str) -> list[str]:
         return ["java", *OPTIONS, "-cp", f"{self._jars}/*", *arguments]

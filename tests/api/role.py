@@ -12,6 +12,8 @@ from typing import Any, Self
 from headrace.config import load_config, write_snapshot
 from headrace.service.processes.service import free_port
 
+_START_SECONDS = 180.0  # on a machine that others use, too; a role that ends is noticed at once
+
 
 class HttpRole:
     def __init__(self, data: Path, role: str = "http", **settings: Any) -> None:
@@ -43,12 +45,19 @@ class HttpRole:
 
     def __enter__(self) -> Self:
         self.start()
-        deadline = time.monotonic() + 30
+        try:
+            self._wait()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
         while not self._answers():
             assert self.process.poll() is None, self.output
             assert time.monotonic() < deadline, self.output
             time.sleep(0.02)
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.process.kill()

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -85,7 +85,8 @@ class Telling:
     """Everything that an operator was told, each where they would look for it.
 
     `dead` are the dead letters, by subscription and position. A refusal is about what had been accepted before it,
-    `until` there; what is accepted later has to arrive, or to be set aside.
+    `until` there; what is accepted later has to arrive, or to be set aside. `gone` are the subscriptions that a rebuilt
+    store lacks, and of which its operator was told to make them again.
     """
 
     refusals: list[str] = field(default_factory=list)
@@ -93,11 +94,24 @@ class Telling:
     standing: list[str] = field(default_factory=list)
     set_aside: list[range] = field(default_factory=list)
     dead: set[tuple[str, int]] = field(default_factory=set)
+    gone: set[str] = field(default_factory=set)
     crashes: list[str] = field(default_factory=list)
 
     def accept_damage(self) -> None:
         """The service goes on without what is damaged: from here on it has to be set aside, position by position."""
         self.until = 0
+
+    def rebuilt(self, name: str, lost: Collection[str], *, complete: bool, names: Mapping[str, str]) -> None:
+        """A database was rebuilt. Its operator was told of lost subscriptions by their ids, or that some are lost."""
+        if name == "ledger":
+            self.accept_damage()  # the log is whole, so everything arrives, perhaps again
+        else:
+            self.gone = {names[each] for each in lost if each in names} if complete else {*names.values()}
+
+    def rebuildable(self) -> str | None:
+        """Which database a refusal says an operator can rebuild."""
+        found = re.search(r"headrace restore[^.;]*?--rebuild[ =](\w+)", " ".join(self.refusals))
+        return found[1] if found else None
 
     def specific(self, names: Collection[str]) -> str | None:
         """What named the file or its positions; a sentence that could be about anything counts for nothing."""
@@ -105,7 +119,11 @@ class Telling:
         return told[0] if told else None
 
     def accounts_for(self, name: str, number: int, names: Collection[str]) -> bool:
-        if (name, number) in self.dead or any(number in positions for positions in self.set_aside):
+        if (
+            name in self.gone
+            or (name, number) in self.dead
+            or any(number in positions for positions in self.set_aside)
+        ):
             return True
         if any(_is_specific(text, names) for text in self.standing):
             return True

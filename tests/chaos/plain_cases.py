@@ -9,6 +9,7 @@ import shutil
 import sys
 import time
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -18,13 +19,16 @@ import uvloop
 from tests.chaos.account import Account, Outcome, Telling, judge
 from tests.chaos.faults import Fault, NotApplicable
 from tests.chaos.kinds import Kind, kinds_in
-from tests.chaos.plain_route import plain_config
+from tests.chaos.plain_config import BATCH, plain_config
 from tests.chaos.plain_service import PlainService
+from tests.chaos.plain_session import HOLD
 from tests.chaos.prepared import STATES, Prepared, copies_of, load_prepared, numbered
 
 from headrace.client.sink import Received, Sink
 from headrace.errors import HeadraceError
 from headrace.matching.warm_up import warm_up
+from headrace.service.backup import restore as restoration
+from headrace.subscriptions.tables import SUBSCRIPTIONS
 from headrace.telemetry.health import HEALTH, Status
 
 SEED = 15
@@ -32,7 +36,9 @@ _LIMIT = 60.0
 _STOP_SECONDS = 30.0
 _REFUSED = 100  # numbers that no earlier process used for events that were not accepted
 _STILL_SECONDS = 20.0
+_DEATHS = 3  # of a role: it doesn't come back by being started again
 _STILL_WHEN_KNOWN = 0.5
+_STILL_WHEN_TOLD = 4.0  # what a role tells it may mend at its next look, a second later
 _PATIENT = {"retry": 1000, "backoffDelay": "PT0.02S", "backoffPolicy": "linear", "timeout": "PT5S"}
 
 
@@ -82,7 +88,7 @@ class PlainCases:
         await service.open()
         for name in ("ordered", "plain", "retry"):
             self._subscribe(service, name)
-        await self._publish(service, [4] * 3)
+        await self._publish(service, [BATCH] * 3)
         await self._until(lambda: not self._account.missing())
         await self._until(lambda: service.cursor() == 12)  # what has to be tried again is in the ledger
         older = await self._copied(service, data, "older")
@@ -90,12 +96,13 @@ class PlainCases:
         await service.open(delivers=False)
         self._subscribe(service, "late")
         for _ in range(5):
-            await self._publish(service, [4])
+            await self._publish(service, [BATCH])
             await self._until(lambda: service.covered() == len(self._account.accepted))
         service.clear()
-        service.routes.clear()
-        await self._publish(service, [4] * 3)
-        folders = await self._copied(service, data, "prepared")
+        with HOLD:
+            await self._publish(service, [BATCH] * 3)
+            folders = copies_of(data, self._folder, "prepared")
+        await service.close()
         return Prepared(folders, older, self._account)
 
     async def _copied(self, service: PlainService, data: Path, name: str) -> dict[str, Path]:
@@ -127,8 +134,6 @@ class PlainCases:
     async def _case(
         self, prepared: Prepared, kind: Kind, fault: Fault, state: str, *, is_begun: bool
     ) -> dict[str, Any]:
-        for part in HEALTH.reports():
-            HEALTH.forget(part)
         # A path of its own, since readers are kept by their path; and one that names no file, or every message would.
         data = self._folder / f"case-{zlib.crc32(f'{state} {kind.name} {fault}'.encode())}"
         if not is_begun:
@@ -176,12 +181,11 @@ class _Case:
         await self._cases._until(lambda: service.cursor() == len(self._account.accepted))
         service.clear()
         try:
-            async with service.routing:
-                await self._cases._publish(service, [4] * 5)
-                # Nothing is awaited from here to the fault: the dispatcher, of the same event loop, stands still.
-                for _ in range(5):
-                    service.route.route(4)
-                self._damage()
+            with HOLD:
+                await self._cases._publish(service, [BATCH] * 5)
+            # Nothing is awaited from here to the fault: the dispatcher, of the same event loop, stands still.
+            _wait(lambda: service.covered() == len(self._account.accepted))
+            self._damage()
         except NotApplicable:
             await service.close()
             raise
@@ -208,16 +212,27 @@ class _Case:
     async def _start_and_settle(self) -> None:
         """Start, and where that is refused, take the step that the refusal names."""
         service = await self._opened(accept_damage=False)
-        if service is None and any("accept_damage" in text.lower() for text in self._telling.refusals):
+        rebuilt = self._telling.rebuildable()
+        if service is None and rebuilt is not None:
+            service = await self._rebuilt(rebuilt)
+        elif service is None and any("accept_damage" in text.lower() for text in self._telling.refusals):
             service = await self._opened(accept_damage=True)
             if service is not None:
                 self._telling.accept_damage()
         if service is not None:
             await self._settle(service)
 
+    async def _rebuilt(self, name: str) -> PlainService | None:
+        """Rebuild a database, as `headrace restore --rebuild` does, and start again."""
+        done = restoration.rebuild(plain_config(self._data), name)
+        service = await self._opened(accept_damage=False)
+        if service is not None:
+            tables = [each.complete for each in done.tables if each.table == SUBSCRIPTIONS.name]
+            complete = all(tables) and done.finding is None
+            self._telling.rebuilt(name, done.lost, complete=complete, names=self._cases.names)
+        return service
+
     async def _opened(self, *, accept_damage: bool) -> PlainService | None:
-        for part in HEALTH.reports():  # what a process that has ended said
-            HEALTH.forget(part)
         service = PlainService(plain_config(self._data, accept_damage=accept_damage))
         try:
             await service.open()
@@ -259,10 +274,18 @@ class _Case:
             if self._account.arrived.total() != seen:
                 seen, since = self._account.arrived.total(), time.monotonic()
             self._listen(service)
-            is_known = self._judged().verdict.is_good or service.crashes or self._is_settled(service)
-            if time.monotonic() - since > (_STILL_WHEN_KNOWN if is_known else _STILL_SECONDS):
+            if service.has_ended:
+                return
+            if time.monotonic() - since > self._patience(service):
                 return
             await asyncio.sleep(0.05)
+
+    def _patience(self, service: PlainService) -> float:
+        if len(service.crashes) >= _DEATHS or self._is_settled(service):
+            return _STILL_WHEN_KNOWN
+        if not self._judged().verdict.is_good:
+            return _STILL_SECONDS
+        return _STILL_WHEN_TOLD if self._telling.standing else _STILL_WHEN_KNOWN
 
     def _is_settled(self, service: PlainService) -> bool:
         return service.is_settled(but_for_retries=bool(self._account.later))
@@ -272,15 +295,22 @@ class _Case:
         self._telling.standing = [
             each.note for each in HEALTH.reports().values() if each.status is Status.BLOCKED
         ]
-        if service.route_error is not None:
-            self._telling.standing.append(f"routing starts again and again: {service.route_error}")
+        self._telling.standing += service.standing.values()
         for text in service.refusals:
-            self._refused(text)
-        service.refusals.clear()
+            if text not in self._telling.refusals:
+                self._refused(text)
         with suppress(Exception):  # a damaged database tells nothing
             self._telling.set_aside = service.set_aside()
         with suppress(Exception):
             self._telling.dead = {(self._cases.names[each], number) for each, number in service.dead()}
+
+
+def _wait(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + _LIMIT
+    while not holds():
+        if time.monotonic() > end:
+            raise TimeoutError
+        time.sleep(0.005)
 
 
 def _say(document: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.chaos.account import Account
 from tests.chaos.kinds import DATABASES, Kind, kinds_in
 
+from headrace.database.sqlite.seal import seal
 from headrace.events.event import Event
 
 STATES = ("stopped", "killed", "running")
@@ -32,6 +33,7 @@ def copies_of(data: Path, folder: Path, name: str) -> dict[str, Path]:
     for database in DATABASES:  # the last process that ends takes the companions away
         with closing(sqlite3.connect(copies["stopped"] / database)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        seal(copies["stopped"] / database)  # as the supervisor does at its end
     return copies
 
 

@@ -11,8 +11,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.chaos.account import Outcome, Verdict
 from tests.chaos.faults import Fault, NotApplicable
@@ -51,9 +53,16 @@ class Results:
         return "\n".join([*rows, "", figures])
 
 
-def wanted(case: Case, only: list[str]) -> bool:
-    """Whether each of these texts is in the case's name."""
-    return all(text in str(case) for text in only)
+class Choice(NamedTuple):
+    """Cases whose names have each of these texts; of those one in so many."""
+
+    only: list[str]
+    one_in: int = 1
+
+    def of(self, cases: Iterable[Case], results: Results) -> list[Case]:
+        """Choose among cases, and leave out what is done."""
+        wanted = [case for case in cases if all(text in str(case) for text in self.only)]
+        return [case for case in wanted[:: self.one_in] if case not in results]
 
 
 def service_cases(prepared: Prepared) -> list[Case]:
@@ -68,12 +77,12 @@ def service_cases(prepared: Prepared) -> list[Case]:
     return sorted(found, key=lambda case: order.index(case.fault) if case.fault in order else len(order))
 
 
-async def run_service(folder: Path, only: list[str], results: Results, *, spark: bool) -> None:
+async def run_service(folder: Path, choice: Choice, results: Results, *, spark: bool) -> None:
     cases = ServiceCases(folder, spark=spark)
     say("preparing a data folder")
     prepared, sink = await cases.prepare()
     try:
-        chosen = [case for case in service_cases(prepared) if wanted(case, only) and case not in results]
+        chosen = choice.of(service_cases(prepared), results)
         for number, case in enumerate(chosen, 1):
             began = time.monotonic()
             try:
@@ -87,12 +96,11 @@ async def run_service(folder: Path, only: list[str], results: Results, *, spark:
         await sink.__aexit__()
 
 
-def run_plain(folder: Path, only: list[str], results: Results) -> None:
+def run_plain(folder: Path, choice: Choice, results: Results) -> None:
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         runner = PlainRunner(Path(scratch))
         try:
-            every = [case for state in STATES for case in runner.cases(state)]
-            chosen = [case for case in every if wanted(case, only) and case not in results]
+            chosen = choice.of((case for state in STATES for case in runner.cases(state)), results)
             for number, case in enumerate(chosen, 1):
                 began = time.monotonic()
                 done(results, f"{number}/{len(chosen)}", case, runner.run(case), began)
@@ -120,9 +128,10 @@ def main() -> int:
         dest="how",
         choices=("spark", "roles", "parts"),
         default="spark",
-        help="spark: the whole service. roles: its http and dispatcher, and a route without Spark. "
-        "parts: all of it in one process, without HTTP in front; about a second for each case.",
+        help="spark: the whole service. roles: the same, with a thread in the place of Spark. "
+        "parts: all of it in one process, without HTTP in front; a second or two for each case.",
     )
+    parser.add_argument("--one-in", type=int, default=1, metavar="N", help="run one in so many of the cases")
     parser.add_argument(
         "only", nargs="*", help="texts that a case's name has, as: stopped 'delivery.db' empty"
     )
@@ -130,10 +139,11 @@ def main() -> int:
     folder = given.folder.resolve() / given.how
     folder.mkdir(parents=True, exist_ok=True)
     results = Results(folder / "results.jsonl")
+    choice = Choice(given.only, given.one_in)
     if given.how == "parts":
-        run_plain(folder, given.only, results)
+        run_plain(folder, choice, results)
     else:
-        asyncio.run(run_service(folder, given.only, results, spark=given.how == "spark"))
+        asyncio.run(run_service(folder, choice, results, spark=given.how == "spark"))
     say(results.table())
     return 1 if {Verdict.LOST, Verdict.CRASHED} & results.counts().keys() else 0
 

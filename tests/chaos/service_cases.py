@@ -12,8 +12,9 @@ from typing import Any
 from tests.chaos.account import Account, Outcome, Telling, judge
 from tests.chaos.faults import Fault
 from tests.chaos.kinds import Kind, kinds_in
-from tests.chaos.plain_route import plain_config
+from tests.chaos.plain_config import BATCH, plain_config
 from tests.chaos.plain_service import PlainService
+from tests.chaos.plain_session import HOLD
 from tests.chaos.prepared import Prepared, copies_of, load_prepared, numbered
 from tests.chaos.service_run import ServiceRun, next_step, publish
 
@@ -106,15 +107,15 @@ class ServiceCases:
         for _ in range(5):
             await self._append(service)
             await self.until(lambda: service.covered() == len(self.account.accepted))
-        service.routes.clear()
-        for _ in range(3):
-            await self._append(service)
-        copies = copies_of(data, self.folder, "prepared")
+        with HOLD:
+            for _ in range(3):
+                await self._append(service)
+            copies = copies_of(data, self.folder, "prepared")
         await service.close()
         return copies
 
     async def _append(self, service: PlainService) -> None:
-        events = self._next(4)
+        events = self._next(BATCH)
         await service.publish(events)
         self.account.accept([each.id for each in events])
 
@@ -235,7 +236,7 @@ class ServiceCase:
                     return
             finally:
                 await run.end()
-            settings = next_step(self._data, self._telling.refusals)
+            settings = next_step(self._data, self._telling, self._cases.names)
 
     def _log(self) -> Path:
         return self._data.with_name(f"{self._data.name}.log")
@@ -262,7 +263,7 @@ class ServiceCase:
 
     async def _until_still(self, run: ServiceRun, client: Client) -> None:
         seen, since, end = -1, time.monotonic(), time.monotonic() + _LIMIT
-        while time.monotonic() < end and run.tend():
+        while time.monotonic() < end and run.is_well:
             await self._look(client)
             account = self._cases.account
             if not account.missing():

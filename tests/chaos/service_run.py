@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
@@ -19,6 +20,7 @@ from headrace.errors import HeadraceError, ServiceRefused, ServiceUnreachable
 from headrace.events.event import Event
 from headrace.service.processes.listing import role_processes, session_processes
 from headrace.service.processes.service import ServiceProcess, free_port
+from headrace.subscriptions.tables import SUBSCRIPTIONS
 
 SETTINGS = {
     "LOG_SEGMENT_BYTES": "4000",
@@ -33,59 +35,24 @@ SETTINGS = {
 _TRACEBACK = "Traceback (most recent call last)"
 _DEATHS = 3  # of one role in one start: it doesn't come back by being started again
 _START_SECONDS = 400.0
-
-
-class RouteProcess:
-    """The route without Spark, in a process of its own; started again when it dies, as a supervisor does it."""
-
-    def __init__(self, data: Path, output: Path) -> None:
-        self._data = data
-        self._output = output
-        self._process: subprocess.Popen[bytes] | None = None
-        self._starts = 0
-
-    def tend(self) -> None:
-        """Start it where it doesn't run."""
-        if (self._process is None or self._process.poll() is not None) and self._starts <= _DEATHS:
-            self._starts += 1
-            command = [sys.executable, "-m", "tests.chaos.plain_route", str(self._data)]
-            with self._output.open("ab") as output:
-                self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=output, stderr=output)
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether it has said anything: before, its functions are compiled."""
-        return self._output.exists() and self._output.stat().st_size > 0
-
-    def end(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-
-    def deaths(self) -> list[str]:
-        return [f"the route ended {self._starts - 1} times"] if self._starts > _DEATHS else []
-
-    def standing(self) -> list[str]:
-        """What keeps it from routing now."""
-        lines = self._output.read_text(errors="replace").splitlines() if self._output.exists() else []
-        return [line for line in lines[-1:] if line != "routing"]
+WITHOUT_SPARK = os.pathsep.join(
+    [str(Path(__file__).parent / "without_spark"), *filter(None, [os.environ.get("PYTHONPATH")])]
+)
+"""The PYTHONPATH of a service that routes without Spark."""
 
 
 class ServiceRun:
-    """From one start to its end. Without Spark, the route runs beside the other roles."""
+    """From one start to its end."""
 
     def __init__(self, data: Path, output: Path, settings: dict[str, str], *, spark: bool) -> None:
         output.unlink(missing_ok=True)
-        routed = output.with_suffix(".route")
-        routed.unlink(missing_ok=True)
-        self._route = None if spark else RouteProcess(data, routed)
-        roles = {} if spark else {"ROLES": '["http", "dispatcher"]', "ARCHIVE_ENABLED": "false"}
-        self.process = ServiceProcess(data, free_port(), output, SETTINGS | roles | settings)
+        self.process = ServiceProcess(data, free_port(), output, SETTINGS | settings)
+        if not spark:
+            self.process._environment["PYTHONPATH"] = WITHOUT_SPARK
 
-    def tend(self) -> bool:
-        """Keep the route alive; False where the service has ended or dies again and again."""
-        if self._route is not None:
-            self._route.tend()
+    @property
+    def is_well(self) -> bool:
+        """False where the service has ended or dies again and again."""
         return self.process.is_running and not self.deaths()
 
     async def start(self) -> bool:
@@ -93,19 +60,16 @@ class ServiceRun:
         self.process.start()
         async with Client(self.process.url) as client:
             for _ in range(int(_START_SECONDS / 0.25)):
-                if not self.process.is_running or self.deaths():
+                if not self.is_well:
                     return False
                 with suppress(ServiceUnreachable):
-                    readiness = await client.readiness()
-                    if readiness.get("ready") and self.tend() and (not self._route or self._route.has_begun):
+                    if (await client.readiness()).get("ready"):
                         return True
                 await asyncio.sleep(0.25)
         return False
 
     async def end(self) -> None:
         """Kill it and wait until no process of it holds a file: Spark takes long to stop, and a kill loses nothing."""
-        if self._route is not None:
-            self._route.end()
         if not self.process.is_running:
             return
         session = self.process.pid
@@ -122,8 +86,7 @@ class ServiceRun:
     def deaths(self) -> list[str]:
         ended = re.findall(r"role (\w+) ended with status (-?\d+)", self._said())
         times = Counter(role for role, _ in ended)
-        routes = self._route.deaths() if self._route else []
-        return routes + [
+        return [
             f"role {role} ended {count} times, with {dict(ended)[role]}"
             for role, count in times.items()
             if count >= _DEATHS
@@ -142,7 +105,7 @@ class ServiceRun:
 
     async def standing(self) -> list[str]:
         """What `/readyz` says where it isn't ready."""
-        told = self._route.standing() if self._route else []
+        told = []
         with suppress(HeadraceError):
             async with Client(self.process.url) as client:
                 readiness = await client.readiness()
@@ -175,15 +138,22 @@ def command(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def next_step(data: Path, refusals: list[str]) -> dict[str, str] | None:
-    """Do what a refusal asks an operator to do, and return the settings to start with; None where it asks nothing."""
-    text = " ".join(refusals)
-    rebuild = re.search(r"headrace restore[^.;]*?--rebuild[ =](\w+)", text)
-    if rebuild:
-        done = command(data, "restore", "--rebuild", rebuild[1])
-        refusals.append(done.stdout + done.stderr)
+def next_step(data: Path, telling: Telling, names: Mapping[str, str]) -> dict[str, str] | None:
+    """Do what a refusal asks an operator to do, and return the settings to start with; None where it asks nothing.
+
+    `names` are those of the subscriptions, by id.
+    """
+    name = telling.rebuildable()
+    if name is not None:
+        done = command(data, "restore", "--rebuild", name, "--json")
+        telling.refusals.append(done.stdout + done.stderr)
+        if done.returncode == 0:
+            told = json.loads(done.stdout)
+            tables = [each["complete"] for each in told["tables"] if each["table"] == SUBSCRIPTIONS.name]
+            complete = all(tables) and told["finding"] is None
+            telling.rebuilt(name, told["lost_subscriptions"], complete=complete, names=names)
         return {}
-    if "accept_damage" in text.lower():
+    if any("accept_damage" in text.lower() for text in telling.refusals):
         return {"LOG_ACCEPT_DAMAGE": "true"}
     return None
 

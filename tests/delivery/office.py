@@ -1,6 +1,7 @@
 """Everything around a dispatcher, for real: log and outbox on disk, store and ledger in one database."""
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -82,14 +83,17 @@ class WishingStore(Store):
         super().__init__(url, patience)
         self._wishes: dict[str, dict[str, Any]] = {}
         self._changed: set[str] = set()
+        self._lock = threading.Lock()  # the dispatcher asks from a thread of its own
 
     def wish(self, subscription_id: str, **changes: Any) -> None:
-        self._wishes.setdefault(subscription_id, {}).update(changes)
-        self._changed.add(subscription_id)
+        with self._lock:
+            self._wishes[subscription_id] = self._wishes.get(subscription_id, {}) | changes
+            self._changed.add(subscription_id)
 
     def changes(self, since: int) -> tuple[int, list[Subscription]]:
-        again = [self.get(each) for each in self._changed]
-        self._changed = set()
+        with self._lock:
+            wished, self._changed = self._changed, set()
+        again = [self.get(each) for each in wished]
         revision, changed = super().changes(since)
         known = {each.id for each in changed}
         changed += [each for each in again if each.id not in known]

@@ -30,6 +30,7 @@ from headrace.delivery.settlement.reports import Reports
 from headrace.delivery.settlement.settlement import Settling
 from headrace.errors import BrokerUnavailable, StoreUnavailable
 from headrace.eventlog.outbox_partitions import WHOLE_OUTBOX
+from headrace.ledger.stages import SINK
 from headrace.subscriptions.delivery.spec import resolve
 from headrace.telemetry.health import HEALTH
 
@@ -190,34 +191,29 @@ class Dispatcher:
                     joining, lane.joining = lane.joining or [], None
                     self._settling.discard(lane, joining)
                     self._drop(lane, lane.drain())
-            elif now.is_pulled:
-                for lane in self._lanes.drop(changed):
-                    self._hand_over(lane)
             else:
                 for lane in self._lanes.existing(changed):
                     self._follow(lane, now)
+                if now.is_pulled:
+                    self._agenda.wake((changed, SINK))
             if before is not None and _is_elsewhere(before, now) and before.protocol in self._senders:
                 await self._senders[before.protocol].forget(changed)
             if now is None:
                 self._credentials.forget(changed)
 
     def _follow(self, lane: Lane, subscription: Subscription) -> None:
+        """Go on with a subscription that changed, in the same lane: it knows what is under way."""
         ordering = lane.ordering
         self._drop(lane, lane.drain(lambda delivery: not self._subscribers.wants(delivery.key)))
         self._lanes.follow(lane, subscription)
         if lane.obstacle is not None or lane.ordering is not ordering:
+            self._settling.part(lane)
             self._settling.spill(lane, lane.obstacle or "the subscription's ordering changed")
         if lane.ordering is not ordering:
             lane.reorder()
         if lane.obstacle is None:
             lane.backlog = True
             self._agenda.wake(lane.place)
-
-    def _hand_over(self, lane: Lane) -> None:
-        """Let the ledger keep what is in the lane of a subscription that has no sink any more: it is to be pulled."""
-        lane.close()
-        self._settling.part(lane)
-        self._settling.spill(lane, "the subscription has no sink any more")
 
     def _begin_lane(self, lane: Lane) -> None:
         """An ordered lane doesn't know what the ledger holds for it: it has to look first."""

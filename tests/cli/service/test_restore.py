@@ -21,7 +21,7 @@ from headrace.events.positions import LogPosition
 from headrace.events.recorded import Arrival
 from headrace.ledger.ledger import Changes, Key, Ledger, Wait
 from headrace.ledger.tables import WAITING
-from headrace.service.storage.database_files import check_databases, damages
+from headrace.service.storage.database_files import check_databases, damages, seal_databases
 from headrace.subscriptions.channels.name import ChannelName
 from headrace.subscriptions.store.store import Store
 
@@ -244,6 +244,35 @@ def test_a_ledger_of_which_nothing_owed_is_lost_goes_on_where_it_was(run, deploy
     assert rebuilt.exit_code == 0, rebuilt.output
     assert "delivered again" not in rebuilt.output
     assert (deployment.waiting(), deployment.cursor()) == (300, LogPosition.at(5))
+
+
+def test_rebuilding_an_older_store_says_that_the_newest_is_missing(run, deployment):
+    """Every row of it can be read, so the tables alone would promise too much."""
+    with closing(sqlite3.connect(deployment.store_file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    older = deployment.store_file.read_bytes()
+    with closing(deployment.store()) as store:
+        store.create_many([proposal()], Cut())
+    deployment.store_file.write_bytes(older)
+    rebuilt = run("restore", "--rebuild", "store", "--data", deployment.data)
+    assert rebuilt.exit_code == 0, rebuilt.output
+    assert "the last commit is missing" in " ".join(rebuilt.output.split())
+    assert len(deployment.ids()) == 300
+
+
+def test_a_ledger_whose_rows_were_changed_is_not_believed(run, deployment):
+    """The pages are whole, so the rows can be read, and may say that less is owed than is."""
+    with closing(sqlite3.connect(deployment.ledger_file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    seal_databases(deployment.config)
+    content = deployment.ledger_file.read_bytes()
+    deployment.ledger_file.write_bytes(content.replace(b"503 ", b"504 ", 1))
+    [refusal] = damages(deployment.config)
+    assert "changed after the service had stopped" in refusal.finding
+    rebuilt = run("restore", "--rebuild", "ledger", "--data", deployment.data)
+    assert rebuilt.exit_code == 0, rebuilt.output
+    assert "everything that is in the log is delivered again" in rebuilt.output
+    assert deployment.cursor() == Cut()
 
 
 @pytest.mark.parametrize("fault", ["damaged", "nonsense", "removed"])

@@ -80,6 +80,35 @@ def test_an_older_copy_that_is_written_over_it_is_noticed_and_remembered(library
     refused(library, "overwritten")
 
 
+def test_an_older_copy_in_its_place_is_refused_by_the_next_start_too(library):
+    """The write-ahead log of the newest stays, and with it the older copy would look like the newest."""
+    opened = library()
+    opened.put(1)
+    older = copy_of(opened.path, "older")
+    opened.put(*range(2, 50))
+    older.rename(opened.path)
+    refused(opened.read, "replaced while it was in use")
+    opened.close()
+    assert companion(opened.path, "-wal").exists()
+    refused(library, "overwritten or replaced")
+
+
+def test_an_older_copy_that_is_written_over_it_just_before_the_end_is_noticed_too(library):
+    """Nobody looks any more, and what the write-ahead log adds to the older file would make it look like the newest."""
+    opened = library()
+    opened.put(1)
+    older = copy_of(opened.path, "older").read_bytes()
+    opened.put(*range(2, 50))
+    opened.close()
+    opened = library()
+    opened.put(50)
+    with opened.path.open("rb+") as file:
+        file.write(older)
+    opened.close()
+    seal(opened.path)
+    refused(library, "overwritten")
+
+
 def test_an_error_that_speaks_of_damage_is_looked_into(library):
     opened = library()
     opened.put(*range(200))

@@ -341,3 +341,16 @@ def test_a_log_that_is_gone_is_told(tmp_path):
         shutil.rmtree(tmp_path / "log")
         with pytest.raises(LogUnavailable, match="put it back"):
             reader.start()
+
+
+def test_a_log_that_is_taken_away_under_a_reader_is_told(tmp_path, open_log):
+    """Readers map segments when they need them, and the end mark stays mapped when its file is gone."""
+    writer = open_log(tmp_path / "log", HUGE)
+    reader = SegmentReader(tmp_path / "log")
+    writer.append(arrivals("ab"))
+    (tmp_path / "log").rename(tmp_path / "away")
+    assert reader.end() == Cut.at(2)
+    with pytest.raises(LogUnavailable, match=re.escape(f"no log in {tmp_path / 'log'}")):
+        list(reader.read(0, 2))
+    (tmp_path / "away").rename(tmp_path / "log")
+    assert [each.event.id for batch in reader.read(0, 2) for each in from_batch(batch)] == ["a", "b"]

@@ -25,6 +25,11 @@ _MEANING = {
     "store": "Channels, subscriptions and keys are those of that moment: make again what was made since then.",
     "ledger": "What was delivered since then is delivered again; dead letters and attempts since then are lost.",
 }
+# What isn't known to be missing from a database that isn't the one it was, however well it can be read.
+_UNKNOWN = {
+    "store": "Look whether channels, subscriptions and keys are missing or changed, and make them again.",
+    "ledger": "Dead letters and attempts may be missing.",
+}
 
 
 @click.command()
@@ -68,7 +73,7 @@ def restore(
     if folder is not None:
         _show_restored(_restore(config, folder, only, quiet=as_json), only, as_json=as_json)
     elif rebuild is not None:
-        _show_rebuilt(restoration.rebuild(config, rebuild), as_json=as_json)
+        _show_rebuilt(restoration.rebuild(config, rebuild), rebuild, as_json=as_json)
     elif accept is not None:
         path = restoration.accept(config, accept)
         _show({"accepted": str(path)}, f"{path} is taken for what it is. {_MEANING[accept]}", as_json=as_json)
@@ -96,13 +101,14 @@ def _show_restored(restored: Restored, only: str | None, *, as_json: bool) -> No
     _show(document, text, as_json=as_json)
 
 
-def _show_rebuilt(rebuilt: Rebuilt, *, as_json: bool) -> None:
+def _show_rebuilt(rebuilt: Rebuilt, name: str, *, as_json: bool) -> None:
     tables = [each._asdict() for each in rebuilt.tables]
     document = {
         "kept": rebuilt.kept and str(rebuilt.kept),
         "tables": tables,
         "lost_subscriptions": rebuilt.lost,
         "delivers_again": rebuilt.repeats,
+        "finding": rebuilt.finding and rebuilt.finding.text,
     }
     if as_json:
         click.echo(msgspec.json.encode(document))
@@ -111,6 +117,8 @@ def _show_rebuilt(rebuilt: Rebuilt, *, as_json: bool) -> None:
         [each.table, f"{each.kept}", "all" if each.complete else "some are lost"] for each in rebuilt.tables
     ]
     print_table(["table", "rows kept", ""], rows)
+    if rebuilt.finding is not None:
+        click.echo(f"Be careful: {rebuilt.finding.text}. {_UNKNOWN[name]}")
     if rebuilt.lost:
         more = f" and {len(rebuilt.lost) - _SHOWN} more (--json)" if len(rebuilt.lost) > _SHOWN else ""
         click.echo(f"lost subscriptions, to be made again: {', '.join(rebuilt.lost[:_SHOWN])}{more}")

@@ -42,7 +42,7 @@ def compare(path: Path) -> Finding | None:
         state = "empty" if path.exists() else "missing"
         return Finding(Difference.MISSING, f"the file is {state}, and a database was there before")
     if known.suspect:
-        text = "the file was overwritten while it was in use, so it may be a mixture of two"
+        text = "the file was overwritten or replaced while it was in use, so it may be a mixture of two"
         return Finding(Difference.OVERWRITTEN, text)
     return _compare(known, path)
 

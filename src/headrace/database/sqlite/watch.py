@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.database.sqlite.header import Header
 from headrace.database.sqlite.integrity import damage_of, hints_at_corruption, is_corruption
-from headrace.database.sqlite.locations import WRITE_AHEAD_INDEX, WRITE_AHEAD_LOG, companion
+from headrace.database.sqlite.locations import WRITE_AHEAD_INDEX, WRITE_AHEAD_LOG, companion, is_absent
 from headrace.database.sqlite.record import next_count, read_record, record_of, write_record
 from headrace.errors import DatabaseDamaged
 from headrace.telemetry.health import HEALTH
@@ -48,6 +48,7 @@ class Watch:
         self._header = Header(path)
         self._file: tuple[int, int] | None = None
         self._lock = threading.Lock()
+        self._looking = threading.Lock()
 
     def attach(self, engine: Engine, contents: Contents) -> None:
         """Count the engine among those that use the file."""
@@ -61,6 +62,7 @@ class Watch:
             "connect": self._connected,
             "checkout": self._taken,
             "checkin": self._given_back,
+            "close": self._closing,
             "commit": _count_commit,
             "handle_error": self._failed,
             "engine_disposed": lambda engine: _let_go(self, engine),
@@ -86,9 +88,10 @@ class Watch:
 
     def look(self) -> DatabaseDamaged | None:
         """Look at the file from outside: at its name, and at the count of commits in it, which never goes back."""
-        if self._finding is None and (known := self._header.overwritten()) is not None:
-            with suppress(OSError):  # for the next start: what is in the write-ahead log may hide it there
-                write_record(self.path, (read_record(self.path) or known)._replace(suspect=True))
+        with self._looking:
+            known = self._header.overwritten() if self._finding is None else None
+        if known is not None:
+            self._suspect(known)
             self.report("the file was overwritten with another or an older one while it was in use")
         return self.error()
 
@@ -116,7 +119,7 @@ class Watch:
             raise refusal
         now = _file(self.path)
         if self._file is not None and self._file != now:
-            raise self.report(_change({"": self._file}, {"": now}))
+            raise self._changed({"": self._file}, {"": now})
 
     def _connecting(self, *_: object) -> None:
         self.require()
@@ -125,6 +128,12 @@ class Watch:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchall()  # opens the write-ahead log
         record.info[_FILES] = found = files_of(self.path)
         self._file = self._file or found[""]
+        self.look()
+
+    def _closing(self, *_: object) -> None:
+        """Look once more: the last one who closes writes the write-ahead log into the file, and hides what was done."""
+        if self.users:
+            self.look()
 
     def _taken(self, _connection: Any, record: Any, _proxy: Any) -> None:
         refusal = self.error()
@@ -132,7 +141,19 @@ class Watch:
             raise refusal
         known, now = record.info[_FILES], files_of(self.path)
         if known != now:
-            raise self.report(_change(known, now))
+            raise self._changed(known, now)
+
+    def _changed(self, known: _Files, now: _Files) -> DatabaseDamaged:
+        if now[""] != known[""] and not is_absent(self.path):
+            self._suspect(None)
+        return self.report(_change(known, now))
+
+    def _suspect(self, known: Record | None) -> None:
+        """Let the next start refuse the file: with the write-ahead log of another it looks like the newest."""
+        record = read_record(self.path) or known
+        if record is not None:
+            with suppress(OSError):
+                write_record(self.path, record._replace(suspect=True))
 
     def _given_back(self, connection: Any, record: Any) -> None:
         """Remember how many commits there were, now that the last one is durable."""

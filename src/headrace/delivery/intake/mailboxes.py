@@ -75,19 +75,20 @@ class Mailing:
             await self._put(wanted[start : start + _ROWS_AT_A_TIME])
         return pairs.filter(pc.invert(is_pulled))
 
-    async def put_replayed(self, key: Key) -> None:
-        """Collect an event of a replay for its mailbox; wait where there is no room."""
-        if not self._subscribers.wants(key):
-            DISCARDED.inc()
-            self._settled(key)
-            return
-        while True:
+    async def put_replayed(self, key: Key) -> bool:
+        """Collect an event of a replay for its mailbox; wait where there is no room. False where it has no mailbox."""
+        while self.is_pulled(key.subscription):
+            if not self._subscribers.wants(key):
+                DISCARDED.inc()
+                self._settled(key)
+                return True
             if len(self._replayed) < _MOST_COLLECTED and await self._has_room(key.replay):
                 self._room[key.replay] -= 1
                 self._collected[key.replay] += 1
                 self._replayed.append(key)
-                return
+                return True
             await asyncio.sleep(_LOOK_SECONDS)
+        return False
 
     async def flush(self) -> None:
         """Make what was collected durable."""

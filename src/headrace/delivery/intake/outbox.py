@@ -133,11 +133,8 @@ class Intake:
 
     async def put_replayed(self, delivery: Delivery) -> None:
         """Wait for room: live events have most of the queue, and replays nothing that the ledger must keep for them."""
-        if self._mailing.is_pulled(delivery.key.subscription):
-            await self._mailing.put_replayed(delivery.key)
-            return
         share = max(1, self._settings.queue_length // 4)
-        while True:
+        while not await self._mailing.put_replayed(delivery.key):
             lane = self._lanes.get(delivery.key.subscription)
             if lane is not None and not self._subscribers.wants(delivery.key):
                 self._settling.discard(lane, [delivery])

@@ -99,8 +99,9 @@ class Lane:
         is_sink = self.stage == SINK
         self.ordering = spec.ordering if is_sink else Ordering.UNORDERED
         self.is_ordered = self.ordering is not Ordering.UNORDERED
+        self._is_pulled = is_sink and subscription.is_pulled
         settings = spec.settings(subscription.protocol, subscription.protocolsettings)
-        self._batch = spec.batch(settings["mode"]) if is_sink else 1
+        self._batch = spec.batch(settings["mode"]) if is_sink and not self._is_pulled else 1
         self._pace = Pace(spec.rate) if is_sink and spec.rate is not None else None
         self._target: Target | None = None
         self._authority: Authority = (None, (), {})
@@ -148,7 +149,7 @@ class Lane:
             or self.unwritten
             or self.arriving
             or self.joining
-            or self.breaker.until
+            or (self.breaker.until and self.sender is not None)
             or (self._pace is not None and self._pace.wait())
         )
 
@@ -164,6 +165,8 @@ class Lane:
         """Why nothing may be attempted now, whatever comes."""
         if self.subscription.paused:
             return "the subscription is paused"
+        if self._is_pulled:
+            return "the subscription has no sink"
         if self.sender is None:
             return f"this dispatcher can't deliver over {self.subscription.protocol}"
         if self.breaker.is_open:

@@ -66,6 +66,10 @@ class Lanes:
             lane = self._make(subscription, stage)
         return lane
 
+    def find(self, subscription_id: str, stage: str = SINK) -> Lane | None:
+        """Return the lane that is in use, if there is one."""
+        return self._lanes[stage].get(subscription_id)
+
     def existing(self, subscription_id: str) -> list[Lane]:
         """Return the lanes of a subscription that are in use."""
         return [lanes[subscription_id] for lanes in self._lanes.values() if subscription_id in lanes]
@@ -99,8 +103,7 @@ class Lanes:
 
     def follow(self, lane: Lane, subscription: Subscription) -> None:
         """Let a lane go on with a subscription that changed."""
-        protocol = subscription.protocol if lane.stage == SINK else "HTTP"
-        lane.follow(subscription, self._spec_of(subscription), self._sender(protocol))
+        lane.follow(subscription, self._spec_of(subscription), self._sender(subscription, lane.stage))
 
     def drop(self, subscription_id: str) -> list[Lane]:
         """Take out the lanes of a subscription that ended."""
@@ -111,7 +114,7 @@ class Lanes:
 
     async def sweep(self) -> None:
         """End what takes too long. Drop lanes that have been idle for a while, and what senders hold for them."""
-        for lane in self:
+        for lane in self.busy():
             lane.end_overdue()
         before = time.monotonic() - _IDLE_SECONDS
         for lane in [each for each in self if each.idle_since < before and each.is_idle]:
@@ -134,12 +137,11 @@ class Lanes:
             _log.warning("attempts still under way at the stop will be repeated at the next start")
 
     def _make(self, subscription: Subscription, stage: str) -> Lane:
-        protocol = subscription.protocol if stage == SINK else "HTTP"
         lane = self._lanes[stage][subscription.id] = Lane(
             subscription,
             stage,
             self._spec_of(subscription),
-            self._sender(protocol),
+            self._sender(subscription, stage),
             self._settings.queue_length,
             Breaker(self._settings),
             self._credentials,
@@ -151,7 +153,10 @@ class Lanes:
         self.on_new(lane)
         return lane
 
-    def _sender(self, protocol: str) -> Sender | None:
+    def _sender(self, subscription: Subscription, stage: str) -> Sender | None:
+        if stage == SINK and subscription.is_pulled:
+            return None
+        protocol = subscription.protocol if stage == SINK else "HTTP"
         sender = self._senders.get(protocol)
         if sender is None and protocol not in self._unsupported:
             self._unsupported.add(protocol)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.clock import CLOCK
 from headrace.delivery.queue.delivery import Delivery
 from headrace.events.positions import partition_of
+from headrace.ledger.schedule import HELD
 from headrace.ledger.stages import SINK
 from headrace.telemetry.metrics import DISCARDED
 
@@ -37,6 +38,8 @@ _SOON_SECONDS = 0.02
 _MOVED_AT_A_TIME = 1000
 # The look at all that waits may take this part of the time.
 _PART_FOR_LOOKS = 0.05
+# One that was slow because the machine was must not keep others' deliveries waiting for minutes.
+_LATEST_LOOK_SECONDS = 30.0
 
 
 class Waiting:
@@ -94,10 +97,24 @@ class Waiting:
     async def _look(self) -> float:
         """Find out who waits: after a start, and because others may add to the ledger. Return when to look again."""
         began = time.monotonic()
-        for entry in await self._in_thread(self._ledger.earliest):
-            self._agenda.add((entry.subscription, entry.stage), entry.due)
+        entries = await self._in_thread(self._ledger.earliest)
         now = time.monotonic()
-        return now + max(_LOOK_SECONDS, (now - began) / _PART_FOR_LOOKS)
+        for subscription, stage, due in entries:
+            # A mailbox takes everything, due or not.
+            is_moved = stage == SINK and self._mailing.is_pulled(subscription)
+            self._agenda.add((subscription, stage), 0.0 if is_moved else due)
+        await self._let_go([(entry.subscription, entry.stage) for entry in entries if entry.due >= HELD])
+        return next_look(began, now)
+
+    async def _let_go(self, places: list[Place]) -> None:
+        """Make due what is held for these, where nothing is under way here: who held it is gone."""
+        lanes = {place: self._lanes.find(*place) for place in places}
+        now = CLOCK.time()
+        orphaned = {place: now for place, lane in lanes.items() if lane is None or not lane.taken}
+        if orphaned:
+            await self._in_thread(self._ledger.bring_forward, orphaned, now)
+            for place in orphaned:
+                self._agenda.add(place, now)
 
     async def _take_up(self, place: Place) -> None:
         subscription, stage = place
@@ -138,14 +155,24 @@ class Waiting:
             self._agenda.add(place, 0.0)
 
     async def _move_to_mailbox(self, place: Place) -> None:
-        """Let what is to be delivered again wait to be pulled: there is no sink that it could go to."""
-        now = CLOCK.time()
-        waits = await self._in_thread(self._ledger.due, *place, now, _MOVED_AT_A_TIME)
-        await self._in_thread(self._ledger.move_to_mail, waits)
-        is_more = len(waits) == _MOVED_AT_A_TIME
-        due = now if is_more else await self._in_thread(self._ledger.next_due, *place, now)
-        if due is not None:
-            self._agenda.add(place, due)
+        """Let what waits be pulled, in order and due or not: there is no sink that anything could be put off for.
+
+        What is still under way is left to its outcome, or a consumer might get what the sink has taken.
+        """
+        lane = self._lanes.find(*place)
+        if lane is not None:
+            self._settling.part(lane)
+        if lane is not None and lane.unwritten:
+            self._agenda.add(place, CLOCK.time() + _SOON_SECONDS)
+            return
+        limit = _MOVED_AT_A_TIME + (0 if lane is None else len(lane.taken))
+        waits = await self._in_thread(self._ledger.in_order, place[0], limit)
+        moved = [wait for wait in waits if lane is None or wait.key not in lane.taken]
+        if moved:
+            await self._in_thread(self._ledger.move_to_mail, moved)
+            self._agenda.add(place, CLOCK.time())
+        if lane is not None:
+            lane.backlog = bool(moved) or lane.is_busy
 
     async def _take_up_due(self, lane: Lane, room: int) -> None:
         now, asked = CLOCK.time(), room + len(lane.taken)
@@ -153,6 +180,7 @@ class Waiting:
         new, is_more = _choose(lane, waits, room, asked)
         parcels = await self._library.parcels(new)
         if not self._is_current(lane):
+            self._agenda.add(lane.place, CLOCK.time())
             return
         # While we read, the lane may have been filled, or an obstacle has come: what is put before one stays there.
         room = max(0, self._room(lane))
@@ -185,6 +213,7 @@ class Waiting:
             lane.joining = None
             raise
         if not self._is_current(lane):
+            self._agenda.add(lane.place, CLOCK.time())
             return
         if lane.spills != spills or lane.obstacle is not None:  # what was read isn't what comes next
             self._settling.part(lane)
@@ -208,8 +237,8 @@ class Waiting:
                 self._settling.discard(lane, [delivery])
 
     def _is_current(self, lane: Lane) -> bool:
-        """Tell whether the lane is still its subscription's; if not, what waits for it is seen to at the next look."""
-        return self._lanes.get(*lane.place) is lane
+        """Tell whether the lane is still its subscription's, which may have been deleted while we read."""
+        return self._lanes.find(*lane.place) is lane
 
     def _put(self, lane: Lane, waits: list[Wait], parcels: dict[Key, Parcel]) -> None:
         lane.taken.update(wait.key for wait in waits)
@@ -217,14 +246,20 @@ class Waiting:
             parcel = parcels.get(wait.key)
             is_wanted = self._subscribers.wants(wait.key)
             if is_wanted and parcel is not None:
+                due = wait.due if wait.due < HELD else 0.0  # who held it is gone
                 self._lanes.put(
-                    lane, Delivery(wait.key, parcel, wait.attempts, True, wait.due, wait.event, wait.failure)
+                    lane, Delivery(wait.key, parcel, wait.attempts, True, due, wait.event, wait.failure)
                 )
             elif is_wanted and (not wait.key.replay or wait.event is not None):
                 self._settling.lose(lane, wait.key, waited=True)
             else:  # it waited for a replay that is over, or a seek went past it
                 DISCARDED.inc()
                 self._journal.finish(wait.key, lambda key=wait.key: lane.taken.discard(key))  # type: ignore[misc]
+
+
+def next_look(began: float, ended: float) -> float:
+    """Return when to look again at all that waits, after a look from one moment to another."""
+    return ended + max(_LOOK_SECONDS, min((ended - began) / _PART_FOR_LOOKS, _LATEST_LOOK_SECONDS))
 
 
 def _choose(lane: Lane, waits: list[Wait], room: int, asked: int) -> tuple[list[Wait], bool]:

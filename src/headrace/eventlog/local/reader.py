@@ -142,8 +142,10 @@ class SegmentReader:
 
     def _list(self) -> None:
         """List the segments again. The end is read first, so that they hold every position before it."""
-        self._listed_to = self._end()
-        self._segments = list_segments(self._folder)
+        end = self._end()
+        with _log_in(self._folder):
+            self._segments = list_segments(self._folder)
+        self._listed_to = end
         kept = {segment.first for segment in self._segments}
         self._mapped = {first: mapped for first, mapped in self._mapped.items() if first in kept}
 

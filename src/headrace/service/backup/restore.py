@@ -16,7 +16,9 @@ from sqlalchemy import delete, func, select, update
 
 from headrace.database.engine import open_database
 from headrace.database.sqlite.admission import accept as accept_file
+from headrace.database.sqlite.comparison import Difference, compare
 from headrace.database.sqlite.copies import put_aside
+from headrace.database.sqlite.integrity import damage_of
 from headrace.database.sqlite.locations import is_absent
 from headrace.database.sqlite.salvage import read_column, salvage
 from headrace.errors import BackupRefused, LogLocked
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from headrace.config import Config
+    from headrace.database.sqlite.comparison import Finding
     from headrace.database.sqlite.salvage import Salvaged
     from headrace.service.storage.database_files import DatabaseFile
 
@@ -55,12 +58,16 @@ class Restored(NamedTuple):
 
 
 class Rebuilt(NamedTuple):
-    """What could be read, by tables; who could not; and whether everything in the log is delivered again."""
+    """What could be read, by tables; who could not; and whether everything in the log is delivered again.
+
+    `finding` says how the file wasn't what it was: of an older one every row can be read, and the newest are missing.
+    """
 
     kept: Path | None
     tables: list[Salvaged]
     lost: list[str]
     repeats: bool
+    finding: Finding | None
 
 
 def restore(
@@ -117,6 +124,7 @@ def rebuild(config: Config, name: str) -> Rebuilt:
     """Make a new database of what can be read of the old one."""
     file = _file(config, name)
     with _stopped(config):
+        finding = _difference(file)
         kept = put_aside(file.path)
         families = families_in(config, file)
         for family in families:
@@ -124,14 +132,24 @@ def rebuild(config: Config, name: str) -> Rebuilt:
         wanted = [str(table.name) for family in families for table in family.metadata.sorted_tables]
         tables = salvage(kept or file.path.with_name("none"), file.path, wanted)
         _begin_anew(config, file)
-        repeats = CURSOR.name in wanted and not _knows_what_is_owed(tables)
+        repeats = CURSOR.name in wanted and not _knows_what_is_owed(tables, finding)
         if repeats:
             _deliver_everything_again(file)
         lost = _lost_subscriptions(kept, file) if SUBSCRIPTIONS.name in wanted else []
-    return Rebuilt(kept, tables, lost, repeats)
+    return Rebuilt(kept, tables, lost, repeats, finding)
 
 
-def _knows_what_is_owed(tables: list[Salvaged]) -> bool:
+def _difference(file: DatabaseFile) -> Finding | None:
+    """Return how the file isn't what it was, unless pages that can't be read are all there is to it."""
+    finding = compare(file.path)
+    is_changed = finding is not None and finding.difference is Difference.CHANGED
+    return None if is_changed and damage_of(file.path) is not None else finding
+
+
+def _knows_what_is_owed(tables: list[Salvaged], finding: Finding | None) -> bool:
+    """Tell whether the rows can be believed: an older ledger owes more, any other that changed might owe less."""
+    if finding is not None and finding.difference is not Difference.OLDER:
+        return False
     return all(each.complete for each in tables if each.table in _OWED)
 
 

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ from headrace.subscriptions.store.store import Store
 from headrace.telemetry.health import HEALTH
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -39,28 +40,32 @@ if TYPE_CHECKING:
 
 def run(config: Config) -> None:
     """Route until told to stop. Stopping at any moment is safe: the outbox says where to go on."""
-    layout = Layout(config.data)
-    layout.work.mkdir(parents=True, exist_ok=True)
+    work = Layout(config.data).work
+    work.mkdir(parents=True, exist_ok=True)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     outlast_full_disks(stop.is_set)
-    _send_java_output_to(layout.work / "spark.log")
-    place = log_place(config)
-    outbox = open_outbox_writer(config, open_log(place).start())
-    paths = RoutePaths(place, config.store.url, layout.work)
-    route = Route(paths, outbox, config.pipeline, config.matching)
-    patience = config.store.patience_seconds
-    store, jobs = Store(config.store.url, patience), Jobs(config.store.url, patience)
-    with ExitStack() as chores:
+    _send_java_output_to(work / "spark.log")
+    route_until(config, stop, HEALTH.started)
+
+
+def route_until(config: Config, stop: threading.Event, on_ready: Callable[[], None]) -> None:
+    """Route, and archive beside it, until `stop` is set."""
+    place, patience = log_place(config), config.store.patience_seconds
+    paths = RoutePaths(place, config.store.url, Layout(config.data).work)
+    with (
+        closing(open_outbox_writer(config, open_log(place).start())) as outbox,
+        closing(Store(config.store.url, patience)) as store,
+        closing(Jobs(config.store.url, patience)) as jobs,
+        ExitStack() as chores,
+    ):
+        route = Route(paths, outbox, config.pipeline, config.matching)
         if config.archive.enabled:
             chores.enter_context(archiving(config))
         if shrinks(config):
             chores.enter_context(shrinking(config))
-        route.run(stop, HEALTH.started, partial(_jobs_beside, config, store, jobs))
-    jobs.close()
-    store.close()
-    outbox.close()
+        route.run(stop, on_ready, partial(_jobs_beside, config, store, jobs))
 
 
 def _jobs_beside(config: Config, store: Store, jobs: Jobs, spark: SparkSession) -> JobRunner:

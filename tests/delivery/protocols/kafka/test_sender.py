@@ -242,6 +242,19 @@ async def test_tls(secured_broker, guard, topic):
     await sender.close()
 
 
+async def test_close_waits_for_no_goodbye(secured_broker, guard, topic):
+    """Over TLS asyncio waits half a minute for a broker that has fallen silent."""
+    sender = KafkaSender(guard, secured_broker.ca_file)
+    assert (await send(sender, secured_broker.ssl, topic, scheme="kafkas")).verdict is Verdict.DONE
+    assert connections_to(secured_broker.ssl) > 0
+    with secured_broker.silent():
+        async with asyncio.timeout(25):
+            await sender.close()
+        for _ in range(10):  # turns of the loop: what was aborted is closed in the next ones
+            await asyncio.sleep(0)
+        assert connections_to(secured_broker.ssl) == 0
+
+
 async def test_an_authority_that_nobody_trusts(secured_broker, sender, topic):
     outcome = await send(sender, secured_broker.ssl, topic, scheme="kafkas")
     assert outcome.verdict is Verdict.AGAIN

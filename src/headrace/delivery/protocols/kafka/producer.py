@@ -238,6 +238,7 @@ class Producer:
         stopping = asyncio.create_task(self._client.stop())
         await asyncio.wait({stopping}, timeout=_CLOSING_SECONDS)
         if not stopping.done():
+            self._door.abort()
             await self._break_off(stopping)
         stopping.exception() if not stopping.cancelled() else None
         self._door.abort()
