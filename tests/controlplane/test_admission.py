@@ -93,7 +93,7 @@ BAD = [
     (channel(subscribers=[{"uid": "a", "subscriberUri": "http://x/", "auth": {}, "subscriberAudience": "y"}]), "spec.subscribers[0].subscriberAudience", "not supported"),
     (channel(subscribers=[{"uid": "a", "subscriberUri": "http://x/", "delivery": {"retry": "3"}}]), "spec.subscribers[0].delivery.retry", "no whole number"),
     (generic(subscribers=[{"uid": "a", "subscriberUri": "http://x/"}]), "spec.subscribers", "must not be set on the generic Channel"),
-    (generic(channelTemplate={"apiVersion": "messaging.knative.dev/v1", "kind": "KafkaChannel"}), "spec.channelTemplate", "'KafkaChannel' is no channel"),
+    (generic(channelTemplate={"apiVersion": "messaging.knative.dev/v1", "kind": "KafkaChannel"}), "spec.channelTemplate", "'KafkaChannel' can't back a Channel"),
     (generic(channelTemplate={"apiVersion": MESSAGING, "kind": "InMemoryChannel", "spec": {"partitions": 3}}), "spec.channelTemplate.spec.partitions", "unknown member"),
     (subscription(channel=None), "spec.channel", "is required"),
     (subscription(kind="Broker", api_version="eventing.knative.dev/v1"), "spec.channel", "refer to one of Channel"),

@@ -90,7 +90,7 @@ async def test_an_object_is_put_at_its_own_address_only(api):
     answer = await apply(api, placed, path="/api/triggers/default/t", method="PUT")
     assert answer.json["faults"][0]["path"] == "metadata.namespace"
     answer = await apply(api, trigger(), trigger(), path="/api/triggers/default/t", method="PUT")
-    assert (answer.status, answer.json["detail"]) == (400, "one object is put at its address")
+    assert (answer.status, answer.json["detail"]) == (400, "exactly one object can be put at this address")
 
 
 async def test_every_kind_has_its_place(api):

@@ -171,7 +171,7 @@ async def test_an_event_that_is_lost_becomes_a_dead_letter(consumers):
     shown = await consumers.api.call("GET", f"/api/dead-letters?subscription={consumers.id}")
     (dead,) = shown.json["deadLetters"]
     assert (dead["position"], "event" in dead) == (5, False)
-    assert "can't be read" in dead["reason"]
+    assert "can no longer be read" in dead["reason"]
 
 
 async def test_the_status_shows_what_waits(consumers):

@@ -104,7 +104,7 @@ async def test_why_it_gets_no_events(api, id_):
     failing = {
         "status": False,
         "reason": "SinkFailing",
-        "message": "its sink is left alone for a while: status 503",
+        "message": "deliveries to its sink are suspended for a while: status 503",
     }
     assert await ready() == failing
     api.store.set_aside([of_subscription(id_, "default", "default", "no such function")])
