@@ -27,8 +27,8 @@ from headrace.ledger.records.dead_letters import DeadQuery
 from headrace.ledger.records.records import Records
 from headrace.service.role import EXIT_REFUSED, _end, _only
 from headrace.service.roles.pipeline import route_until
-from headrace.service.storage.database_guard import _refusal_in
 from headrace.service.storage.database_files import check_databases, seal_databases
+from headrace.service.storage.database_guard import _refusal_in
 from headrace.service.storage.layout import Layout
 from headrace.service.storage.logs import open_log_writer
 from headrace.service.upkeep.dispatcher import drain_all

@@ -252,7 +252,7 @@ def test_rebuilding_an_older_store_says_that_the_newest_is_missing(run, deployme
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     older = deployment.store_file.read_bytes()
     with closing(deployment.store()) as store:
-        store.create_many([proposal()], Cut())
+        store.create_many([proposal()], LogPosition())
     deployment.store_file.write_bytes(older)
     rebuilt = run("restore", "--rebuild", "store", "--data", deployment.data)
     assert rebuilt.exit_code == 0, rebuilt.output
@@ -272,7 +272,7 @@ def test_a_ledger_whose_rows_were_changed_is_not_believed(run, deployment):
     rebuilt = run("restore", "--rebuild", "ledger", "--data", deployment.data)
     assert rebuilt.exit_code == 0, rebuilt.output
     assert "everything that is in the log is delivered again" in rebuilt.output
-    assert deployment.cursor() == Cut()
+    assert deployment.cursor() == LogPosition()
 
 
 @pytest.mark.parametrize("fault", ["damaged", "nonsense", "removed"])

@@ -349,7 +349,7 @@ def test_a_log_that_is_taken_away_under_a_reader_is_told(tmp_path, open_log):
     reader = SegmentReader(tmp_path / "log")
     writer.append(arrivals("ab"))
     (tmp_path / "log").rename(tmp_path / "away")
-    assert reader.end() == Cut.at(2)
+    assert reader.end() == LogPosition.at(2)
     with pytest.raises(LogUnavailable, match=re.escape(f"no log in {tmp_path / 'log'}")):
         list(reader.read(0, 2))
     (tmp_path / "away").rename(tmp_path / "log")
