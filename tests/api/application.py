@@ -60,8 +60,8 @@ from headrace.events.recorded import Recorded
 from headrace.interest import Interests
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
-from headrace.ledger.pull.consumers import Mailroom
 from headrace.ledger.pull.events import Sources
+from headrace.ledger.pull.leases import MessageLeases
 from headrace.ledger.records.records import Records
 from headrace.secrets.keys import KeyFile
 from headrace.service.http.resources import resource_finders
@@ -138,11 +138,11 @@ class Application:
         self.statuses = Statuses(self.store, self.secret_store, self.records, end)
         subscriptions = SubscriptionsHandler(self.store, end, self.jobs, self.secret_store, self.statuses)
         self.replays = Replays(self.jobs)
-        self.mailroom = Mailroom(self.delivery_url)
+        self.leases = MessageLeases(self.delivery_url)
         sources = Sources(EventLookup(SegmentReader(folder / "log")), self.replays.active_at)
         defaults = default_spec(load_config(None, {}, {}).delivery)
-        messages = MessageSource(self.mailroom, self.store, sources, defaults)
-        self.pull = PullHandler(self.store, self.mailroom, messages, MailboxNotifier(self.mailroom))
+        messages = MessageSource(self.leases, self.store, sources, defaults)
+        self.pull = PullHandler(self.store, self.leases, messages, MailboxNotifier(self.leases))
         self.registry = Registry(url)
         deployment = Deployment(self.store, self.registry, lambda: LogPosition.at(self.writer.end), ADDRESS)
         self.plane = ControlPlane(deployment)
@@ -183,7 +183,7 @@ class Application:
         self.jobs.close()
         self.secret_store.close()
         self.records.close()
-        self.mailroom.close()
+        self.leases.close()
 
     def served_paths(self) -> dict[str, list[str]]:
         """List what is served under which methods, without the channels' addresses."""

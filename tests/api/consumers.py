@@ -50,7 +50,7 @@ class Consumers:
 
     @property
     def waiting(self):
-        return self.api.mailroom.fill(self.id).waiting
+        return self.api.leases.fill(self.id).waiting
 
 
 async def subscribe(api, **members):

@@ -15,7 +15,7 @@ from headrace.api.access.permissions import KNOWN, PERMISSIONS, Target
 from headrace.events.event import Event
 from headrace.events.json_format import encode
 from headrace.events.positions import LogPosition
-from headrace.ledger.ledger import Burial, Changes, Key, Ledger
+from headrace.ledger.ledger import Changes, GivenUp, Key, Ledger
 from headrace.ledger.records.attempts import Attempt
 from headrace.subscriptions.imports.kept_ids import id_within
 from headrace.subscriptions.store.set_aside import Kind, SetAside
@@ -126,7 +126,7 @@ class Tenant:
         ledger.commit(
             Changes(
                 (),
-                [Burial(key, 1, time.time(), self.word, encode(event))],
+                [GivenUp(key, 1, time.time(), self.word, encode(event))],
                 (),
                 ledger.cursor(),
                 {},

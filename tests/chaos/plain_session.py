@@ -115,7 +115,7 @@ class _Query:
         self._stopped = threading.Event()
         self._error: QueryFailed | None = None
         self._stores: list[Store] = []
-        setattr(source, "Store", self._open_store)  # noqa: B010
+        setattr(planner, "Store", self._open_store)  # noqa: B010
         self._thread = threading.Thread(target=self._run, name="plain-query", daemon=True)
         self._thread.start()
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.ledger.entries import attempt, dead, write
 
-from headrace.delivery.retry.redrives import Redriving
+from headrace.delivery.retry.redrives import RedriveWorker
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.outbox_partitions import WHOLE_OUTBOX
 from headrace.ledger.records.probes import ProbeOutcome
@@ -38,7 +38,7 @@ def dispatcher(service, url, outcome=None):
 
     def work():
         with closing(Records(url)) as records, closing(Store(f"sqlite:///{service.data}/store.db")) as store:
-            redriving = Redriving(records, store, SegmentReader(service.data / "log"), WHOLE_OUTBOX)
+            redriving = RedriveWorker(records, store, SegmentReader(service.data / "log"), WHOLE_OUTBOX)
             while not stop.is_set():
                 redriving.step()
                 for probe in records.claim_probes(1):

@@ -115,7 +115,7 @@ async def test_a_client_that_ends_gives_back_what_its_consumers_hold(mailbox, ap
         async with Client(url) as client:
             events = client.events(mailbox.id)
             await some(events, 2)
-        assert mailbox.api.mailroom.fill(mailbox.id).held == 0
+        assert mailbox.api.leases.fill(mailbox.id).held == 0
         assert mailbox.waiting == 1
         with pytest.raises(StopAsyncIteration):
             await anext(events)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 from tests.delivery.guards import LOOPBACK
-from tests.delivery.office import WishingStore, delivery_settings
+from tests.delivery.harness import WishingStore, delivery_settings
 from tests.delivery.replying import ReplyingSender
 
 from headrace.delivery.attempt.specs import default_spec

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.delivery.office import delivery_settings, spec
+from tests.delivery.harness import delivery_settings, spec
 
 from headrace.delivery.attempt.outcome import Outcome, Verdict
 from headrace.delivery.protocols.http import webhooks

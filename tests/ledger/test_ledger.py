@@ -4,7 +4,7 @@ from sqlalchemy.exc import IntegrityError
 
 from headrace.events.positions import LogPosition, position_at
 from headrace.ledger import ledger as ledger_module
-from headrace.ledger.ledger import Burial, Changes, Key, Ledger, Sheaf, Wait
+from headrace.ledger.ledger import Changes, GivenUp, Key, Ledger, Wait, WaitBatch
 from headrace.ledger.records.attempts import Attempt
 from headrace.ledger.stages import DEAD_LETTER, REPLY, SINK
 from headrace.ledger.tables import ATTEMPTS, DEAD
@@ -22,7 +22,7 @@ def wait(subscription="a", position=0, attempts=1, due=100.0, reason="status 500
 
 
 def burial(subscription="a", position=0, attempts=4, event=b"{}"):
-    return Burial(Key(subscription, position), attempts, 50.0, "status 400", event)
+    return GivenUp(Key(subscription, position), attempts, 50.0, "status 400", event)
 
 
 def commit(ledger, waits=(), burials=(), finished=(), cursor=None):
@@ -183,7 +183,7 @@ def test_a_replay_has_a_cursor_waits_and_dead_of_its_own(ledger):
     ledger.commit(
         Changes(
             [wait("a", 1), Wait(replayed, 1, 100.0, "status 500")],
-            [Burial(Key("a", 2, "r"), 1, 50.0, "status 400", b"{}")],
+            [GivenUp(Key("a", 2, "r"), 1, 50.0, "status 400", b"{}")],
             [],
             None,
             {"r": 3, "q": 1},
@@ -215,7 +215,11 @@ def test_what_carries_its_event_does_not_need_the_log(ledger):
 
 def test_what_comes_together_waits_and_a_repeated_commit_changes_nothing(ledger):
     changes = Changes(
-        [wait("a", 5)], [], [], None, sheaves=[Sheaf("a", [4, 5], 9.0, "full"), Sheaf("b", [4], 9.0, "full")]
+        [wait("a", 5)],
+        [],
+        [],
+        None,
+        sheaves=[WaitBatch("a", [4, 5], 9.0, "full"), WaitBatch("b", [4], 9.0, "full")],
     )
     ledger.commit(changes)
     ledger.commit(changes)
@@ -239,7 +243,7 @@ def test_attempts_are_written_with_everything_else(ledger):
 def test_what_a_sink_says_fits_a_column_whatever_it_is(ledger):
     bad = "no\0 \udc80 " + "x" * 5000
     attempt = Attempt("a", 7, "", SINK, 1, 1.0, 0.1, "again", 500, bad, ((bad, bad),), b"\0\xff")
-    waits, burials = [wait("a", 7, reason=bad)], [Burial(Key("a", 8), 1, 1.0, bad, b"{}")]
+    waits, burials = [wait("a", 7, reason=bad)], [GivenUp(Key("a", 8), 1, 1.0, bad, b"{}")]
     ledger.commit(Changes(waits, burials, [], None, attempts=[attempt]))
     (found,) = ledger.due("a", SINK, 200.0, 9)
     assert found.reason.startswith("no\ufffd ? xxx")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Row, Table
 
-    from headrace.ledger.pull.mailboxes import Letter
+    from headrace.ledger.pull.mailboxes import Message
     from headrace.ledger.records.attempts import Attempt
 
 _FORGOTTEN_AT_A_TIME = 10_000
@@ -68,7 +68,7 @@ class Wait(NamedTuple):
     failure: str | None = None
 
 
-class Burial(NamedTuple):
+class GivenUp(NamedTuple):
     """A delivery that is given up at the stage `sink` or `reply`, with the event of that stage."""
 
     key: Key
@@ -78,7 +78,7 @@ class Burial(NamedTuple):
     event: bytes
 
 
-class Sheaf(NamedTuple):
+class WaitBatch(NamedTuple):
     """Events of the log, each for the sink of one subscription, that were not attempted and wait for the same reason.
 
     What the ledger holds already stays as it is.
@@ -95,12 +95,12 @@ class Changes:
     """What one commit makes durable."""
 
     waits: Sequence[Wait]
-    burials: Sequence[Burial]
+    burials: Sequence[GivenUp]
     finished: Sequence[Key]
     cursor: LogPosition | None
     replay_cursors: Mapping[str, int] = field(default_factory=dict)
     attempts: Sequence[Attempt] = ()
-    sheaves: Sequence[Sheaf] = ()
+    sheaves: Sequence[WaitBatch] = ()
 
 
 class Ledger:
@@ -151,7 +151,7 @@ class Ledger:
             delete_rows(connection, WAITING, Key._fields, gone)
             delete_rows(connection, DEAD, Key._fields, buried)
             insert_rows(connection, WAITING, _WAITING_COLUMNS, list(_wait_rows(changes.waits, self._shares)))
-            of_sheaves = list(_sheaf_rows(changes.sheaves, self._shares))
+            of_sheaves = list(_batch_rows(changes.sheaves, self._shares))
             insert_rows(connection, WAITING, _WAITING_COLUMNS, of_sheaves, but_known=True)
             insert_rows(connection, DEAD, _DEAD_COLUMNS, list(_dead_rows(changes.burials)))
             if changes.cursor is not None:
@@ -393,25 +393,25 @@ class Ledger:
     @repeatable
     def _move_from_mail(self, subscription: str) -> int:
         with self._engine.begin() as connection:
-            letters = mailboxes.first(connection, subscription, _FORGOTTEN_AT_A_TIME)
-            if letters:
-                mailboxes.remove(connection, [letter.number for letter in letters])
-                rows = [self._waiting_row(letter) for letter in letters]
+            messages = mailboxes.first(connection, subscription, _FORGOTTEN_AT_A_TIME)
+            if messages:
+                mailboxes.remove(connection, [message.number for message in messages])
+                rows = [self._waiting_row(message) for message in messages]
                 connection.execute(insert_into(connection, WAITING).on_conflict_do_nothing(), rows)
-        return len(letters)
+        return len(messages)
 
-    def _waiting_row(self, letter: Letter) -> dict[str, Any]:
+    def _waiting_row(self, message: Message) -> dict[str, Any]:
         return {
-            "subscription": letter.subscription,
+            "subscription": message.subscription,
             "stage": SINK,
-            "replay": letter.replay,
-            "position": letter.position,
+            "replay": message.replay,
+            "position": message.position,
             "attempts": 0,
             "due": CLOCK.time(),
             "reason": "it waited to be pulled",
-            "event": letter.event,
+            "event": message.event,
             "failure": None,
-            "share": self._shares.of(letter.subscription),
+            "share": self._shares.of(message.subscription),
         }
 
     @repeatable
@@ -427,16 +427,18 @@ class Ledger:
             return list(mailboxes.subscriptions(connection))
 
     @repeatable
-    def overdue_mail(self, subscription: str, before: float, most: int, limit: int) -> list[Letter]:
+    def overdue_mail(self, subscription: str, before: float, most: int, limit: int) -> list[Message]:
         """Return so much of a mailbox as came in before a time or is too much, and nobody holds."""
         with self._engine.connect() as connection:
             return mailboxes.overdue(connection, subscription, before, most, limit)
 
     @once
-    def expire_mail(self, letters: Sequence[Letter], events: Mapping[int, bytes] | None, reason: str) -> None:
-        """Let letters of one subscription lie with the dead, with their events; without any, drop them. Count them."""
+    def expire_mail(
+        self, messages: Sequence[Message], events: Mapping[int, bytes] | None, reason: str
+    ) -> None:
+        """Let messages of one subscription lie with the dead, with their events; without any, drop them. Count them."""
         with self._engine.begin() as connection:
-            mailboxes.expire(connection, letters, events, reason)
+            mailboxes.expire(connection, messages, events, reason)
 
     def forget_mail(self, subscription: str) -> int:
         """Drop what waits in the mailbox of a subscription that ended; return how many that were."""
@@ -497,13 +499,13 @@ def _wait_rows(waits: Iterable[Wait], shares: OutboxPartitions) -> Iterator[tupl
         yield *key, tries, due, storable(reason), event, failure, shares.of(key.subscription)
 
 
-def _sheaf_rows(sheaves: Iterable[Sheaf], shares: OutboxPartitions) -> Iterator[tuple[Any, ...]]:
+def _batch_rows(sheaves: Iterable[WaitBatch], shares: OutboxPartitions) -> Iterator[tuple[Any, ...]]:
     for subscription, positions, due, reason in sheaves:
         share = shares.of(subscription)
         for position in positions:
             yield subscription, position, "", SINK, 0, due, reason, None, None, share
 
 
-def _dead_rows(burials: Iterable[Burial]) -> Iterator[tuple[Any, ...]]:
+def _dead_rows(burials: Iterable[GivenUp]) -> Iterator[tuple[Any, ...]]:
     for key, tries, when, reason, event in burials:
         yield *key, tries, when, storable(reason), event

@@ -4,10 +4,10 @@ import time
 import msgspec
 import pytest
 from tests.api.application import Application
-from tests.delivery.office import sample
+from tests.delivery.harness import sample
 from tests.ledger.entries import attempt, dead, event, wait, write
 
-from headrace.delivery.retry.redrives import Redriving
+from headrace.delivery.retry.redrives import RedriveWorker
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.outbox_partitions import WHOLE_OUTBOX
 from headrace.events.recorded import Arrival
@@ -29,7 +29,7 @@ async def subscription(api):
 
 
 def redriving(api):
-    return Redriving(api.records, api.store, SegmentReader(api.folder / "log"), WHOLE_OUTBOX)
+    return RedriveWorker(api.records, api.store, SegmentReader(api.folder / "log"), WHOLE_OUTBOX)
 
 
 # Attempts

@@ -11,7 +11,7 @@ from headrace.config import load_config
 from headrace.delivery.attempt.specs import default_spec
 from headrace.delivery.attempt.target import NoCredentials
 from headrace.delivery.protocols.http.sender import HttpSender
-from headrace.delivery.retry.probes import Probing
+from headrace.delivery.retry.probes import ProbeWorker
 
 
 @asynccontextmanager
@@ -19,7 +19,7 @@ async def dispatcher(api):
     """The part of a dispatcher that tests sinks, beside the API."""
     sender, stop = HttpSender(LOOPBACK), asyncio.Event()
     defaults = default_spec(load_config(None, {}, {}).delivery)
-    probing = Probing(api.records, api.store, {"HTTP": sender}, NoCredentials(), defaults)
+    probing = ProbeWorker(api.records, api.store, {"HTTP": sender}, NoCredentials(), defaults)
     running = asyncio.create_task(probing.run(stop))
     try:
         yield

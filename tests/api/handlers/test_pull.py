@@ -345,7 +345,7 @@ async def test_a_stream_waits_for_acknowledgements(consumers):
         cursors = [(await stream.next())[0] for _ in range(4)]
         with pytest.raises(TimeoutError):
             await stream.next(0.4)
-        assert consumers.api.mailroom.fill(consumers.id).held == 4
+        assert consumers.api.leases.fill(consumers.id).held == 4
         await consumers.ack(upTo=cursors[1])
         assert [(await stream.next())[1]["id"] for _ in range(2)] == ["4", "5"]
 
@@ -393,14 +393,14 @@ async def test_a_stream_is_never_silent_for_long(consumers, monkeypatch):
 
 async def test_a_stream_goes_on_when_the_database_comes_back(consumers, monkeypatch):
     monkeypatch.setattr(streaming, "_AWAY_SECONDS", 0.05)
-    real, failures = consumers.api.mailroom.held, iter(range(3))
+    real, failures = consumers.api.leases.held, iter(range(3))
 
     def held(*arguments):
         if next(failures, None) is not None:
             raise StoreUnavailable("it restarts")
         return real(*arguments)
 
-    monkeypatch.setattr(consumers.api.mailroom, "held", held)
+    monkeypatch.setattr(consumers.api.leases, "held", held)
     await consumers.publish(1)
     async with streaming_from(consumers) as stream:
         assert (await stream.next())[1]["id"] == "1"

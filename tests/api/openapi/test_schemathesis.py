@@ -86,7 +86,7 @@ UNSAYABLE = {
     "^the document names channel": "what the address says",
     "has to be later than": "which of two times is the later one",
     "names the topic": "whether two texts are the same",
-    "has a name twice": "whether two names are, but for the case of letters",
+    "has a name twice": "whether two names are, but for the case of messages",
     "exceeds? the limit|deeper than the limit": "what a filter costs",
     "bytes and the limit": "how many bytes a text has",
     "^is neither whsec_": "whether a public key belongs to its private key",

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.delivery.intake.progress import LaneProgress, Progress
+from headrace.delivery.intake.progress import PartitionProgress, Progress
 from headrace.events.positions import LogPosition, position_at
 
 
@@ -76,7 +76,7 @@ def test_progress_is_the_simple_model(spans, data):
 
 def test_a_lane_is_not_held_by_another():
     other = position_at(1, 0)
-    progress = LaneProgress(LogPosition.at(1))
+    progress = PartitionProgress(LogPosition.at(1))
     progress.begin(2)
     progress.begin(other + 4)
     progress.read_to(LogPosition.at(9, other + 6))
@@ -86,7 +86,7 @@ def test_a_lane_is_not_held_by_another():
 
 
 def test_many_begin_at_once_and_each_has_to_end():
-    progress = LaneProgress(LogPosition())
+    progress = PartitionProgress(LogPosition())
     progress.begin_all(np.array([7, 5, 7], np.int64))
     progress.read_to(LogPosition.at(9))
     assert progress.settled() == LogPosition.at(5)

@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 
 from headrace.delivery.intake import standstill
-from headrace.delivery.intake.progress import LaneProgress
+from headrace.delivery.intake.progress import PartitionProgress
 from headrace.delivery.intake.standstill import Standstill
 from headrace.events.positions import LogPosition
 from headrace.telemetry.health import HEALTH, Status
@@ -14,11 +14,11 @@ from headrace.telemetry.health import HEALTH, Status
 @pytest.fixture
 def progress(monkeypatch):
     monkeypatch.setattr(standstill, "_STANDS_STILL_AFTER", 0.0)
-    yield LaneProgress(LogPosition.at(0))
+    yield PartitionProgress(LogPosition.at(0))
     HEALTH.forget("deliveries")
 
 
-class Lane:
+class SubscriptionQueue:
     def __init__(self, *, is_active):
         self.is_active = is_active
 
@@ -39,13 +39,13 @@ async def test_what_is_settled_may_rest(progress, monkeypatch):
 
 
 async def test_what_was_read_and_is_not_attempted_stands_still(progress):
-    lane = Lane(is_active=False)
-    watch = Standstill(progress, cast("Any", [lane]))
+    queue = SubscriptionQueue(is_active=False)
+    watch = Standstill(progress, cast("Any", [queue]))
     progress.begin(0)
     progress.read_to(LogPosition.at(1))
     assert await status(watch) is Status.BLOCKED
     assert "nothing is attempted" in HEALTH.reports()["deliveries"].note
-    lane.is_active = True
+    queue.is_active = True
     assert await status(watch) is Status.WORKING
 
 

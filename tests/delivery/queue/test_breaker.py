@@ -1,7 +1,7 @@
 import asyncio
 
 import pytest
-from tests.delivery.office import delivery_settings, eventually, sample
+from tests.delivery.harness import delivery_settings, eventually, sample
 from tests.delivery.raw_sink import RawSink, answer
 
 from headrace.delivery.queue import breaker as breaker_module
@@ -65,31 +65,31 @@ def test_it_can_be_left_out(clock):
     assert not any(one.failed() for _ in range(100))
 
 
-async def test_an_open_breaker_spares_the_sink_and_the_attempts(office):
+async def test_an_open_breaker_spares_the_sink_and_the_attempts(harness):
     """20 events, each with two attempts at most: without the breaker all would be dead at once."""
     down = asyncio.Event()
     down.set()
     async with (
         RawSink(lambda _: answer(503 if down.is_set() else 200)) as sink,
-        office.delivering(retries=4, breaker_failures=3, breaker_seconds=0.3, concurrency=1),
+        harness.delivering(retries=4, breaker_failures=3, breaker_seconds=0.3, concurrency=1),
     ):
-        subscription = office.subscribe(sink.url)
-        office.send([sample(number) for number in range(20)], subscription)
+        subscription = harness.subscribe(sink.url)
+        harness.send([sample(number) for number in range(20)], subscription)
         await eventually(lambda: len(sink.requests) == 3)
-        await eventually(lambda: office.ledger.count() == (20, 0))
+        await eventually(lambda: harness.ledger.count() == (20, 0))
         await eventually(lambda: len(sink.requests) == 4)
         await asyncio.sleep(0.2)
         assert len(sink.requests) == 4, "one probe, and silence again"
-        waits = office.ledger.due(subscription, "sink", 1e12, 100)
+        waits = harness.ledger.due(subscription, "sink", 1e12, 100)
         assert sum(each.attempts for each in waits) in (3, 4), "the last may not be written yet"
         down.clear()
-        await eventually(office.settled)
+        await eventually(harness.settled)
         assert len(sink.requests) == 24
-    assert office.ledger.count() == (0, 0)
+    assert harness.ledger.count() == (0, 0)
 
 
-async def test_what_stays_wrong_opens_no_breaker(office):
-    async with RawSink(lambda _: answer(400)) as sink, office.delivering(breaker_failures=2):
-        office.send([sample(number) for number in range(20)], office.subscribe(sink.url))
-        await eventually(lambda: office.settled() and office.ledger.count() == (0, 20))
+async def test_what_stays_wrong_opens_no_breaker(harness):
+    async with RawSink(lambda _: answer(400)) as sink, harness.delivering(breaker_failures=2):
+        harness.send([sample(number) for number in range(20)], harness.subscribe(sink.url))
+        await eventually(lambda: harness.settled() and harness.ledger.count() == (0, 20))
         assert len(sink.requests) == 20

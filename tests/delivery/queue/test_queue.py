@@ -1,13 +1,13 @@
 import asyncio
 from collections import defaultdict
 
-from tests.delivery.office import delivery_settings, eventually, spec
+from tests.delivery.harness import delivery_settings, eventually, spec
 
 from headrace.delivery.attempt.outcome import Outcome, Verdict
 from headrace.delivery.attempt.target import NoCredentials
 from headrace.delivery.queue.breaker import Breaker
 from headrace.delivery.queue.delivery import Delivery
-from headrace.delivery.queue.queue import Lane
+from headrace.delivery.queue.queue import SubscriptionQueue
 from headrace.ledger.ledger import Key
 from headrace.subscriptions.subscription import parse_subscription
 
@@ -22,12 +22,12 @@ class GatedSender:
         self.most = 0
         self.gate = asyncio.Semaphore(0)
 
-    async def send(self, target, parcels):
+    async def send(self, target, payloads):
         self.under_way += 1
         self.most = max(self.most, self.under_way)
         await self.gate.acquire()
         self.under_way -= 1
-        return Outcome(Verdict.DONE, parcels[0])
+        return Outcome(Verdict.DONE, payloads[0])
 
     async def forget(self, owner):
         pass
@@ -41,10 +41,10 @@ class GatedSender:
 
 
 def delivery(position):
-    return Delivery(Key(SUBSCRIPTION.id, position), f"parcel {position}")  # type: ignore[arg-type]
+    return Delivery(Key(SUBSCRIPTION.id, position), f"payload {position}")  # type: ignore[arg-type]
 
 
-def made_lane(sender, settle, capacity=100, **wishes):
+def made_queue(sender, settle, capacity=100, **wishes):
     def note(_, deliveries, outcome, *__):
         for each in deliveries:
             settle(each, outcome)
@@ -52,7 +52,7 @@ def made_lane(sender, settle, capacity=100, **wishes):
     def fail(error):
         raise error
 
-    return Lane(
+    return SubscriptionQueue(
         SUBSCRIPTION,
         "sink",
         spec(**wishes),
@@ -67,68 +67,68 @@ def made_lane(sender, settle, capacity=100, **wishes):
 
 def partition_of(sender, concurrency, capacity=100):
     settled: dict[int, str] = {}
-    lane = made_lane(
+    queue = made_queue(
         sender,
         lambda delivery, outcome: settled.__setitem__(delivery.key.position, outcome.reason),
         capacity,
         concurrency=concurrency,
     )
-    return lane, settled
+    return queue, settled
 
 
 async def test_attempts_at_a_time_are_bounded_and_all_are_made():
     sender = GatedSender()
-    lane, settled = partition_of(sender, concurrency=3)
+    queue, settled = partition_of(sender, concurrency=3)
     for position in range(10):
-        lane.put(delivery(position))
+        queue.put(delivery(position))
     await eventually(lambda: sender.under_way == 3)
-    assert lane.queued == 7
+    assert queue.queued == 7
     sender.let_go(10)
-    await lane.finish()
+    await queue.finish()
     assert sender.most == 3
-    assert settled == {position: f"parcel {position}" for position in range(10)}
+    assert settled == {position: f"payload {position}" for position in range(10)}
 
 
 async def test_one_at_a_time_keeps_the_order():
     sender, order = GatedSender(), []
-    lane = made_lane(sender, lambda delivery, _: order.append(delivery.key.position), concurrency=1)
+    queue = made_queue(sender, lambda delivery, _: order.append(delivery.key.position), concurrency=1)
     sender.let_go(20)
     for position in range(20):
-        lane.put(delivery(position))
-    await lane.finish()
+        queue.put(delivery(position))
+    await queue.finish()
     assert order == list(range(20))
 
 
 async def test_room_counts_what_waits_and_not_what_is_under_way():
     sender = GatedSender()
-    lane, _ = partition_of(sender, concurrency=1, capacity=4)
+    queue, _ = partition_of(sender, concurrency=1, capacity=4)
     for position in range(4):
-        lane.put(delivery(position))
+        queue.put(delivery(position))
     await eventually(lambda: sender.under_way == 1)
-    assert (lane.queued, lane.room) == (3, 1)
+    assert (queue.queued, queue.room) == (3, 1)
     sender.let_go(4)
-    await lane.finish()
+    await queue.finish()
 
 
 async def test_what_is_drained_is_not_attempted():
     sender = GatedSender()
-    lane, settled = partition_of(sender, concurrency=2)
+    queue, settled = partition_of(sender, concurrency=2)
     for position in range(5):
-        lane.put(delivery(position))
+        queue.put(delivery(position))
     await eventually(lambda: sender.under_way == 2)
-    assert [each.key.position for each in lane.drain()] == [2, 3, 4]
+    assert [each.key.position for each in queue.drain()] == [2, 3, 4]
     sender.let_go(5)
-    await lane.finish()
+    await queue.finish()
     assert sorted(settled) == [0, 1]
 
 
 async def test_an_idle_lane_has_no_task_and_wakes_up_again():
     sender = GatedSender()
-    lane, settled = partition_of(sender, concurrency=2)
+    queue, settled = partition_of(sender, concurrency=2)
     for position in range(3):
-        lane.put(delivery(position))
+        queue.put(delivery(position))
         sender.let_go(1)
-        await eventually(lambda: not lane._tasks)
+        await eventually(lambda: not queue._tasks)
         assert len(settled) == position + 1
 
 
@@ -155,23 +155,23 @@ async def test_what_is_put_at_the_moment_the_last_attempt_ends_is_attempted():
     def settle(delivery_, _):
         settled.append(delivery_.key.position)
         if len(settled) == 1:
-            asyncio.get_running_loop().call_soon(lane.put, delivery(2))
+            asyncio.get_running_loop().call_soon(queue.put, delivery(2))
 
-    lane = made_lane(sender, settle, concurrency=1)
-    lane.put(delivery(1))
+    queue = made_queue(sender, settle, concurrency=1)
+    queue.put(delivery(1))
     await eventually(lambda: settled == [1, 2], seconds=2)
 
 
 async def test_a_timer_that_rings_while_all_tasks_are_busy_strands_no_batch():
     """What is left behind a full batch is too little for another one, and goes when it is old enough."""
     sender, settled = GatedSender(), []
-    lane = made_lane(sender, lambda delivery, _: settled.append(delivery.key.position), concurrency=1)
-    lane._batch, lane.spec = 8, spec(concurrency=1, batch_age=0.2)
+    queue = made_queue(sender, lambda delivery, _: settled.append(delivery.key.position), concurrency=1)
+    queue._batch, queue.spec = 8, spec(concurrency=1, batch_age=0.2)
     for position in range(10):
-        lane.put(delivery(position))
+        queue.put(delivery(position))
     await eventually(lambda: sender.under_way == 1)
-    if lane._timer is not None:
-        lane._timer.cancel()
-    lane._ring()
+    if queue._timer is not None:
+        queue._timer.cancel()
+    queue._ring()
     sender.let_go(2)
     await eventually(lambda: settled == [*range(10)], seconds=10)

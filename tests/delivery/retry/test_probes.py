@@ -7,14 +7,14 @@ from contextlib import asynccontextmanager, closing
 import msgspec
 import pytest
 from tests.delivery.guards import LOOPBACK
-from tests.delivery.office import delivery_settings, eventually
+from tests.delivery.harness import delivery_settings, eventually
 from tests.delivery.raw_sink import answer
 from tests.ledger.entries import event
 
 from headrace.delivery.attempt.specs import default_spec
 from headrace.delivery.attempt.target import NoCredentials
 from headrace.delivery.protocols.http.sender import HttpSender
-from headrace.delivery.retry.probes import Probing
+from headrace.delivery.retry.probes import ProbeWorker
 from headrace.ledger.records.probes import Probe
 from headrace.ledger.records.records import Records
 from headrace.subscriptions.subscription import parse_subscription
@@ -27,11 +27,11 @@ def records(database_url):
 
 
 @asynccontextmanager
-async def probing(office, records, senders=None):
+async def probing(harness, records, senders=None):
     sender = HttpSender(LOOPBACK)
     stop = asyncio.Event()
     senders = {"HTTP": sender} if senders is None else senders
-    probing = Probing(records, office.store, senders, NoCredentials(), default_spec(delivery_settings()))
+    probing = ProbeWorker(records, harness.store, senders, NoCredentials(), default_spec(delivery_settings()))
     running = asyncio.create_task(probing.run(stop))
     try:
         yield
@@ -51,12 +51,12 @@ def soon():
     return time.time() + 30
 
 
-async def test_a_subscription_s_sink_is_sent_one_event(office, records, sink):
+async def test_a_subscription_s_sink_is_sent_one_event(harness, records, sink):
     sink.reply = lambda _: answer(503, b"not\0today", "retry-after: 7")
     probe = Probe(
-        event(1), soon(), subscription=office.subscribe(sink.url + "/x", headers={"x-team": "shop"})
+        event(1), soon(), subscription=harness.subscribe(sink.url + "/x", headers={"x-team": "shop"})
     )
-    async with probing(office, records):
+    async with probing(harness, records):
         outcome = await outcome_of(records, probe)
     assert (outcome.verdict, outcome.status, outcome.body) == ("again", 503, b"not\0today")
     assert outcome.seconds > 0
@@ -65,29 +65,29 @@ async def test_a_subscription_s_sink_is_sent_one_event(office, records, sink):
     assert request.body == b'{"number":1}'
 
 
-async def test_a_proposal_needs_no_subscription(office, records, sink):
+async def test_a_proposal_needs_no_subscription(harness, records, sink):
     document = parse_subscription({"sink": sink.url, "protocolsettings": {"mode": "structured"}}).document()
     probe = Probe(event(2), soon(), proposal=msgspec.json.encode(document).decode())
-    async with probing(office, records):
+    async with probing(harness, records):
         outcome = await outcome_of(records, probe)
     assert (outcome.verdict, outcome.status) == ("done", 200)
     assert sink.requests[0].body == event(2)
 
 
-async def test_what_can_t_be_sent_is_told(office, records, sink):
+async def test_what_can_t_be_sent_is_told(harness, records, sink):
     gone = Probe(event(1), soon(), subscription="nobody")
-    mute = Probe(event(1), soon(), subscription=office.subscribe(sink.url))
-    async with probing(office, records, senders={}):
+    mute = Probe(event(1), soon(), subscription=harness.subscribe(sink.url))
+    async with probing(harness, records, senders={}):
         assert "no subscription 'nobody'" in (await outcome_of(records, gone)).reason
         assert "can't deliver over HTTP" in (await outcome_of(records, mute)).reason
     assert sink.requests == []
 
 
-async def test_one_dispatcher_takes_a_test_and_nobody_takes_one_that_is_late(office, records, sink):
-    id_ = office.subscribe(sink.url)
+async def test_one_dispatcher_takes_a_test_and_nobody_takes_one_that_is_late(harness, records, sink):
+    id_ = harness.subscribe(sink.url)
     late = Probe(event(9), time.time() - 1, subscription=id_)
     records.add_probe(late)
-    async with probing(office, records), probing(office, records):
+    async with probing(harness, records), probing(harness, records):
         for number in range(10):
             assert (
                 await outcome_of(records, Probe(event(number), soon(), subscription=id_))
@@ -96,7 +96,7 @@ async def test_one_dispatcher_takes_a_test_and_nobody_takes_one_that_is_late(off
     assert records.probe_outcome(late.id) is None
 
 
-async def test_a_stop_doesn_t_wait_for_a_sink_that_hangs(office, records, sink):
+async def test_a_stop_doesn_t_wait_for_a_sink_that_hangs(harness, records, sink):
     hanging = asyncio.Event()
 
     def reply(_):
@@ -109,8 +109,8 @@ async def test_a_stop_doesn_t_wait_for_a_sink_that_hangs(office, records, sink):
         return never()
 
     sink.reply = reply
-    async with probing(office, records):
-        records.add_probe(Probe(event(1), soon(), subscription=office.subscribe(sink.url)))
+    async with probing(harness, records):
+        records.add_probe(Probe(event(1), soon(), subscription=harness.subscribe(sink.url)))
         await asyncio.wait_for(hanging.wait(), 20)
         began = time.monotonic()
     assert time.monotonic() - began < 4

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.delivery.office import delivery_settings, spec
+from tests.delivery.harness import delivery_settings, spec
 
 from headrace.delivery.attempt.outcome import Outcome, Verdict
 from headrace.delivery.settlement.backoff import wait_after, wait_before

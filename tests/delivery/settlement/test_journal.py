@@ -6,7 +6,7 @@ import pytest
 from headrace.delivery.settlement import journal as journal_module
 from headrace.delivery.settlement.journal import Journal
 from headrace.events.positions import LogPosition
-from headrace.ledger.ledger import Burial, Key, Ledger, Wait
+from headrace.ledger.ledger import GivenUp, Key, Ledger, Wait
 
 
 class Desk:
@@ -31,7 +31,7 @@ class Desk:
         self.journal.wait(Wait(Key("a", position), 1, 9.0, "why"), lambda: self.done.append(name))
 
     def bury(self, position, name):
-        self.journal.bury(Burial(Key("a", position), 1, 9.0, "why", b"{}"), lambda: self.done.append(name))
+        self.journal.bury(GivenUp(Key("a", position), 1, 9.0, "why", b"{}"), lambda: self.done.append(name))
 
     def finish(self, position, name):
         self.journal.finish(Key("a", position), lambda: self.done.append(name))

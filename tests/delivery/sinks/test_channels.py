@@ -8,7 +8,7 @@ from tests.subscriptions.stores import proposal
 from headrace.auth.keys.ring import KeyRing
 from headrace.auth.keys.store import KeyStore
 from headrace.auth.roles import Role
-from headrace.delivery.sinks.channels import Home
+from headrace.delivery.sinks.channels import LocalChannels
 from headrace.errors import Unauthenticated
 from headrace.subscriptions.store.store import Store
 
@@ -24,7 +24,7 @@ def keys(database_url):
 
 @pytest.fixture
 async def home(keys):
-    made = Home(ADDRESS, keys)
+    made = LocalChannels(ADDRESS, keys)
     await made.open()
     return made
 

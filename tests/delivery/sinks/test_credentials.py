@@ -69,7 +69,7 @@ async def issuer():
     await runner.cleanup()
 
 
-class Office:
+class Harness:
     def __init__(self, url, folder):
         self.url, self.folder = url, folder
         self.store = Store(url)
@@ -99,8 +99,8 @@ class Office:
 
 
 @pytest.fixture
-def office(database_url, tmp_path):
-    made = Office(database_url, tmp_path)
+def harness(database_url, tmp_path):
+    made = Harness(database_url, tmp_path)
     yield made
     made.close()
 
@@ -125,21 +125,21 @@ async def eventually(condition):
             await asyncio.sleep(0.01)
 
 
-async def test_nothing_is_asked_for_where_there_is_nothing(office):
-    subscription = office.subscribe()
-    async with office.credentials() as credentials:
+async def test_nothing_is_asked_for_where_there_is_nothing(harness):
+    subscription = harness.subscribe()
+    async with harness.credentials() as credentials:
         assert await credentials.current(subscription) is None
         assert credentials.signing(subscription) == ()
         assert credentials.settings(subscription) is subscription.protocolsettings
-    assert not (office.folder / "secrets.key").exists()
+    assert not (harness.folder / "secrets.key").exists()
 
 
-async def test_what_was_sealed_is_ready_for_use(office):
+async def test_what_was_sealed_is_ready_for_use(harness):
     given = {"headers": {"x-api-key": "k", "x-team": "t"}, "signing": "generate"}
-    subscription = office.subscribe(
+    subscription = harness.subscribe(
         {"credentialType": "PLAIN", "identifier": "i", "secret": "s"}, protocolsettings=given
     )
-    async with office.credentials() as credentials:
+    async with harness.credentials() as credentials:
         first = await credentials.current(subscription)
         assert first == Plain("i", "s")
         assert await credentials.current(subscription) is first
@@ -151,16 +151,16 @@ async def test_what_was_sealed_is_ready_for_use(office):
         assert all(word not in repr(credentials._held) for word in ("whsec_", "'k'", "'s'"))
 
 
-async def test_headers_alone_are_opened_too(office):
-    subscription = office.subscribe(protocolsettings={"headers": {"authorization": "Bearer x"}})
-    async with office.credentials() as credentials:
+async def test_headers_alone_are_opened_too(harness):
+    subscription = harness.subscribe(protocolsettings={"headers": {"authorization": "Bearer x"}})
+    async with harness.credentials() as credentials:
         assert await credentials.current(subscription) is None
         assert credentials.settings(subscription)["headers"] == {"authorization": "Bearer x"}
 
 
-async def test_an_access_token_is_never_sent_after_its_time(office, monkeypatch):
-    subscription = office.subscribe(access(60))
-    async with office.credentials() as credentials:
+async def test_an_access_token_is_never_sent_after_its_time(harness, monkeypatch):
+    subscription = harness.subscribe(access(60))
+    async with harness.credentials() as credentials:
         assert (await credentials.current(subscription)).value == "at-0"
         later = time.time() + 60
         monkeypatch.setattr(time, "time", lambda: later)
@@ -168,20 +168,20 @@ async def test_an_access_token_is_never_sent_after_its_time(office, monkeypatch)
             await credentials.current(subscription)
 
 
-async def test_without_the_key_deliveries_wait_and_then_go_on(office):
-    subscription = office.subscribe(access(3600))
-    key = office.folder / "secrets.key"
-    away = key.rename(office.folder / "away")
-    async with office.credentials() as credentials:
+async def test_without_the_key_deliveries_wait_and_then_go_on(harness):
+    subscription = harness.subscribe(access(3600))
+    key = harness.folder / "secrets.key"
+    away = key.rename(harness.folder / "away")
+    async with harness.credentials() as credentials:
         with pytest.raises(SecretsLocked, match="which is not in"):
             await credentials.current(subscription)
         away.rename(key)
         assert (await credentials.current(subscription)).value == "at-0"
 
 
-async def test_a_token_is_refreshed_before_it_expires(office, issuer):
-    subscription = office.subscribe(refresh(issuer, 30))
-    async with office.credentials(ahead=60) as credentials:
+async def test_a_token_is_refreshed_before_it_expires(harness, issuer):
+    subscription = harness.subscribe(refresh(issuer, 30))
+    async with harness.credentials(ahead=60) as credentials:
         assert (await credentials.current(subscription)).value == "at-0"  # deliveries go on meanwhile
         await eventually(lambda: credentials._held[subscription.id].refreshing is None)
         token = await credentials.current(subscription)
@@ -197,17 +197,17 @@ async def test_a_token_is_refreshed_before_it_expires(office, issuer):
     ]
 
 
-async def test_a_token_that_has_time_is_left_alone(office, issuer):
-    subscription = office.subscribe(refresh(issuer, 3600))
-    async with office.credentials(ahead=60) as credentials:
+async def test_a_token_that_has_time_is_left_alone(harness, issuer):
+    subscription = harness.subscribe(refresh(issuer, 3600))
+    async with harness.credentials(ahead=60) as credentials:
         assert (await credentials.current(subscription)).value == "at-0"
     assert issuer.asked == []
 
 
-async def test_many_deliveries_ask_once(office, issuer):
-    subscription = office.subscribe(refresh(issuer, -10))
+async def test_many_deliveries_ask_once(harness, issuer):
+    subscription = harness.subscribe(refresh(issuer, -10))
     issuer.open.clear()
-    async with office.credentials() as credentials:
+    async with harness.credentials() as credentials:
         asking = [asyncio.create_task(credentials.current(subscription)) for _ in range(50)]
         await eventually(lambda: issuer.asked)
         issuer.open.set()
@@ -216,59 +216,59 @@ async def test_many_deliveries_ask_once(office, issuer):
     assert len(issuer.asked) == 1
 
 
-async def test_a_restart_goes_on_with_the_rotated_token(office, issuer):
-    subscription = office.subscribe(refresh(issuer, -10))
-    async with office.credentials() as credentials:
+async def test_a_restart_goes_on_with_the_rotated_token(harness, issuer):
+    subscription = harness.subscribe(refresh(issuer, -10))
+    async with harness.credentials() as credentials:
         assert (await credentials.current(subscription)).value == "at-1"
-    async with office.credentials() as credentials:
+    async with harness.credentials() as credentials:
         assert (await credentials.current(subscription)).value == "at-1"
         assert credentials.invalidate(subscription.id)
         assert (await credentials.current(subscription)).value == "at-2"
-    async with office.credentials() as credentials:
+    async with harness.credentials() as credentials:
         assert (await credentials.current(subscription)).value == "at-2"
     assert len(issuer.asked) == 2
-    assert office.secret_store.statuses()[subscription.id].expires > write_time(time.time() + 3000)
+    assert harness.secret_store.statuses()[subscription.id].expires > write_time(time.time() + 3000)
 
 
-async def test_a_stop_waits_until_the_answer_is_stored(office, issuer):
-    subscription = office.subscribe(refresh(issuer, -10))
+async def test_a_stop_waits_until_the_answer_is_stored(harness, issuer):
+    subscription = harness.subscribe(refresh(issuer, -10))
     issuer.open.clear()
-    async with office.credentials() as credentials:
+    async with harness.credentials() as credentials:
         asking = asyncio.create_task(credentials.current(subscription))
         await eventually(lambda: issuer.asked)
         asking.cancel()
         asyncio.get_running_loop().call_later(0.2, issuer.open.set)
-    async with office.credentials() as credentials:
+    async with harness.credentials() as credentials:
         assert (await credentials.current(subscription)).value == "at-1"
     assert len(issuer.asked) == 1
 
 
-async def test_other_secrets_that_change_meanwhile_lose_no_token(office, issuer):
+async def test_other_secrets_that_change_meanwhile_lose_no_token(harness, issuer):
     """The endpoint accepts the old refresh token no more: without the new one the subscription would be cut off."""
-    subscription = office.subscribe(refresh(issuer, -10))
+    subscription = harness.subscribe(refresh(issuer, -10))
     issuer.open.clear()
-    async with office.credentials() as credentials, office.credentials() as other:
+    async with harness.credentials() as credentials, harness.credentials() as other:
         asking = asyncio.create_task(credentials.current(subscription))
         await eventually(lambda: issuer.asked)
-        signing = office.secret_store.change(
+        signing = harness.secret_store.change(
             subscription.id, lambda old, secrets: changed(old, secrets, {"signing": "generate"})
         ).secrets.signing
-        waiting = asyncio.create_task(other.current(office.store.get(subscription.id)))
+        waiting = asyncio.create_task(other.current(harness.store.get(subscription.id)))
         await asyncio.sleep(0.3)
         issuer.open.set()
         assert (await asking).value == (await waiting).value == "at-1"
     assert len(issuer.asked) == 1
-    async with office.credentials() as credentials:
-        now = office.store.get(subscription.id)
+    async with harness.credentials() as credentials:
+        now = harness.store.get(subscription.id)
         assert (await credentials.current(now)).value == "at-1"
         assert credentials.signing(now) == signing
         assert credentials.invalidate(subscription.id)
         assert (await credentials.current(now)).value == "at-2", "the new refresh token was kept"
 
 
-async def test_two_dispatchers_use_a_refresh_token_once(office, issuer):
-    subscription = office.subscribe(refresh(issuer, -10))
-    async with office.credentials() as one, office.credentials() as other:
+async def test_two_dispatchers_use_a_refresh_token_once(harness, issuer):
+    subscription = harness.subscribe(refresh(issuer, -10))
+    async with harness.credentials() as one, harness.credentials() as other:
         issuer.open.clear()
         asking = [asyncio.create_task(each.current(subscription)) for each in (one, other, one, other)]
         await eventually(lambda: issuer.asked)
@@ -279,12 +279,12 @@ async def test_two_dispatchers_use_a_refresh_token_once(office, issuer):
     assert len(issuer.asked) == 1
 
 
-async def test_an_endpoint_that_is_down_is_asked_again(office, issuer):
-    subscription = office.subscribe(refresh(issuer, 30))
+async def test_an_endpoint_that_is_down_is_asked_again(harness, issuer):
+    subscription = harness.subscribe(refresh(issuer, 30))
     issuer.fault = lambda: web.Response(status=503, text="rt-0")
-    async with office.credentials() as credentials:
+    async with harness.credentials() as credentials:
         assert (await credentials.current(subscription)).value == "at-0"
-        await eventually(lambda: office.secret_store.statuses()[subscription.id].problem)
+        await eventually(lambda: harness.secret_store.statuses()[subscription.id].problem)
         assert (await credentials.current(subscription)).value == "at-0"  # as long as it lives
         asked = len(issuer.asked)
         for _ in range(20):
@@ -298,13 +298,13 @@ async def test_an_endpoint_that_is_down_is_asked_again(office, issuer):
         credentials._held[subscription.id].next_try = 0.0  # the pause is over
         assert (await credentials.current(subscription)).value.startswith("at-")
         assert (await credentials.current(subscription)).value != "at-0"
-    assert office.secret_store.statuses()[subscription.id].problem is None
+    assert harness.secret_store.statuses()[subscription.id].problem is None
 
 
-async def test_a_refused_refresh_token_is_told_and_not_repeated(office, issuer):
-    subscription = office.subscribe(refresh(issuer, -10))
+async def test_a_refused_refresh_token_is_told_and_not_repeated(harness, issuer):
+    subscription = harness.subscribe(refresh(issuer, -10))
     issuer.valid = "another"
-    async with office.credentials() as credentials:
+    async with harness.credentials() as credentials:
         for _ in range(2):
             with pytest.raises(
                 CredentialUnusable, match=r"refused the refresh token \(invalid_grant\)"
@@ -313,7 +313,7 @@ async def test_a_refused_refresh_token_is_told_and_not_repeated(office, issuer):
             assert "another" not in str(caught.value)
             credentials._held[subscription.id].next_try = 0.0
         assert len(issuer.asked) == 1
-    assert "invalid_grant" in office.secret_store.statuses()[subscription.id].problem
+    assert "invalid_grant" in harness.secret_store.statuses()[subscription.id].problem
 
 
 FAULTS = [
@@ -335,29 +335,29 @@ FAULTS = [
 
 @pytest.mark.parametrize("number", range(len(FAULTS)))
 async def test_answers_that_can_t_be_used(tmp_path, issuer, number):
-    office = Office(f"sqlite:///{tmp_path}/store.db", tmp_path)
+    harness = Harness(f"sqlite:///{tmp_path}/store.db", tmp_path)
     issuer.fault, problem = FAULTS[number]
-    subscription = office.subscribe(refresh(issuer, -10))
-    async with office.credentials() as credentials:
+    subscription = harness.subscribe(refresh(issuer, -10))
+    async with harness.credentials() as credentials:
         with pytest.raises(CredentialUnusable, match=problem) as caught:
             await credentials.current(subscription)
         assert "rt-0" not in str(caught.value)
     assert len(issuer.asked) == 1
-    office.close()
+    harness.close()
 
 
-async def test_tokens_of_a_short_life_are_not_refreshed_all_the_time(office, issuer):
-    subscription = office.subscribe(refresh(issuer, -10))
+async def test_tokens_of_a_short_life_are_not_refreshed_all_the_time(harness, issuer):
+    subscription = harness.subscribe(refresh(issuer, -10))
     issuer.lifetime = "30"
-    async with office.credentials(ahead=60) as credentials:
+    async with harness.credentials(ahead=60) as credentials:
         for _ in range(20):
             assert (await credentials.current(subscription)).value == "at-1"
     assert len(issuer.asked) == 1
 
 
-async def test_a_token_that_the_sink_refuses_is_traded_once(office, issuer):
-    subscription = office.subscribe(refresh(issuer, 3600))
-    async with office.credentials() as credentials:
+async def test_a_token_that_the_sink_refuses_is_traded_once(harness, issuer):
+    subscription = harness.subscribe(refresh(issuer, 3600))
+    async with harness.credentials() as credentials:
         assert not credentials.invalidate(subscription.id)  # nothing was used yet
         await credentials.current(subscription)
         assert credentials.invalidate(subscription.id)
@@ -367,17 +367,17 @@ async def test_a_token_that_the_sink_refuses_is_traded_once(office, issuer):
     assert len(issuer.asked) == 1
 
 
-async def test_a_subscription_that_changed_is_opened_again(office, issuer):
-    subscription = office.subscribe(refresh(issuer, 3600))
-    async with office.credentials() as credentials:
+async def test_a_subscription_that_changed_is_opened_again(harness, issuer):
+    subscription = harness.subscribe(refresh(issuer, 3600))
+    async with harness.credentials() as credentials:
         first = await credentials.current(subscription)
-        opened = office.secret_store.open(subscription.id)
-        same = office.store.get(subscription.id)
+        opened = harness.secret_store.open(subscription.id)
+        same = harness.store.get(subscription.id)
         assert await credentials.current(same) is first
         given = Token("Bearer", "at-new", time.time() + 60)
-        office.secret_store.renew(subscription.id, opened.secrets.credential, given)
+        harness.secret_store.renew(subscription.id, opened.secrets.credential, given)
         assert await credentials.current(same) is first
-        assert (await credentials.current(office.store.get(subscription.id))).value == "at-new"
+        assert (await credentials.current(harness.store.get(subscription.id))).value == "at-new"
 
 
 def updating(sink, **properties):
@@ -385,18 +385,18 @@ def updating(sink, **properties):
     return lambda old, secrets: updated(old, secrets, document | properties)
 
 
-async def test_secrets_for_another_sink_are_not_opened_for_this_one(office, issuer):
+async def test_secrets_for_another_sink_are_not_opened_for_this_one(harness, issuer):
     """A dispatcher hears of a change a moment later than the secret store."""
-    before = office.subscribe(refresh(issuer, 3600))
-    async with office.credentials() as credentials, office.credentials() as other:
+    before = harness.subscribe(refresh(issuer, 3600))
+    async with harness.credentials() as credentials, harness.credentials() as other:
         await credentials.current(before)
-        office.secret_store.change(before.id, updating("https://example.org/elsewhere"))
+        harness.secret_store.change(before.id, updating("https://example.org/elsewhere"))
         for each in (credentials, other):
-            stale = office.store.get(before.id)
+            stale = harness.store.get(before.id)
             object.__setattr__(stale, "sink", before.sink)
             with pytest.raises(CredentialUnusable, match="another sink at this moment"):
                 await each.current(stale)
-        now = office.store.get(before.id)
+        now = harness.store.get(before.id)
         assert await credentials.current(now) is None
         assert credentials.settings(now)["headers"] == {"x-token": "new"}
         assert len(credentials.signing(now)) == 1
@@ -405,50 +405,50 @@ async def test_secrets_for_another_sink_are_not_opened_for_this_one(office, issu
                 ask(before)
 
 
-async def test_secrets_that_were_taken_away_are_not_used_any_more(office):
-    subscription = office.subscribe(PLAIN)
-    async with office.credentials() as credentials:
-        office.secret_store.change(subscription.id, updating("https://example.com/in"))
-        held = office.store.get(subscription.id)
+async def test_secrets_that_were_taken_away_are_not_used_any_more(harness):
+    subscription = harness.subscribe(PLAIN)
+    async with harness.credentials() as credentials:
+        harness.secret_store.change(subscription.id, updating("https://example.com/in"))
+        held = harness.store.get(subscription.id)
         await credentials.current(held)
         assert credentials.settings(held)["headers"] == {"x-token": "new"}
-        office.secret_store.change(subscription.id, updating("https://example.org/", protocolsettings={}))
-        bare = office.store.get(subscription.id)
+        harness.secret_store.change(subscription.id, updating("https://example.org/", protocolsettings={}))
+        bare = harness.store.get(subscription.id)
         assert await credentials.current(bare) is None
         assert (credentials.signing(bare), credentials.settings(bare)) == ((), bare.protocolsettings)
 
 
-async def test_the_endpoint_is_reached_through_the_guard(office, issuer):
-    subscription = office.subscribe(refresh(issuer, -10))
-    async with office.credentials(allow=[]) as credentials:
+async def test_the_endpoint_is_reached_through_the_guard(harness, issuer):
+    subscription = harness.subscribe(refresh(issuer, -10))
+    async with harness.credentials(allow=[]) as credentials:
         with pytest.raises(CredentialUnusable, match=r"the token endpoint can't be used: 127\.0\.0\.1 is"):
             await credentials.current(subscription)
-    named = office.subscribe(
+    named = harness.subscribe(
         refresh(issuer, -10) | {"refreshTokenEndpoint": issuer.url.replace("127.0.0.1", "localhost")}
     )
-    async with office.credentials(allow=[]) as credentials:
+    async with harness.credentials(allow=[]) as credentials:
         with pytest.raises(CredentialUnusable, match="the token endpoint can't be used"):
             await credentials.current(named)
     assert issuer.asked == []
 
 
-async def test_an_endpoint_that_hangs_or_is_gone(office, issuer):
-    subscription = office.subscribe(refresh(issuer, -10))
+async def test_an_endpoint_that_hangs_or_is_gone(harness, issuer):
+    subscription = harness.subscribe(refresh(issuer, -10))
     issuer.open.clear()
-    async with office.credentials(timeout=0.3) as credentials:
+    async with harness.credentials(timeout=0.3) as credentials:
         with pytest.raises(CredentialUnusable, match=r"didn't answer within 0\.3 s"):
             await credentials.current(subscription)
-    gone = office.subscribe(refresh(issuer, -10) | {"refreshTokenEndpoint": "http://127.0.0.1:1/token"})
-    async with office.credentials() as credentials:
+    gone = harness.subscribe(refresh(issuer, -10) | {"refreshTokenEndpoint": "http://127.0.0.1:1/token"})
+    async with harness.credentials() as credentials:
         with pytest.raises(CredentialUnusable, match="can't be reached: ClientConnectorError"):
             await credentials.current(gone)
 
 
-async def test_what_can_t_be_stored_is_kept_and_stored_later(office, issuer):
-    subscription = office.subscribe(refresh(issuer, -10))
-    key, away = office.folder / "secrets.key", office.folder / "away"
+async def test_what_can_t_be_stored_is_kept_and_stored_later(harness, issuer):
+    subscription = harness.subscribe(refresh(issuer, -10))
+    key, away = harness.folder / "secrets.key", harness.folder / "away"
     issuer.open.clear()
-    async with office.credentials() as credentials:
+    async with harness.credentials() as credentials:
         asking = asyncio.create_task(credentials.current(subscription))
         await eventually(lambda: issuer.asked)
         key.rename(away)
@@ -460,6 +460,6 @@ async def test_what_can_t_be_stored_is_kept_and_stored_later(office, issuer):
         held.next_try = 0.0
         await credentials.current(subscription)
         await eventually(lambda: held.spent is None)
-    async with office.credentials() as credentials:
+    async with harness.credentials() as credentials:
         assert (await credentials.current(subscription)).value == "at-1"
     assert len(issuer.asked) == 1

@@ -8,7 +8,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from standardwebhooks import Webhook
 from standardwebhooks.webhooks import WebhookVerificationError
-from tests.delivery.protocols.contract import SAMPLES, numbered, parcels
+from tests.delivery.protocols.contract import SAMPLES, numbered, payloads
 
 from headrace.delivery.sinks.signatures import message_id, signature_headers, signature_problem, verifier
 
@@ -94,13 +94,13 @@ def test_what_is_no_key_is_refused_without_showing_it(key):
 
 def test_an_id_is_the_same_for_the_same_event_and_subscription():
     event = SAMPLES["json"]
-    first = message_id("subscription", parcels(event, 7))
-    assert first == message_id("subscription", parcels(event, 7))
+    first = message_id("subscription", payloads(event, 7))
+    assert first == message_id("subscription", payloads(event, 7))
     others = {
-        message_id("other", parcels(event, 7)),
-        message_id("subscription", parcels(event, 8)),
-        message_id("subscription", parcels(numbered(1)[0], 7)),
-        message_id("subscription", parcels(event, 7) + parcels(event, 8)),
+        message_id("other", payloads(event, 7)),
+        message_id("subscription", payloads(event, 8)),
+        message_id("subscription", payloads(numbered(1)[0], 7)),
+        message_id("subscription", payloads(event, 7) + payloads(event, 8)),
     }
     assert len(others | {first}) == 5
     assert "." not in first  # it is what separates the parts that are signed

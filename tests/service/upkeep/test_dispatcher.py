@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, closing, contextmanager
 
 import pyarrow as pa
 import pytest
-from tests.delivery.office import QUICK
+from tests.delivery.harness import QUICK
 from tests.eventlog.arrivals import arrival
 from tests.eventlog.kafka.test_archive import remove
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from headrace.api.handlers.handler import Routes
     from headrace.api.pull.messages import HandedMessage, MessageSource
     from headrace.api.pull.notifier import MailboxNotifier
-    from headrace.ledger.pull.consumers import Mailroom
+    from headrace.ledger.pull.leases import MessageLeases
     from headrace.subscriptions.store.store import Store
     from headrace.subscriptions.subscription import Subscription
 
@@ -58,10 +58,10 @@ class PullHandler:
     """The databases' calls block, so they run in threads; `close` ends waiting requests and streams."""
 
     def __init__(
-        self, store: Store, mailroom: Mailroom, messages: MessageSource, notifier: MailboxNotifier
+        self, store: Store, leases: MessageLeases, messages: MessageSource, notifier: MailboxNotifier
     ) -> None:
         self._store = store
-        self._mailroom = mailroom
+        self._leases = leases
         self._messages = messages
         self._notifier = notifier
         self._closing = asyncio.Event()
@@ -111,7 +111,7 @@ class PullHandler:
         cursor = await self._begin(subscription, wanted.cursor)
         alone = await asyncio.to_thread(self._messages.is_ordered, subscription)
         stream = Stream(
-            self._mailroom, self._messages, self._notifier, self._finder(request), self._closing,
+            self._leases, self._messages, self._notifier, self._finder(request), self._closing,
             subscription.id, cursor.consumer, wanted.limit or _MOST_EVENTS, alone=alone, when_sent=wanted.when_sent,
         )  # fmt: skip
         headers = {CURSOR_HEADER: str(cursor)} | _UNBUFFERED
@@ -131,12 +131,12 @@ class PullHandler:
         subscription = await self._subscription(request.path_params["id"])
         said = await compute(parse_acknowledgement, await read_document(request))
         done = await asyncio.to_thread(
-            self._mailroom.acknowledge, subscription.id, said.consumer, lease_of(subscription), said.up_to, said.numbers
+            self._leases.acknowledge, subscription.id, said.consumer, lease_of(subscription), said.up_to, said.numbers
         )  # fmt: skip
         shown = {"acknowledged": done}
         if said.release:
             shown["released"] = await asyncio.to_thread(
-                self._mailroom.give_back, subscription.id, said.consumer
+                self._leases.give_back, subscription.id, said.consumer
             )
         return json_response(shown)
 
@@ -154,12 +154,12 @@ class PullHandler:
         if cursor is None:
             return Cursor(new_consumer())
         await self._acknowledge(subscription, cursor)
-        await asyncio.to_thread(self._mailroom.give_back, subscription.id, cursor.consumer)
+        await asyncio.to_thread(self._leases.give_back, subscription.id, cursor.consumer)
         return cursor
 
     async def _acknowledge(self, subscription: Subscription, cursor: Cursor) -> None:
         await asyncio.to_thread(
-            self._mailroom.acknowledge,
+            self._leases.acknowledge,
             subscription.id,
             cursor.consumer,
             lease_of(subscription),

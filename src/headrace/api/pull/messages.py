@@ -6,15 +6,15 @@ import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.events.json_format import encode
-from headrace.ledger.pull.events import read_letters
+from headrace.ledger.pull.events import read_messages
 from headrace.subscriptions.delivery.spec import Ordering, resolve
 from headrace.telemetry.metrics import BURIED, DISCARDED, PULLED
 
 if TYPE_CHECKING:
     from headrace.events import Event
-    from headrace.ledger.pull.consumers import Mailroom
     from headrace.ledger.pull.events import Sources
-    from headrace.ledger.pull.mailboxes import Letter
+    from headrace.ledger.pull.leases import MessageLeases
+    from headrace.ledger.pull.mailboxes import Message
     from headrace.subscriptions.delivery.spec import DeliverySpec
     from headrace.subscriptions.store.store import Store
     from headrace.subscriptions.subscription import Subscription
@@ -28,7 +28,7 @@ _LOST = "its event can no longer be read from the log"
 class HandedMessage(NamedTuple):
     """A message for a consumer; `document` is the event as structured JSON."""
 
-    message: Letter
+    message: Message
     event: Event
     document: bytes
 
@@ -36,8 +36,8 @@ class HandedMessage(NamedTuple):
 class MessageSource:
     """Takes messages from mailboxes. Its calls block and are thread-safe."""
 
-    def __init__(self, mailroom: Mailroom, store: Store, sources: Sources, defaults: DeliverySpec) -> None:
-        self._mailroom = mailroom
+    def __init__(self, leases: MessageLeases, store: Store, sources: Sources, defaults: DeliverySpec) -> None:
+        self._leases = leases
         self._store = store
         self._sources = sources
         self._defaults = defaults
@@ -52,7 +52,7 @@ class MessageSource:
         if subscription.paused:
             return []
         lease = lease_of(subscription)
-        while taken := self._mailroom.take(subscription.id, consumer, lease, limit, alone=alone):
+        while taken := self._leases.take(subscription.id, consumer, lease, limit, alone=alone):
             if handed := self._open(subscription, taken):
                 PULLED.inc(len(handed))
                 return handed
@@ -62,7 +62,7 @@ class MessageSource:
         """Put messages back that were not handed out after all."""
         if handed:
             numbers = [each.message.number for each in handed]
-            self._mailroom.take_back(handed[0].message.subscription, numbers)
+            self._leases.take_back(handed[0].message.subscription, numbers)
 
     def is_ordered(self, subscription: Subscription) -> bool:
         """Tell whether messages are handed out in order, and so to one consumer at a time."""
@@ -71,7 +71,7 @@ class MessageSource:
             of_channel = self._store.channel_deliveries().get(subscription.channel)
         return resolve(subscription.delivery, of_channel, self._defaults).ordering is not Ordering.UNORDERED
 
-    def _open(self, subscription: Subscription, taken: list[Letter]) -> list[HandedMessage]:
+    def _open(self, subscription: Subscription, taken: list[Message]) -> list[HandedMessage]:
         """Read the events of messages; discard messages that are obsolete, bury those whose event is lost."""
         handed: list[HandedMessage] = []
         try:
@@ -87,10 +87,10 @@ class MessageSource:
             return handed
         finally:
             rest = {each.number for each in taken} - {each.message.number for each in handed}
-            self._mailroom.take_back(subscription.id, sorted(rest))
+            self._leases.take_back(subscription.id, sorted(rest))
 
-    def _read(self, messages: list[Letter]) -> list[HandedMessage]:
-        events = read_letters(messages, self._sources)
+    def _read(self, messages: list[Message]) -> list[HandedMessage]:
+        events = read_messages(messages, self._sources)
         unread = [each for each in messages if each.number not in events]
         self._discard([each for each in unread if each.replay])  # its replay is over
         if lost := [each for each in unread if not each.replay]:
@@ -98,14 +98,14 @@ class MessageSource:
                 "%d events of subscription %s can't be handed out: %s", len(lost), lost[0].subscription, _LOST
             )
             BURIED.inc(len(lost))
-            self._mailroom.bury(lost, {}, _LOST)
+            self._leases.bury(lost, {}, _LOST)
         found = [each for each in messages if each.number in events]
         return [HandedMessage(each, events[each.number], encode(events[each.number])) for each in found]
 
-    def _discard(self, messages: list[Letter]) -> None:
+    def _discard(self, messages: list[Message]) -> None:
         if messages:
             DISCARDED.inc(len(messages))
-            self._mailroom.discard([each.number for each in messages])
+            self._leases.discard([each.number for each in messages])
 
 
 def lease_of(subscription: Subscription) -> float:
@@ -113,7 +113,7 @@ def lease_of(subscription: Subscription) -> float:
     return float(subscription.protocolsettings["lease"])
 
 
-def _is_wanted(subscription: Subscription, message: Letter) -> bool:
+def _is_wanted(subscription: Subscription, message: Message) -> bool:
     """Tell whether a message is still to be delivered; a seek makes live messages before its cut obsolete."""
     created = subscription.created
     return bool(message.replay) or created is None or not created.is_behind(message.position)

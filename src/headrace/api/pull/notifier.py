@@ -12,7 +12,7 @@ from headrace.errors import StoreUnavailable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from headrace.ledger.pull.consumers import Mailroom
+    from headrace.ledger.pull.leases import MessageLeases
 
 _log = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.02
@@ -25,8 +25,8 @@ class MailboxNotifier:
     Be careful: a notification may be missed when two dispatchers write at once, so check now and then yourself.
     """
 
-    def __init__(self, mailroom: Mailroom) -> None:
-        self._mailroom = mailroom
+    def __init__(self, leases: MessageLeases) -> None:
+        self._leases = leases
         self._watched: dict[str, list[asyncio.Event]] = {}
         self._newest = 0
         self._following: asyncio.Task[None] | None = None
@@ -48,7 +48,7 @@ class MailboxNotifier:
     async def _follow(self) -> None:
         while self._watched:
             try:
-                self._newest, mailboxes = await asyncio.to_thread(self._mailroom.arrived, self._newest)
+                self._newest, mailboxes = await asyncio.to_thread(self._leases.arrived, self._newest)
             except StoreUnavailable as error:
                 _log.warning("consumers hear of new messages later: %s", error)
                 await asyncio.sleep(_AWAY_SECONDS)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from headrace.api.pull.messages import HandedMessage, MessageSource
     from headrace.api.pull.notifier import MailboxNotifier
-    from headrace.ledger.pull.consumers import Mailroom
+    from headrace.ledger.pull.leases import MessageLeases
     from headrace.subscriptions.subscription import Subscription
 
 MEDIA_TYPE = "text/event-stream"
@@ -42,7 +42,7 @@ class Stream:
 
     def __init__(
         self,
-        mailroom: Mailroom,
+        leases: MessageLeases,
         messages: MessageSource,
         notifier: MailboxNotifier,
         find: Callable[[str], Awaitable[Subscription]],
@@ -54,7 +54,7 @@ class Stream:
         alone: bool,
         when_sent: bool,
     ) -> None:
-        self._mailroom = mailroom
+        self._leases = leases
         self._messages = messages
         self._notifier = notifier
         self._find = find
@@ -100,7 +100,7 @@ class Stream:
 
     async def _capacity(self) -> int | None:
         """Return how many more events may be sent; None if the consumer's lease has run out."""
-        held, until = await asyncio.to_thread(self._mailroom.held, self._id, self._consumer)
+        held, until = await asyncio.to_thread(self._leases.held, self._id, self._consumer)
         if held and until <= CLOCK.time():
             return None
         return max(0, self._limit - held)
@@ -122,7 +122,7 @@ class Stream:
         """Acknowledge what was sent, if the consumer asked for that."""
         if self._when_sent:
             await asyncio.to_thread(
-                self._mailroom.acknowledge,
+                self._leases.acknowledge,
                 self._id,
                 self._consumer,
                 lease_of(subscription),

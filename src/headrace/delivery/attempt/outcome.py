@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.delivery.attempt.payload import Parcel
+    from headrace.delivery.attempt.payload import Payload
     from headrace.delivery.attempt.target import Target
     from headrace.events import Event
 
@@ -47,8 +47,8 @@ class Outcome:
 class Sender(Protocol):
     """One delivery protocol, for one event loop. It raises nothing: whatever goes wrong is an outcome."""
 
-    async def send(self, target: Target, parcels: Sequence[Parcel]) -> Outcome:
-        """Make one attempt, within the target's timeout. Several parcels are one batch, with one outcome for all.
+    async def send(self, target: Target, payloads: Sequence[Payload]) -> Outcome:
+        """Make one attempt, within the target's timeout. Several payloads are one batch, with one outcome for all.
 
         Only a target whose `settings["mode"]` is `batched` is given more than one.
         """

@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 _ENCODERS = {"binary": encode_binary, "structured": encode_structured}
 
 
-class Parcel:
+class Payload:
     """Shared by all deliveries of one event, and used from one event loop."""
 
     __slots__ = ("_messages", "recorded")
@@ -43,18 +43,18 @@ class Parcel:
         return self._messages[mode]
 
 
-def read_parcels(log: LogReader, positions: Iterable[int]) -> dict[int, Parcel]:
+def read_payloads(log: LogReader, positions: Iterable[int]) -> dict[int, Payload]:
     """Read the events at these positions: neighbours together, without what lies far between them.
 
     What can't be read any more is left out.
     """
-    parcels: dict[int, Parcel] = {}
+    payloads: dict[int, Payload] = {}
     for run in _runs(sorted(set(positions)), log.least_gap):
         wanted = pa.array(run, pa.int64())
         for batch in coalesce(read_remaining(log, run[0], run[-1] + 1, _tell)):
             chosen = batch.filter(pc.is_in(batch["position"], value_set=wanted))
-            parcels.update({recorded.position: Parcel(recorded) for recorded in from_batch(chosen)})
-    return parcels
+            payloads.update({recorded.position: Payload(recorded) for recorded in from_batch(chosen)})
+    return payloads
 
 
 def _tell(damage: Damage) -> None:

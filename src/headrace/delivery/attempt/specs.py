@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from headrace.subscriptions.subscription import Subscription
 
     SpecOf = Callable[[Subscription], DeliverySpec]
-    """Asked on the event loop when a subscription's lane is made and when the subscription changed: it can't block."""
+    """Asked on the event loop when a subscription's queue is made and when the subscription changed: it can't block."""
 
 _BATCH_AGE = 0.2
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from headrace.delivery.attempt.hops import HOPS, hops_left
-from headrace.delivery.attempt.payload import Parcel
+from headrace.delivery.attempt.payload import Payload
 from headrace.delivery.attempt.target import Target
 from headrace.events.bindings.http import encode_structured
 from headrace.events.event import Event
@@ -61,11 +61,11 @@ def failure_of(delivery: Delivery, outcome: Outcome, dest: str) -> Failure:
     return Failure(delivery.key.stage, delivery.attempts, storable(outcome.reason), dest, code, data)
 
 
-def parcel_of(delivery: Delivery) -> Parcel:
+def payload_of(delivery: Delivery) -> Payload:
     """Return what is sent: the event, with the error extensions where it is a dead letter."""
     if delivery.failure is None:
-        return delivery.parcel
-    failure, recorded = Failure.from_json(delivery.failure), delivery.parcel.recorded
+        return delivery.payload
+    failure, recorded = Failure.from_json(delivery.failure), delivery.payload.recorded
     event = recorded.event
     extensions: dict[str, AttributeValue] = {
         "knativeerrordest": failure.dest,
@@ -74,17 +74,17 @@ def parcel_of(delivery: Delivery) -> Parcel:
         HOPS: max(0, hops_left(event) - 1),
     }
     told = Event({**event.attributes, **extensions}, event.data, event.data_kind)
-    return Parcel(replace(recorded, arrival=replace(recorded.arrival, event=told)))
+    return Payload(replace(recorded, arrival=replace(recorded.arrival, event=told)))
 
 
-def stored_event(parcel: Parcel) -> bytes:
+def stored_event(payload: Payload) -> bytes:
     """Return the event as the ledger keeps it: structured JSON."""
-    return encode_structured(parcel.recorded.event).body
+    return encode_structured(payload.recorded.event).body
 
 
-def stored_parcel(event: bytes, position: int) -> Parcel:
+def stored_payload(event: bytes, position: int) -> Payload:
     """Read what `stored_event` wrote."""
-    return Parcel(Recorded(position, 0, Arrival(decode(event), "", "")))
+    return Payload(Recorded(position, 0, Arrival(decode(event), "", "")))
 
 
 def address_of(subscription: Subscription, spec: DeliverySpec, stage: str) -> str | None:

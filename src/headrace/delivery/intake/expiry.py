@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from headrace.clock import CLOCK
 from headrace.errors import NotFound
 from headrace.events.json_format import encode
-from headrace.ledger.pull.events import read_letters
+from headrace.ledger.pull.events import read_messages
 from headrace.protocols.pull import DROP
 from headrace.telemetry.metrics import BURIED, DISCARDED, EXPIRED
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from headrace.eventlog.outbox_partitions import OutboxPartitions
     from headrace.ledger.ledger import Ledger
     from headrace.ledger.pull.events import Sources
-    from headrace.ledger.pull.mailboxes import Letter
+    from headrace.ledger.pull.mailboxes import Message
     from headrace.subscriptions.store.store import Store
     from headrace.subscriptions.subscription import Subscription
 
@@ -74,20 +74,20 @@ class Expiry:
             _log.warning("%d events of subscription %s expired: %s", expired, subscription_id, _REASON)
         return expired
 
-    def _overdue(self, subscription_id: str) -> list[Letter]:
+    def _overdue(self, subscription_id: str) -> list[Message]:
         before = CLOCK.time() - self._settings.pull_retention_seconds
         return self._ledger.overdue_mail(subscription_id, before, self._settings.pull_max, _PAGE)
 
-    def _give_up(self, subscription: Subscription, letters: list[Letter]) -> None:
-        if not letters:
+    def _give_up(self, subscription: Subscription, messages: list[Message]) -> None:
+        if not messages:
             return
-        EXPIRED.inc(len(letters))
+        EXPIRED.inc(len(messages))
         if subscription.protocolsettings.get("expired") == DROP:
-            self._ledger.expire_mail(letters, None, _REASON)
+            self._ledger.expire_mail(messages, None, _REASON)
             return
-        read = {number: encode(event) for number, event in read_letters(letters, self._sources).items()}
-        over = [each for each in letters if each.replay and each.number not in read]  # with their replay
+        read = {number: encode(event) for number, event in read_messages(messages, self._sources).items()}
+        over = [each for each in messages if each.replay and each.number not in read]  # with their replay
         self._ledger.expire_mail(over, None, _REASON)
-        kept = [each for each in letters if each.number in read or not each.replay]
+        kept = [each for each in messages if each.number in read or not each.replay]
         self._ledger.expire_mail(kept, read, _REASON)
         BURIED.inc(len(kept))

@@ -1,4 +1,4 @@
-"""Into mailboxes: what is for subscriptions without a sink goes there instead of into a lane.
+"""Into mailboxes: what is for subscriptions without a sink goes there instead of into a queue.
 
 The outbox is read on when the mailboxes have it, durably. A replay waits when its mailbox is full: its events stay
 where they are, and so does the search for more of them.
@@ -29,7 +29,7 @@ _MOST_COLLECTED, _MOST_REPLAYED = 2000, 10_000
 _LOOK_SECONDS = 0.1
 
 
-class Mailing:
+class MailboxIntake:
     """For one event loop. `settled` hears of each event of a replay that its mailbox has.
 
     `refresh` follows the subscriptions; `in_thread` makes the ledger's calls.

@@ -51,15 +51,15 @@ class Progress:
         return min(next(iter(self._under_way), self._read_to), self._read_to)
 
 
-class LaneProgress:
-    """The same for the lanes of a log: each goes on by itself, in increasing order of positions."""
+class PartitionProgress:
+    """The same for the partitions of a log: each goes on by itself, in increasing order of positions."""
 
     def __init__(self, cursor: LogPosition) -> None:
-        self._lanes = {lane: Progress(position) for lane, position in cursor.items()}
+        self._partitions = {partition: Progress(position) for partition, position in cursor.items()}
 
     def begin(self, position: int, count: int = 1) -> None:
         """So many more deliveries of the event at this position are under way."""
-        self._lane(partition_of(position)).begin(position, count)
+        self._partition(partition_of(position)).begin(position, count)
 
     def begin_all(self, positions: npt.NDArray[np.int64]) -> None:
         """Do the same for one delivery of each of these; one that is named twice has two."""
@@ -68,27 +68,29 @@ class LaneProgress:
 
     def read_to(self, end: LogPosition) -> None:
         """All deliveries of positions before `end` have begun."""
-        for lane, position in end.items():
-            self._lane(lane).read_to(position)
+        for partition, position in end.items():
+            self._partition(partition).read_to(position)
 
     def settle(self, position: int) -> None:
         """One delivery of the event at this position needs nothing more from the outbox."""
-        self._lanes[partition_of(position)].settle(position)
+        self._partitions[partition_of(position)].settle(position)
 
     def settle_all(self, positions: Iterable[int]) -> None:
         """Do the same for each of these."""
         for position in positions:
-            self._lanes[partition_of(position)].settle(position)
+            self._partitions[partition_of(position)].settle(position)
 
     def read(self) -> LogPosition:
         """Return the cut before which everything has begun."""
-        return LogPosition({lane: progress.read for lane, progress in self._lanes.items()})
+        return LogPosition({partition: progress.read for partition, progress in self._partitions.items()})
 
     def settled(self) -> LogPosition:
         """Return the cut before which nothing is under way."""
-        return LogPosition({lane: progress.settled() for lane, progress in self._lanes.items()})
+        return LogPosition(
+            {partition: progress.settled() for partition, progress in self._partitions.items()}
+        )
 
-    def _lane(self, lane: int) -> Progress:
-        if lane not in self._lanes:
-            self._lanes[lane] = Progress(position_at(lane, 0))
-        return self._lanes[lane]
+    def _partition(self, partition: int) -> Progress:
+        if partition not in self._partitions:
+            self._partitions[partition] = Progress(position_at(partition, 0))
+        return self._partitions[partition]

@@ -1,4 +1,4 @@
-"""One replay on its way into its subscription's lane.
+"""One replay on its way into its subscription's queue.
 
 Its events are numbered in the order in which they go out. As with the outbox, an event is in one of three places: in
 a chunk at or above the cursor, in the ledger waiting, or settled; a chunk is kept while any of its events may be
@@ -11,7 +11,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from headrace.delivery.attempt.payload import Parcel
+from headrace.delivery.attempt.payload import Payload
 from headrace.delivery.intake.progress import Progress
 from headrace.delivery.queue.delivery import Delivery
 from headrace.delivery.queue.pace import Pace
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
     Put = Callable[[Delivery], Awaitable[None]]
 
-_PARCELS_AT_A_TIME = 500
+_PAYLOADS_AT_A_TIME = 500
 _LOOK_SECONDS = 0.1
 
 
-class Feed:
-    """`run`, `settle` and `settled` belong to the event loop; `parcels` and `report` block, and belong to threads."""
+class ReplayFeed:
+    """`run`, `settle` and `settled` belong to the event loop; `payloads` and `report` block, and belong to threads."""
 
     def __init__(self, replay: Replay, replays: Replays, ledger: Ledger) -> None:
         self.replay = replay
@@ -44,7 +44,7 @@ class Feed:
         self._pace = Pace(replay.rate)
 
     async def run(self, put: Put) -> None:
-        """Put one event after the other into the lane, for as long as there may be more."""
+        """Put one event after the other into the queue, for as long as there may be more."""
         while True:
             chunk = await asyncio.to_thread(self._next_chunk)
             if chunk is None:
@@ -55,13 +55,13 @@ class Feed:
     async def _feed(self, chunk: Chunk, put: Put) -> None:
         events = await asyncio.to_thread(self._replays.events, self.replay.job, chunk)
         kept = await asyncio.to_thread(self._kept_of, chunk)
-        for start in range(self._next - chunk.first, chunk.rows, _PARCELS_AT_A_TIME):
-            for recorded in from_batch(events.slice(start, _PARCELS_AT_A_TIME)):
+        for start in range(self._next - chunk.first, chunk.rows, _PAYLOADS_AT_A_TIME):
+            for recorded in from_batch(events.slice(start, _PAYLOADS_AT_A_TIME)):
                 if recorded.position not in kept:
                     await self._pace.turn()
                     self._begin(recorded.position)
-                    parcel, now = Parcel(self.replay.marking(recorded)), time.monotonic()
-                    await put(Delivery(self._key(recorded.position), parcel, since=now))
+                    payload, now = Payload(self.replay.marking(recorded)), time.monotonic()
+                    await put(Delivery(self._key(recorded.position), payload, since=now))
                 self._next += 1
                 self._progress.read_to(self._next)
 
@@ -77,10 +77,10 @@ class Feed:
         """Return the number below which every event is settled."""
         return self._progress.settled()
 
-    def parcels(self, positions: Collection[int]) -> dict[int, Parcel]:
+    def payloads(self, positions: Collection[int]) -> dict[int, Payload]:
         """Read the events at these positions, which wait in the ledger."""
         found = self._replays.recorded_at(self.replay, positions)
-        return {position: Parcel(recorded) for position, recorded in found.items()}
+        return {position: Payload(recorded) for position, recorded in found.items()}
 
     def report(self, replay: Replay) -> bool:
         """Tell how far it is and drop what nobody needs; return whether it is over. `replay` is how it stands now."""

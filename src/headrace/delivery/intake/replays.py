@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from headrace.delivery.intake.replay import Feed
+from headrace.delivery.intake.replay import ReplayFeed
 from headrace.eventlog.outbox_partitions import WHOLE_OUTBOX
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _REFRESH_SECONDS = 0.25
 
 
-class Replaying:
+class ReplayFeeds:
     """For one event loop. `is_known` says whether a subscription exists; `on_end` hears of each replay that is over."""
 
     def __init__(
@@ -40,10 +40,10 @@ class Replaying:
         self._is_known = is_known
         self._on_end = on_end
         self._shares = shares
-        self._feeds: dict[str, Feed] = {}
+        self._feeds: dict[str, ReplayFeed] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    def feed(self, replay: str) -> Feed | None:
+    def feed(self, replay: str) -> ReplayFeed | None:
         """Return the feed of a replay that is under way."""
         return self._feeds.get(replay)
 
@@ -69,12 +69,12 @@ class Replaying:
             if not await self._is_known(replay.subscription):
                 await self._in_thread(self._replays.cancel, job, "its subscription was deleted")
             elif job not in self._feeds:
-                self._feeds[job] = await self._in_thread(Feed, replay, self._replays, self._ledger)
+                self._feeds[job] = await self._in_thread(ReplayFeed, replay, self._replays, self._ledger)
             elif await self._in_thread(self._feeds[job].report, replay):
                 await self._end(job)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Feed the lanes until `stop` is set; what was not settled then goes out after the next start."""
+        """ReplayFeed the queues until `stop` is set; what was not settled then goes out after the next start."""
         async with asyncio.TaskGroup() as feeding:
             while not stop.is_set():
                 await self.refresh()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from headrace.telemetry.health import HEALTH, Status
 
 if TYPE_CHECKING:
-    from headrace.delivery.intake.progress import LaneProgress
-    from headrace.delivery.queue.queues import Lanes
+    from headrace.delivery.intake.progress import PartitionProgress
+    from headrace.delivery.queue.queues import SubscriptionQueues
     from headrace.events.positions import LogPosition
 
 _PART = "deliveries"
@@ -19,9 +19,9 @@ _STANDS_STILL_AFTER = 30.0
 class Standstill:
     """For one event loop; `look` is called once a second or so."""
 
-    def __init__(self, progress: LaneProgress, lanes: Lanes) -> None:
+    def __init__(self, progress: PartitionProgress, queues: SubscriptionQueues) -> None:
         self._progress = progress
-        self._lanes = lanes
+        self._queues = queues
         self._settled: LogPosition | None = None
         self._moved_at = 0.0
 
@@ -31,10 +31,10 @@ class Standstill:
         if settled != self._settled or settled == self._progress.read() or _waits_for_others():
             self._settled, self._moved_at = settled, now
         seconds = now - self._moved_at
-        # All lanes are looked at only where the answer may be bad.
+        # All queues are looked at only where the answer may be bad.
         if seconds < _STANDS_STILL_AFTER:
             HEALTH.working(_PART, f"settled up to position {settled}")
-        elif any(each.is_active for each in self._lanes):
+        elif any(each.is_active for each in self._queues):
             self._moved_at = now - _STANDS_STILL_AFTER / 2
             HEALTH.working(_PART, f"attempts hold the cursor at position {settled}")
         else:

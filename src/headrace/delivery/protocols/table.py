@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headrace.delivery.attempt.outcome import Sender
-    from headrace.delivery.attempt.payload import Parcel
+    from headrace.delivery.attempt.payload import Payload
     from headrace.delivery.attempt.target import Target
     from headrace.delivery.settings import DeliverySettings
     from headrace.delivery.sinks.callbacks import Callbacks
@@ -69,7 +69,7 @@ class Missing:
     def __init__(self, reason: str) -> None:
         self._reason = reason
 
-    async def send(self, target: Target, parcels: Sequence[Parcel]) -> Outcome:  # noqa: ARG002
+    async def send(self, target: Target, payloads: Sequence[Payload]) -> Outcome:  # noqa: ARG002
         """Say what is missing."""
         return Outcome(Verdict.AGAIN, self._reason)
 

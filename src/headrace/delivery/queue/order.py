@@ -1,4 +1,4 @@
-"""What waits in a lane: in any order, or so that nothing overtakes what has the same order key."""
+"""What waits in a queue: in any order, or so that nothing overtakes what has the same order key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Later = Callable[[float, Hashable], None]
 
 
-class Queue(Protocol):
+class Buffer(Protocol):
     """For one event loop. What was taken is released when its outcome is settled."""
 
     def __len__(self) -> int: ...
@@ -55,7 +55,7 @@ class Queue(Protocol):
         ...
 
 
-class Unordered:
+class UnorderedBuffer:
     """First in, first out, as many at a time as one likes."""
 
     __slots__ = ("_items",)
@@ -97,7 +97,7 @@ class Unordered:
         return save(self._items, before)
 
 
-class Ordered:
+class OrderedBuffer:
     """One under way per order key (or one batch of it). A head that isn't due holds up what is behind it.
 
     `later` is asked to call `is_due` with the order key after so many seconds.
@@ -123,12 +123,12 @@ class Ordered:
     def put(self, delivery: Delivery) -> None:  # noqa: D102
         order = self._order(delivery)
         self._size += 1
-        queue = self._queues.get(order)
-        if queue is None:
+        buffer = self._queues.get(order)
+        if buffer is None:
             self._queues[order] = deque([delivery])
             self.is_due(order)
         else:
-            queue.append(delivery)
+            buffer.append(delivery)
 
     def put_back(self, deliveries: list[Delivery]) -> None:  # noqa: D102
         self._size += len(deliveries)
@@ -141,10 +141,10 @@ class Ordered:
             order = next(iter(self._ready))
             del self._ready[order]
             self._busy.add(order)
-            queue = self._queues[order]
-            while queue and len(taken) < most:
-                taken.append(queue.popleft())
-            if not queue:
+            buffer = self._queues[order]
+            while buffer and len(taken) < most:
+                taken.append(buffer.popleft())
+            if not buffer:
                 del self._queues[order]
         self._size -= len(taken)
         return taken
@@ -165,9 +165,9 @@ class Ordered:
 
     def drain(self, which: Callable[[Delivery], bool]) -> list[Delivery]:  # noqa: D102
         drained: list[Delivery] = []
-        for order, queue in list(self._queues.items()):
-            drained += [each for each in queue if which(each)]
-            left = deque(each for each in queue if not which(each))
+        for order, buffer in list(self._queues.items()):
+            drained += [each for each in buffer if which(each)]
+            left = deque(each for each in buffer if not which(each))
             if left:
                 self._queues[order] = left
                 self._ready.pop(order, None)
@@ -179,11 +179,11 @@ class Ordered:
         return drained
 
     def save(self, before: float) -> list[Delivery]:  # noqa: D102
-        return [each for queue in self._queues.values() for each in save(queue, before)]
+        return [each for buffer in self._queues.values() for each in save(buffer, before)]
 
 
 def save(deliveries: MutableSequence[Delivery], before: float) -> list[Delivery]:
-    """Mark as `waited`, in its place, what is in memory alone since before a time; return it as it was."""
+    """Mark as `waited`, in its queue_id, what is in memory alone since before a time; return it as it was."""
     found = [n for n, each in enumerate(deliveries) if each.since < before and not each.waited]
     saved = [deliveries[number] for number in found]
     for number in found:
@@ -191,11 +191,11 @@ def save(deliveries: MutableSequence[Delivery], before: float) -> list[Delivery]
     return saved
 
 
-def queue_for(ordering: Ordering, later: Later) -> Queue:
-    """Return an empty queue of the kind that the ordering asks for."""
+def buffer_for(ordering: Ordering, later: Later) -> Buffer:
+    """Return an empty buffer of the kind that the ordering asks for."""
     if ordering is Ordering.UNORDERED:
-        return Unordered()
-    return Ordered(_one_order if ordering is Ordering.ORDERED else _partition, later)
+        return UnorderedBuffer()
+    return OrderedBuffer(_one_order if ordering is Ordering.ORDERED else _partition, later)
 
 
 def _one_order(_: Delivery) -> Hashable:
@@ -204,5 +204,5 @@ def _one_order(_: Delivery) -> Hashable:
 
 def _partition(delivery: Delivery) -> Hashable:
     """An event without a `partitionkey` has an order of its own: nobody waits for it."""
-    key = delivery.parcel.recorded.event.attributes.get("partitionkey")
+    key = delivery.payload.recorded.event.attributes.get("partitionkey")
     return delivery.key if key is None else str(key)

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.delivery.attempt.outcome import Outcome, Verdict
-from headrace.delivery.attempt.stages import address_of, parcel_of, sink_target
+from headrace.delivery.attempt.stages import address_of, payload_of, sink_target
 from headrace.delivery.attempt.target import Target
-from headrace.delivery.queue.order import queue_for, save
+from headrace.delivery.queue.order import buffer_for, save
 from headrace.delivery.queue.pace import Pace
 from headrace.errors import CredentialUnusable, SecretsLocked
 from headrace.ledger.stages import SINK
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Authority = tuple[Plain | Token | None, tuple[str, ...], Mapping[str, Any]]
     """Credential, signing keys and settings: what a target is made of besides the subscription."""
-    Settle = Callable[["Lane", list[Delivery], Outcome, float, float], None]
+    Settle = Callable[["SubscriptionQueue", list[Delivery], Outcome, float, float], None]
 
 _log = logging.getLogger(__name__)
 _OTHER_SETTINGS = {"mode": "binary", "method": "POST"}
@@ -40,18 +40,18 @@ _BRISK = 500.0  # events a second
 _MEASURE_SECONDS, _GUESS_SECONDS = 0.1, 1.0
 
 
-class UnderWay(NamedTuple):
-    """What a task attempts, and since when, by the monotonic clock. `save` changes the list in its place."""
+class RunningAttempt(NamedTuple):
+    """What a task attempts, and since when, by the monotonic clock. `save` changes the list in its queue_id."""
 
     deliveries: list[Delivery]
     began: float
 
 
-class Lane:
+class SubscriptionQueue:
     """Starts tasks while there is something to attempt and has none when idle. For one event loop.
 
     `taken` are the keys that the ledger holds and that are under way here. `backlog` says that the ledger holds more,
-    as far as is known: in an ordered lane everything new has to go behind that.
+    as far as is known: in an ordered queue everything new has to go behind that.
     """
 
     def __init__(
@@ -68,15 +68,15 @@ class Lane:
     ) -> None:
         self.subscription = subscription
         self.stage = stage
-        self.place = (subscription.id, stage)
+        self.id = (subscription.id, stage)
         self.capacity = capacity
         self.breaker = breaker
         self.taken: set[Key] = set()
         self.backlog = False
-        self.unwritten = 0  # what went from this lane to the journal, and isn't durable yet
-        self.arriving = 0  # the same of what never was in the lane
+        self.unwritten = 0  # what went from this queue to the journal, and isn't durable yet
+        self.arriving = 0  # the same of what never was in the queue
         self.spills = 0  # how often something went back to the ledger that is ahead of what waits there
-        # What comes while an ordered lane looks whether the ledger holds anything that is ahead of it.
+        # What comes while an ordered queue looks whether the ledger holds anything that is ahead of it.
         self.joining: list[Delivery] | None = None
         self.delivered = 0
         self._measured, self._measured_at, self._rate = 0, 0.0, 0.0
@@ -85,13 +85,13 @@ class Lane:
         self._settle = settle
         self._fail = fail
         self._closed = False
-        self._tasks: dict[asyncio.Task[None], UnderWay] = {}
+        self._tasks: dict[asyncio.Task[None], RunningAttempt] = {}
         self._overdue: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
         self._ripe_at = 0.0
         self.follow(subscription, spec, sender)
-        self._queue = queue_for(self.ordering, self._later)
+        self._buffer = buffer_for(self.ordering, self._later)
 
     def follow(self, subscription: Subscription, spec: DeliverySpec, sender: Sender | None) -> None:
         """Go on with a subscription that changed. Drain it first where the ordering changes."""
@@ -108,12 +108,12 @@ class Lane:
 
     def reorder(self) -> None:
         """Take a queue of the kind that the spec asks for now; what was in the old one has been drained."""
-        self._queue = queue_for(self.ordering, self._later)
+        self._buffer = buffer_for(self.ordering, self._later)
 
     @property
     def queued(self) -> int:
         """How many deliveries wait in memory."""
-        return len(self._queue)
+        return len(self._buffer)
 
     @property
     def is_brisk(self) -> bool:
@@ -136,14 +136,14 @@ class Lane:
     @property
     def is_busy(self) -> bool:
         """Whether anything is under way, or waits in memory."""
-        return bool(self._tasks or self._queue or self.joining)
+        return bool(self._tasks or self._buffer or self.joining)
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing would be missed if the lane were dropped."""
+        """Whether nothing would be missed if the queue were dropped."""
         return not (
             self._tasks
-            or self._queue
+            or self._buffer
             or self.taken
             or self.backlog
             or self.unwritten
@@ -157,7 +157,7 @@ class Lane:
     def is_active(self) -> bool:
         """Whether something is attempted, or waits on purpose: for its time, its pace, or a batch to fill."""
         return bool(self._tasks) or (
-            bool(self._queue) and (self._timer is not None or not self._queue.is_ready)
+            bool(self._buffer) and (self._timer is not None or not self._buffer.is_ready)
         )
 
     @property
@@ -179,23 +179,23 @@ class Lane:
         if self._closed or self.obstacle is not None:
             return 0
         if self.breaker.until:
-            return max(0, 1 - len(self._queue) - len(self._tasks))
-        return self.capacity - len(self._queue)
+            return max(0, 1 - len(self._buffer) - len(self._tasks))
+        return self.capacity - len(self._buffer)
 
     def put(self, delivery: Delivery) -> None:
-        """Queue a delivery; look at `room` first."""
-        if not self._queue:
+        """Buffer a delivery; look at `room` first."""
+        if not self._buffer:
             self._ripen()
-        self._queue.put(delivery)
+        self._buffer.put(delivery)
         self.wake()
 
     def put_back(self, deliveries: list[Delivery]) -> None:
         """Put what was attempted in front of what is behind it, until it is due. Only while its outcome is settled."""
-        self._queue.put_back(deliveries)
+        self._buffer.put_back(deliveries)
 
     def drain(self, which: Callable[[Delivery], bool] = lambda _: True) -> list[Delivery]:
         """Take back what was not begun: all, or those that are asked for."""
-        drained = self._queue.drain(which)
+        drained = self._buffer.drain(which)
         self.wake()
         return drained
 
@@ -204,7 +204,7 @@ class Lane:
 
         Return it as it was: the ledger has to be told of it.
         """
-        saved = self._queue.save(before)
+        saved = self._buffer.save(before)
         for attempt in self._tasks.values():
             saved += save(attempt.deliveries, before)
         return saved
@@ -216,7 +216,7 @@ class Lane:
             self._timer.cancel()
 
     def end_overdue(self) -> None:
-        """End attempts whose sender broke its promise to be in time: they would keep their place for ever."""
+        """End attempts whose sender broke its promise to be in time: they would keep their queue_id for ever."""
         limit = time.monotonic() - self.spec.timeout - _GRACE_SECONDS
         for task, attempt in self._tasks.items():
             if attempt.began < limit and task not in self._overdue:
@@ -229,13 +229,13 @@ class Lane:
 
     def wake(self) -> None:
         """Start another task if there is something for it to do."""
-        if self._closed or len(self._tasks) >= self.spec.concurrency or not self._queue.is_ready:
+        if self._closed or len(self._tasks) >= self.spec.concurrency or not self._buffer.is_ready:
             return
         if not self._is_ripe():
             self._wake_in(self._ripe_at - time.monotonic())
             return
         task = asyncio.create_task(self._work())
-        self._tasks[task] = UnderWay([], time.monotonic())
+        self._tasks[task] = RunningAttempt([], time.monotonic())
         task.add_done_callback(self._ended)
 
     async def _work(self) -> None:
@@ -243,10 +243,10 @@ class Lane:
         assert task is not None  # noqa: S101  it is one
         while deliveries := self._take():
             began, start = time.time(), time.monotonic()
-            self._tasks[task] = UnderWay(deliveries, start)
+            self._tasks[task] = RunningAttempt(deliveries, start)
             outcome = await self._attempt(deliveries)
             self._settle(self, deliveries, outcome, began, time.monotonic() - start)
-            self._queue.release(deliveries)
+            self._buffer.release(deliveries)
         # Now, not when the loop calls back: what is put in between would be left to a task that has ended.
         self._tasks.pop(task, None)
         self.idle_since = time.monotonic()
@@ -257,7 +257,7 @@ class Lane:
             self._fail(error)
 
     def _take(self) -> list[Delivery]:
-        if self._closed or not self._queue.is_ready or self.obstacle is not None:
+        if self._closed or not self._buffer.is_ready or self.obstacle is not None:
             return []
         if not self._is_ripe():  # the timer that was set for it may have rung while all tasks were busy
             self._wake_in(self._ripe_at - time.monotonic())
@@ -270,7 +270,7 @@ class Lane:
         if self._pace is not None and (wait := self._pace.wait()):
             self._wake_in(wait)
             return []
-        taken = self._queue.take(most)
+        taken = self._buffer.take(most)
         if self._pace is not None:
             self._pace.take(len(taken))
         self._ripen()
@@ -300,7 +300,7 @@ class Lane:
         target = await self._current_target()
         if target is None:
             return Outcome(Verdict.NEVER, f"the subscription has no address for stage {self.stage} now")
-        outcome = await self.sender.send(target, [parcel_of(each) for each in deliveries])
+        outcome = await self.sender.send(target, [payload_of(each) for each in deliveries])
         if outcome.unauthorized and target.credential is not None:
             return self._after_refusal(target, outcome)
         return outcome
@@ -332,11 +332,11 @@ class Lane:
             self._target = known
         return known
 
-    # Batches, paces and heads that wait wake the lane by timers: no task sleeps.
+    # Batches, paces and heads that wait wake the queue by timers: no task sleeps.
 
     def _is_ripe(self) -> bool:
         """Tell whether a batch is full, or old enough."""
-        return self._batch == 1 or len(self._queue) >= self._batch or time.monotonic() >= self._ripe_at
+        return self._batch == 1 or len(self._buffer) >= self._batch or time.monotonic() >= self._ripe_at
 
     def _ripen(self) -> None:
         if self._batch > 1:
@@ -361,5 +361,5 @@ class Lane:
         asyncio.get_running_loop().call_later(seconds, self._is_due, order)
 
     def _is_due(self, order: Hashable) -> None:
-        self._queue.is_due(order)
+        self._buffer.is_due(order)
         self.wake()

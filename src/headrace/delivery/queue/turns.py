@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Turnstile:
+class TurnLimiter:
     """Lets so many pass in each turn of the event loop, in the order in which they came. For one event loop."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._left = most
-        self._waiting: deque[Callable[[], None]] = deque()
+        self._retries: deque[Callable[[], None]] = deque()
         self._is_turning = False
 
     def call(self, action: Callable[[], None]) -> None:
@@ -30,7 +30,7 @@ class Turnstile:
             self._left -= 1
             action()
         else:
-            self._waiting.append(action)
+            self._retries.append(action)
 
     async def turn(self) -> float:
         """Wait for one's turn, and return the seconds that it took."""
@@ -45,9 +45,9 @@ class Turnstile:
 
     def _next(self, loop: asyncio.AbstractEventLoop) -> None:
         self._left = self._most
-        while self._waiting and self._left:
+        while self._retries and self._left:
             self._left -= 1
-            self._waiting.popleft()()
+            self._retries.popleft()()
         self._is_turning = self._left < self._most
         if self._is_turning:
             loop.call_soon(self._next, loop)

@@ -13,8 +13,8 @@ from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from headrace.delivery.queue.queues import Lanes
-    from headrace.delivery.settlement.settlement import Settling
+    from headrace.delivery.queue.queues import SubscriptionQueues
+    from headrace.delivery.settlement.settlement import Settlement
 
 # Written in one round: commits stay short however many sinks hang.
 _MOST_AT_A_TIME = 5_000
@@ -23,9 +23,9 @@ _MOST_AT_A_TIME = 5_000
 class Unsaved:
     """For one event loop. `seconds` is for how long a delivery may be in memory alone."""
 
-    def __init__(self, lanes: Lanes, settling: Settling, seconds: float) -> None:
-        self._lanes = lanes
-        self._settling = settling
+    def __init__(self, queues: SubscriptionQueues, settlement: Settlement, seconds: float) -> None:
+        self._queues = queues
+        self._settlement = settlement
         self._seconds = seconds
 
     async def save_old(self) -> None:
@@ -37,11 +37,11 @@ class Unsaved:
         self._save(inf, inf)
 
     def _save(self, before: float, most: float) -> None:
-        for lane in self._lanes.busy():
-            if lane.joining and lane.joining[0].since < before:
-                self._settling.part(lane)
-            saved = lane.save(before)
-            self._settling.save(lane, saved)
+        for queue in self._queues.busy():
+            if queue.joining and queue.joining[0].since < before:
+                self._settlement.part(queue)
+            saved = queue.save(before)
+            self._settlement.save(queue, saved)
             most -= len(saved)
             if most <= 0:
                 return

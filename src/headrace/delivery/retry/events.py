@@ -9,16 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headrace.delivery.attempt.payload import read_parcels
-from headrace.delivery.attempt.stages import stored_parcel
+from headrace.delivery.attempt.payload import read_payloads
+from headrace.delivery.attempt.stages import stored_payload
 from headrace.errors import BrokerUnavailable, InvalidEvent
 from headrace.telemetry.health import HEALTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from headrace.delivery.attempt.payload import Parcel
-    from headrace.delivery.intake.replay import Feed
+    from headrace.delivery.attempt.payload import Payload
+    from headrace.delivery.intake.replay import ReplayFeed
     from headrace.eventlog.log import LogReader
     from headrace.ledger.ledger import Key, Wait
 
@@ -28,13 +28,13 @@ _PAUSE_SECONDS = 0.5
 _PART = "reading of the log"
 
 
-class Library:
+class EventSource:
     """For one event loop. A log elsewhere takes its time, and deliveries go on meanwhile.
 
     Brokers that are away are waited for, until `stop_waiting`: then their absence is an error.
     """
 
-    def __init__(self, log: LogReader, feed_of: Callable[[str], Feed | None]) -> None:
+    def __init__(self, log: LogReader, feed_of: Callable[[str], ReplayFeed | None]) -> None:
         self._log = log
         self._feed_of = feed_of
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="log")
@@ -52,11 +52,11 @@ class Library:
         """Read something from a disk or a broker, in the same thread as the log."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
 
-    async def read_log(self, positions: Iterable[int]) -> dict[int, Parcel]:
+    async def read_log(self, positions: Iterable[int]) -> dict[int, Payload]:
         """Read events of the log; what can't be read any more is left out."""
         while True:
             try:
-                parcels = await self.read(read_parcels, self._log, positions)
+                payloads = await self.read(read_payloads, self._log, positions)
             except BrokerUnavailable as error:
                 if self._is_stopping.is_set():
                     raise
@@ -66,32 +66,32 @@ class Library:
                     await asyncio.wait_for(self._is_stopping.wait(), _PAUSE_SECONDS)
             else:
                 HEALTH.forget(_PART)
-                return parcels
+                return payloads
 
-    async def parcels(self, waits: Iterable[Wait]) -> dict[Key, Parcel]:
+    async def payloads(self, waits: Iterable[Wait]) -> dict[Key, Payload]:
         """Read the events of what waits; what can't be read any more is left out."""
-        found: dict[Key, Parcel] = {}
+        found: dict[Key, Payload] = {}
         by_source: defaultdict[str, list[Key]] = defaultdict(list)
         for wait in waits:
             if wait.event is None:
                 by_source[wait.key.replay].append(wait.key)
-            elif (parcel := _read(wait.key, wait.event)) is not None:
-                found[wait.key] = parcel
+            elif (payload := _read(wait.key, wait.event)) is not None:
+                found[wait.key] = payload
         for replay, keys in by_source.items():
             read = await self._read(replay, {key.position for key in keys})
             found |= {key: read[key.position] for key in keys if key.position in read}
         return found
 
-    async def _read(self, replay: str, positions: set[int]) -> dict[int, Parcel]:
+    async def _read(self, replay: str, positions: set[int]) -> dict[int, Payload]:
         if not replay:
             return await self.read_log(positions)
         feed = self._feed_of(replay)
-        return {} if feed is None else await asyncio.to_thread(feed.parcels, positions)
+        return {} if feed is None else await asyncio.to_thread(feed.payloads, positions)
 
 
-def _read(key: Key, event: bytes) -> Parcel | None:
+def _read(key: Key, event: bytes) -> Payload | None:
     try:
-        return stored_parcel(event, key.position)
+        return stored_payload(event, key.position)
     except InvalidEvent as error:
         _log.error("the ledger's event of %s can't be read: %s", key, error)
         return None

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from headrace.delivery.attempt.outcome import Outcome, Verdict
-from headrace.delivery.attempt.payload import Parcel
+from headrace.delivery.attempt.payload import Payload
 from headrace.delivery.attempt.stages import sink_target
 from headrace.errors import HeadraceError, StoreUnavailable
 from headrace.events.json_format import decode
@@ -35,7 +35,7 @@ _LOOK_SECONDS = 0.1
 _AT_A_TIME = 16
 
 
-class Probing:
+class ProbeWorker:
     """For one event loop. `defaults` is how a subscription is delivered that says nothing about it."""
 
     def __init__(
@@ -105,7 +105,7 @@ class Probing:
             )
             target = await self._target(subscription)
             try:
-                return await sender.send(target, [Parcel(recorded)])
+                return await sender.send(target, [Payload(recorded)])
             finally:
                 if probe.proposal is not None:
                     await sender.forget(subscription.id)

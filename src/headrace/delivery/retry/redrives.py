@@ -36,7 +36,7 @@ _AWAY = (StoreUnavailable, BrokerUnavailable)
 _AHEAD_SECONDS = 5.0
 
 
-class Redriving:
+class RedriveWorker:
     """For one event loop; the database's calls are made in threads, one at a time."""
 
     def __init__(self, records: Records, store: Store, log: LogReader, shares: OutboxPartitions) -> None:

@@ -7,40 +7,40 @@ import heapq
 
 from headrace.clock import CLOCK
 
-Place = tuple[str, str]
+QueueId = tuple[str, str]
 """A subscription and a stage."""
 
 
-class Agenda:
+class RetrySchedule:
     """For one event loop. An entry may be early, and then the look is for nothing; it is never late."""
 
     def __init__(self) -> None:
-        self._dues: dict[Place, float] = {}
-        self._heap: list[tuple[float, Place]] = []
+        self._dues: dict[QueueId, float] = {}
+        self._heap: list[tuple[float, QueueId]] = []
         self._woken = asyncio.Event()
 
-    def add(self, place: Place, due: float) -> None:
+    def add(self, queue_id: QueueId, due: float) -> None:
         """Look there at that time, or earlier where that is asked for already."""
-        known = self._dues.get(place)
+        known = self._dues.get(queue_id)
         if known is None or due < known:
-            self._dues[place] = due
-            heapq.heappush(self._heap, (due, place))
+            self._dues[queue_id] = due
+            heapq.heappush(self._heap, (due, queue_id))
 
-    def wake(self, place: Place) -> None:
+    def wake(self, queue_id: QueueId) -> None:
         """Look there at once."""
-        self.add(place, 0.0)
+        self.add(queue_id, 0.0)
         self._woken.set()
 
-    def take_due(self) -> list[Place]:
-        """Return the places to look at now, and forget them."""
+    def take_due(self) -> list[QueueId]:
+        """Return the queue_ids to look at now, and forget them."""
         self._woken.clear()
-        now, places = CLOCK.time(), []
+        now, queue_ids = CLOCK.time(), []
         while self._heap and self._heap[0][0] <= now:
-            due, place = heapq.heappop(self._heap)
-            if self._dues.get(place) == due:
-                del self._dues[place]
-                places.append(place)
-        return places
+            due, queue_id = heapq.heappop(self._heap)
+            if self._dues.get(queue_id) == due:
+                del self._dues[queue_id]
+                queue_ids.append(queue_id)
+        return queue_ids
 
     async def woken(self) -> None:
         """Wait until somebody asks for a look at once."""

@@ -19,7 +19,7 @@ class Counts:
         self._delivered = 0
         self._seconds: list[float] = []
         self.spilled = 0
-        """Deliveries that the ledger keeps because their lane could not take them."""
+        """Deliveries that the ledger keeps because their queue could not take them."""
 
     def delivered(self, delivery: Delivery) -> None:
         """Count a delivery that was acknowledged. Replies and dead letters are few, and told at once."""
@@ -30,7 +30,7 @@ class Counts:
         if delivery.key.replay:
             REPLAYED.inc()
         elif delivery.event is None:
-            self._seconds.append(time.time() - delivery.parcel.recorded.publish_time / 1e6)
+            self._seconds.append(time.time() - delivery.payload.recorded.publish_time / 1e6)
 
     def tell(self) -> None:
         """Add what was counted to the metrics."""

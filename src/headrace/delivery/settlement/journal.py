@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from headrace.ledger.ledger import Burial, Changes, Key, Sheaf, Wait
+from headrace.ledger.ledger import Changes, GivenUp, Key, Wait, WaitBatch
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -37,10 +37,10 @@ class Journal:
         self._replays_settled = replays_settled
         self._in_thread = in_thread
         self._waits: dict[Key, Wait] = {}
-        self._burials: dict[Key, Burial] = {}
+        self._burials: dict[Key, GivenUp] = {}
         self._finished: dict[Key, None] = {}
         self._attempts: list[Attempt] = []
-        self._sheaves: list[Sheaf] = []
+        self._sheaves: list[WaitBatch] = []
         self._in_sheaves = 0
         self._callbacks: list[Callable[[], None]] = []
         self._cursor = ledger.cursor()
@@ -54,15 +54,15 @@ class Journal:
         self._waits[wait.key] = wait
         self._collect(then)
 
-    def keep(self, sheaf: Sheaf, then: Callable[[], None]) -> None:
+    def keep(self, batch: WaitBatch, then: Callable[[], None]) -> None:
         """Keep deliveries that have just come, and of which nothing was said before."""
-        self._sheaves.append(sheaf)
-        self._in_sheaves += len(sheaf.positions)
+        self._sheaves.append(batch)
+        self._in_sheaves += len(batch.positions)
         self._collect(then)
         if self._in_sheaves >= _MAX_IN_SHEAVES:
             self._room.clear()
 
-    def bury(self, burial: Burial, then: Callable[[], None]) -> None:
+    def bury(self, burial: GivenUp, then: Callable[[], None]) -> None:
         """Give a delivery up, and keep its event."""
         self._waits.pop(burial.key, None)
         self._burials[burial.key] = burial

@@ -13,7 +13,7 @@ from headrace.ledger.stages import SINK
 if TYPE_CHECKING:
     from headrace.delivery.attempt.outcome import Outcome
     from headrace.delivery.queue.breaker import Breaker
-    from headrace.delivery.queue.queue import Lane
+    from headrace.delivery.queue.queue import SubscriptionQueue
 
 
 class Reports:
@@ -24,12 +24,12 @@ class Reports:
         self._failed: dict[str, tuple[float, Outcome]] = {}
         self._breakers: dict[str, Breaker] = {}
 
-    def note(self, lane: Lane, outcome: Outcome) -> None:
+    def note(self, queue: SubscriptionQueue, outcome: Outcome) -> None:
         """Take note of an attempt, or of what kept it from being made."""
-        if lane.stage != SINK:
+        if queue.stage != SINK:
             return
-        subscription = lane.subscription.id
-        self._breakers[subscription] = lane.breaker
+        subscription = queue.subscription.id
+        self._breakers[subscription] = queue.breaker
         if outcome.verdict is Verdict.DONE:
             self._succeeded[subscription] = time.time()
         else:

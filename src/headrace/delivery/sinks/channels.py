@@ -32,7 +32,7 @@ _LOOK_SECONDS = 60.0
 _NAME = re.compile(r"[-a-z0-9]+")
 
 
-class Home:
+class LocalChannels:
     """For one event loop. `address` is where this deployment's channels are reached, without a slash at its end."""
 
     def __init__(self, address: str, keys: KeyStore) -> None:

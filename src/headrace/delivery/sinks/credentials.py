@@ -21,7 +21,7 @@ from headrace.secrets.secrets import put_back
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.delivery.sinks.channels import Home
+    from headrace.delivery.sinks.channels import LocalChannels
     from headrace.delivery.sinks.token_endpoint import Refreshed, TokenEndpoint
     from headrace.secrets.credential import Plain
     from headrace.subscriptions.store.secrets import Opened, SecretStore
@@ -80,7 +80,11 @@ class Credentials:
     """Belongs to one event loop; the secret store is called in threads. Tokens are refreshed `ahead` seconds early."""
 
     def __init__(
-        self, secret_store: SecretStore, endpoint: TokenEndpoint, ahead: float, home: Home | None = None
+        self,
+        secret_store: SecretStore,
+        endpoint: TokenEndpoint,
+        ahead: float,
+        home: LocalChannels | None = None,
     ) -> None:
         self._secret_store = secret_store
         self._home = home

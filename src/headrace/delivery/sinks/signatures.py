@@ -19,19 +19,19 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from headrace.delivery.attempt.payload import Parcel
+    from headrace.delivery.attempt.payload import Payload
 
 _HMAC, _ED25519, _PUBLIC = "whsec_", "whsk_", "whpk_"
 _SEED_BYTES = 32
 _TOLERANCE_SECONDS = 300
 
 
-def message_id(owner: str, parcels: Sequence[Parcel]) -> str:
+def message_id(owner: str, payloads: Sequence[Payload]) -> str:
     """Return the id of what is sent: of one event, or of a batch of just these."""
     digest = hashlib.blake2b(owner.encode(), digest_size=16)
-    for parcel in parcels:
-        event = parcel.recorded.arrival.event
-        digest.update(f"\0{parcel.recorded.position}\0{event.source}\0{event.id}".encode())
+    for payload in payloads:
+        event = payload.recorded.arrival.event
+        digest.update(f"\0{payload.recorded.position}\0{event.source}\0{event.id}".encode())
     return "msg_" + digest.hexdigest()
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from headrace.events import Event
     from headrace.events.recorded import Recorded
-    from headrace.ledger.pull.mailboxes import Letter
+    from headrace.ledger.pull.mailboxes import Message
 
     ReplayedAt = Callable[[str, Collection[int]], Mapping[int, Recorded]]
     """Reads events of a replay; what it has no more is left out, and all of one that is over."""
@@ -26,15 +26,15 @@ class Sources(NamedTuple):
     replayed_at: ReplayedAt
 
 
-def read_letters(letters: Iterable[Letter], sources: Sources) -> dict[int, Event]:
-    """Return the events of letters, by their numbers; what can't be read any more is left out."""
+def read_messages(messages: Iterable[Message], sources: Sources) -> dict[int, Event]:
+    """Return the events of messages, by their numbers; what can't be read any more is left out."""
     found: dict[int, Event] = {}
     elsewhere: defaultdict[str, dict[int, int]] = defaultdict(dict)
-    for letter in letters:
-        if letter.event is None:
-            elsewhere[letter.replay][letter.position] = letter.number
-        elif (event := _decoded(bytes(letter.event))) is not None:
-            found[letter.number] = event
+    for message in messages:
+        if message.event is None:
+            elsewhere[message.replay][message.position] = message.number
+        elif (event := _decoded(bytes(message.event))) is not None:
+            found[message.number] = event
     for replay, numbers in elsewhere.items():
         recorded = sources.replayed_at(replay, numbers) if replay else sources.logged_at(numbers)
         found |= {numbers[position]: each.event for position, each in recorded.items()}

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Select
 
 
-class Letter(NamedTuple):
+class Message(NamedTuple):
     """One row, as its consumer is handed it."""
 
     number: int
@@ -45,7 +45,7 @@ class Letter(NamedTuple):
     handed: int
 
 
-LETTER = [MAILBOXES.c[name] for name in Letter._fields]
+MESSAGE = [MAILBOXES.c[name] for name in Message._fields]
 
 
 class Fill(NamedTuple):
@@ -150,32 +150,32 @@ def drop(connection: Connection, limit: int, *its: ColumnElement[bool]) -> int:
     return connection.execute(delete(MAILBOXES).where(MAILBOXES.c.number.in_(some))).rowcount
 
 
-def first(connection: Connection, subscription: str, limit: int) -> list[Letter]:
+def first(connection: Connection, subscription: str, limit: int) -> list[Message]:
     """Return what came in first, whoever holds it."""
-    its = select(*LETTER).where(MAILBOXES.c.subscription == subscription)
-    return [Letter(*row) for row in connection.execute(its.order_by(MAILBOXES.c.number).limit(limit))]
+    its = select(*MESSAGE).where(MAILBOXES.c.subscription == subscription)
+    return [Message(*row) for row in connection.execute(its.order_by(MAILBOXES.c.number).limit(limit))]
 
 
-def overdue(connection: Connection, subscription: str, before: float, most: int, limit: int) -> list[Letter]:
+def overdue(connection: Connection, subscription: str, before: float, most: int, limit: int) -> list[Message]:
     """Return so much of a mailbox as came in before a time or is too much, the oldest first, and nobody holds."""
     its = MAILBOXES.c.subscription == subscription
     excess = (connection.execute(select(func.count()).where(its)).scalar() or 0) - most
     free = MAILBOXES.c.until <= CLOCK.time()
-    query = select(*LETTER).where(its, free).order_by(MAILBOXES.c.number).limit(limit)
-    letters = [Letter(*row) for row in connection.execute(query)]
-    return [letter for rank, letter in enumerate(letters) if rank < excess or letter.time < before]
+    query = select(*MESSAGE).where(its, free).order_by(MAILBOXES.c.number).limit(limit)
+    messages = [Message(*row) for row in connection.execute(query)]
+    return [message for rank, message in enumerate(messages) if rank < excess or message.time < before]
 
 
 def expire(
-    connection: Connection, letters: Sequence[Letter], events: Mapping[int, bytes] | None, reason: str
+    connection: Connection, messages: Sequence[Message], events: Mapping[int, bytes] | None, reason: str
 ) -> None:
-    """Bury letters of one subscription; without events, drop them. Either way they are counted."""
+    """Bury messages of one subscription; without events, drop them. Either way they are counted."""
     if events is not None:
-        bury(connection, letters, events, reason)
-    elif letters:
-        remove(connection, [letter.number for letter in letters])
-    if letters:
-        note_losses(connection, letters[0].subscription, len(letters), time.time())
+        bury(connection, messages, events, reason)
+    elif messages:
+        remove(connection, [message.number for message in messages])
+    if messages:
+        note_losses(connection, messages[0].subscription, len(messages), time.time())
 
 
 def remove(connection: Connection, numbers: Iterable[int]) -> None:
@@ -184,14 +184,16 @@ def remove(connection: Connection, numbers: Iterable[int]) -> None:
     connection.execute(gone, [{"gone": number} for number in numbers])
 
 
-def bury(connection: Connection, letters: Sequence[Letter], events: Mapping[int, bytes], reason: str) -> None:
-    """Let letters lie with the dead, with their events, by number; one that has none can't be read any more."""
-    if not letters:
+def bury(
+    connection: Connection, messages: Sequence[Message], events: Mapping[int, bytes], reason: str
+) -> None:
+    """Let messages lie with the dead, with their events, by number; one that has none can't be read any more."""
+    if not messages:
         return
-    remove(connection, [each.number for each in letters])
+    remove(connection, [each.number for each in messages])
     keys = [
         {"its_subscription": each.subscription, "its_replay": each.replay, "its_position": each.position}
-        for each in letters
+        for each in messages
     ]
     its = [DEAD.c[name] == bindparam(f"its_{name}") for name in ("subscription", "replay", "position")]
     connection.execute(delete(DEAD).where(DEAD.c.stage == SINK, *its), keys)
@@ -207,6 +209,6 @@ def bury(connection: Connection, letters: Sequence[Letter], events: Mapping[int,
             "reason": reason,
             "event": events.get(each.number, b""),
         }
-        for each in letters
+        for each in messages
     ]
     connection.execute(insert(DEAD), dead)

@@ -46,8 +46,8 @@ from headrace.filters.syntax.parser import parsing_elsewhere
 from headrace.interest import Interests
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
-from headrace.ledger.pull.consumers import Mailroom
 from headrace.ledger.pull.events import Sources
+from headrace.ledger.pull.leases import MessageLeases
 from headrace.ledger.records.records import Records
 from headrace.service.http.gate import beside, make_gate, open_keeping
 from headrace.service.http.resources import resource_finders
@@ -203,11 +203,11 @@ def _control(
 
 
 def _pull_handler(config: Config, store: Store, databases: _Databases, opened: AsyncExitStack) -> PullHandler:
-    mailroom = Mailroom(config.delivery.url, config.store.patience_seconds)
-    opened.callback(mailroom.close)
+    leases = MessageLeases(config.delivery.url, config.store.patience_seconds)
+    opened.callback(leases.close)
     sources = Sources(EventLookup(open_log(log_place(config))), Replays(databases.jobs).active_at)
-    messages = MessageSource(mailroom, store, sources, default_spec(config.delivery))
-    return PullHandler(store, mailroom, messages, MailboxNotifier(mailroom))
+    messages = MessageSource(leases, store, sources, default_spec(config.delivery))
+    return PullHandler(store, leases, messages, MailboxNotifier(leases))
 
 
 def _control_plane(

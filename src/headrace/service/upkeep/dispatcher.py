@@ -13,10 +13,10 @@ from headrace.delivery.attempt.specs import default_spec
 from headrace.delivery.dispatcher import PARTS, Dispatcher
 from headrace.delivery.intake.expiry import Expiry
 from headrace.delivery.protocols.table import new_senders
-from headrace.delivery.retry.probes import Probing
-from headrace.delivery.retry.redrives import Redriving
+from headrace.delivery.retry.probes import ProbeWorker
+from headrace.delivery.retry.redrives import RedriveWorker
 from headrace.delivery.sinks.callbacks import Callbacks
-from headrace.delivery.sinks.channels import Home
+from headrace.delivery.sinks.channels import LocalChannels
 from headrace.delivery.sinks.credentials import Credentials
 from headrace.delivery.sinks.guard import Guard
 from headrace.delivery.sinks.tls import tls_context
@@ -175,7 +175,7 @@ async def _drain(
             report=records.report,
         )
 
-        probing = Probing(records, store, senders, credentials, default_spec(config.delivery))
+        probing = ProbeWorker(records, store, senders, credentials, default_spec(config.delivery))
 
         sources = Sources(EventLookup(open_log(place)), replays.active_at)
         expiry = Expiry(ledger, store, sources, shares, config.delivery)
@@ -193,7 +193,7 @@ async def _drain(
         try:
             async with asyncio.TaskGroup() as loops:
                 # A reader is for one thread, and the dispatcher's is in use.
-                loops.create_task(Redriving(records, store, open_log(place), shares).run(stop))
+                loops.create_task(RedriveWorker(records, store, open_log(place), shares).run(stop))
                 loops.create_task(probing.run(stop))
                 loops.create_task(dispatcher.run(stop))
         finally:
@@ -202,13 +202,13 @@ async def _drain(
                 HEALTH.forget(part)
 
 
-async def _home(config: Config, opened: ExitStack) -> Home | None:
+async def _home(config: Config, opened: ExitStack) -> LocalChannels | None:
     """Where channels ask producers who they are, be somebody."""
     if not config.auth.is_on or config.auth.open_publishing:
         return None
     keys = KeyStore(config.store.url, config.delivery.patience_seconds)
     opened.callback(keys.close)
-    home = Home(config.api.own_address, keys)
+    home = LocalChannels(config.api.own_address, keys)
     await home.open()
     opened.callback(home.close)
     opened.callback(asyncio.create_task(home.follow()).cancel)

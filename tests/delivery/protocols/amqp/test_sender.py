@@ -30,13 +30,13 @@ from tests.delivery.protocols.contract import (
     ids,
     in_text,
     numbered,
-    parcels,
+    payloads,
     read_structured,
 )
 from tests.rabbitmq_server import QUEUES, RabbitServer
 
 from headrace.delivery.attempt.outcome import Verdict
-from headrace.delivery.attempt.payload import Parcel
+from headrace.delivery.attempt.payload import Payload
 from headrace.delivery.attempt.target import Target
 from headrace.delivery.protocols.amqp.sender import AmqpSender
 from headrace.delivery.sinks.guard import Guard
@@ -192,7 +192,7 @@ async def sender(guard, rabbit):
 
 async def test_booleans_and_integers_keep_their_types(peer, sender):
     event = Event(REQUIRED | {"flag": True, "count": -7, "n": "7", "time": "2026-01-01T00:00:00.1200+01:00"})
-    assert (await sender.send(peer.target(), parcels(event))).verdict is Verdict.DONE
+    assert (await sender.send(peer.target(), payloads(event))).verdict is Verdict.DONE
     await peer.received(1)
     properties = peer.consumer.messages[0].properties
     assert properties["cloudEvents_flag"] is True
@@ -202,7 +202,7 @@ async def test_booleans_and_integers_keep_their_types(peer, sender):
 
 
 async def test_messages_are_durable_and_carry_the_trace(peer, sender):
-    traced = [Parcel(Recorded(0, 0, Arrival(Event(REQUIRED), "default", "default", "00-ab-cd-01", "a=b")))]
+    traced = [Payload(Recorded(0, 0, Arrival(Event(REQUIRED), "default", "default", "00-ab-cd-01", "a=b")))]
     assert (await sender.send(peer.target(), traced)).verdict is Verdict.DONE
     await peer.received(1)
     [message] = peer.consumer.messages
@@ -213,7 +213,7 @@ async def test_messages_are_durable_and_carry_the_trace(peer, sender):
 async def test_the_address_may_be_in_the_uri(peer, sender):
     target = peer.target()
     uri = f"{target.uri}/{target.settings['address'].replace('/', '%2F')}"
-    outcome = await sender.send(replace(target, uri=uri, settings={"mode": "binary"}), parcels())
+    outcome = await sender.send(replace(target, uri=uri, settings={"mode": "binary"}), payloads())
     assert outcome.verdict is Verdict.DONE
     assert len(await peer.received(1)) == 1
 
@@ -221,38 +221,38 @@ async def test_the_address_may_be_in_the_uri(peer, sender):
 async def test_settled_messages_arrive(peer, sender):
     events = numbered(100)
     target = peer.target(sendersettlementmode="settled")
-    outcomes = await asyncio.gather(*(sender.send(target, parcels(event)) for event in events))
+    outcomes = await asyncio.gather(*(sender.send(target, payloads(event)) for event in events))
     assert {outcome.verdict for outcome in outcomes} == {Verdict.DONE}
     assert ids(await peer.received(100)) == ids(events)
 
 
 @pytest.mark.parametrize("credential", [ALICE, Token("Bearer", "s3cret", 0.0)])
 async def test_tls_with_a_credential(peer, sender, credential):
-    outcome = await sender.send(peer.secure(credential), parcels())
+    outcome = await sender.send(peer.secure(credential), payloads())
     assert outcome.verdict is Verdict.DONE, outcome
     assert len(await peer.received(1)) == 1
 
 
 async def test_a_certificate_that_nobody_vouches_for(peer, guard):
     sender = AmqpSender(guard)
-    outcome = await sender.send(peer.secure(), parcels())
+    outcome = await sender.send(peer.secure(), payloads())
     assert outcome.verdict is Verdict.AGAIN
     assert "CERTIFICATE_VERIFY_FAILED" in outcome.reason
     await sender.close()
 
 
 async def test_a_refused_credential_is_not_tried_again(peer, sender):
-    outcome = await sender.send(peer.wrong_credential(), parcels())
+    outcome = await sender.send(peer.wrong_credential(), payloads())
     assert outcome.verdict is Verdict.NEVER
     assert "refused the credential" in outcome.reason
 
 
 async def test_a_node_that_is_not_there_harms_no_other_link(peer, sender):
     good, bad = peer.target(owner="good"), peer.target(owner="bad", address="/exchange/nowhere/key")
-    assert (await sender.send(good, parcels())).verdict is Verdict.DONE
+    assert (await sender.send(good, payloads())).verdict is Verdict.DONE
     connected = connections_to(peer.port)
     outcomes = await asyncio.gather(
-        *(sender.send(target, parcels()) for _ in range(10) for target in (good, bad))
+        *(sender.send(target, payloads()) for _ in range(10) for target in (good, bad))
     )
     assert {outcome.verdict for outcome in outcomes[0::2]} == {Verdict.DONE}
     assert {outcome.verdict for outcome in outcomes[1::2]} == {Verdict.AGAIN}
@@ -263,15 +263,15 @@ async def test_a_node_that_is_not_there_harms_no_other_link(peer, sender):
 async def test_a_full_queue_is_tried_again(peer, sender):
     """This version of RabbitMQ has no word for it: it ends the connection."""
     target = peer.target(address="/amq/queue/full")
-    assert (await sender.send(target, parcels())).verdict is Verdict.DONE
-    outcome = await sender.send(target, parcels())
+    assert (await sender.send(target, payloads())).verdict is Verdict.DONE
+    outcome = await sender.send(target, payloads())
     assert (outcome.verdict, outcome.reason != "") == (Verdict.AGAIN, True)
 
 
 async def test_links_of_one_name_do_not_meet(peer, sender):
     other = RabbitPeer(peer._server)
     targets = [each.target(owner=each.address, linkname="the-link") for each in (peer, other)]
-    outcomes = await asyncio.gather(*(sender.send(target, parcels()) for target in targets * 3))
+    outcomes = await asyncio.gather(*(sender.send(target, payloads()) for target in targets * 3))
     assert {outcome.verdict for outcome in outcomes} == {Verdict.DONE}
     assert len(await peer.received(3)) == len(await other.received(3)) == 3
     await asyncio.to_thread(other.consumer.close)
@@ -382,7 +382,7 @@ def target_of(port, **settings):
 async def test_every_outcome(guard, node, does, verdict, said):
     port, _ = node(does)
     sender = AmqpSender(guard)
-    outcome = await sender.send(target_of(port), parcels())
+    outcome = await sender.send(target_of(port), payloads())
     assert outcome.verdict is verdict, outcome
     assert said in outcome.reason
     await sender.close()
@@ -394,7 +394,7 @@ async def test_name_address_properties_and_settlement_of_the_link(guard, node):
     target = target_of(
         port, linkname="mine", linkproperties={"x-opt-team": "a", "n": 3}, sendersettlementmode="settled"
     )
-    assert (await sender.send(target, parcels())).verdict is Verdict.DONE
+    assert (await sender.send(target, payloads())).verdict is Verdict.DONE
     assert handler.links == [("mine", "node", {"x-opt-team": "a", "n": 3}, 1)]
     await sender.close()
 
@@ -403,7 +403,7 @@ async def test_name_address_properties_and_settlement_of_the_link(guard, node):
 async def test_no_data_is_no_data_section(guard, node, data):
     port, handler = node("accept")
     sender = AmqpSender(guard)
-    assert (await sender.send(target_of(port), parcels(Event(REQUIRED, data)))).verdict is Verdict.DONE
+    assert (await sender.send(target_of(port), payloads(Event(REQUIRED, data)))).verdict is Verdict.DONE
     assert handler.messages[0].body == data
     await sender.close()
 
@@ -412,7 +412,7 @@ async def test_without_credit_nothing_is_sent_and_the_time_is_kept(guard, node):
     port, _ = node("accept", credit=2)
     sender = AmqpSender(guard)
     target = replace(target_of(port), timeout=0.5)
-    outcomes = await asyncio.gather(*(sender.send(target, parcels()) for _ in range(5)))
+    outcomes = await asyncio.gather(*(sender.send(target, payloads()) for _ in range(5)))
     assert sum(outcome.verdict is Verdict.DONE for outcome in outcomes) == 2
     assert sum(outcome.verdict is Verdict.AGAIN for outcome in outcomes) == 3
     await sender.close()
@@ -424,7 +424,7 @@ async def test_the_event_loop_of_the_service(peer, guard, rabbit):
 
     async def deliver(targets):
         sender = AmqpSender(guard, rabbit.ca_file)
-        sending = (sender.send(target, parcels(event)) for target in targets for event in events)
+        sending = (sender.send(target, payloads(event)) for target in targets for event in events)
         outcomes = await asyncio.gather(*sending)
         await sender.close()
         return outcomes
@@ -437,7 +437,7 @@ async def test_the_event_loop_of_the_service(peer, guard, rabbit):
 async def test_equal_servers_and_credentials_share_a_connection(peer, sender):
     before = connections_to(peer.port)
     for owner in ("a", "b"):
-        await sender.send(peer.target(owner=owner), parcels())
+        await sender.send(peer.target(owner=owner), payloads())
     assert connections_to(peer.port) == before + 1
     await sender.forget("a")
     assert connections_to(peer.port) == before + 1

@@ -17,7 +17,7 @@ from tests.delivery.protocols.contract import (
     eventually,
     ids,
     numbered,
-    parcels,
+    payloads,
 )
 from tests.delivery.protocols.http.test_contract import HttpPeer
 
@@ -96,15 +96,15 @@ class TestHttp2Contract(ProtocolContract):
         return peer
 
     async def test_it_was_http_2(self, peer, sender):
-        outcome = await sender.send(peer.target(), parcels())
+        outcome = await sender.send(peer.target(), payloads())
         assert (outcome.verdict, outcome.status) == (Verdict.DONE, 200)
         assert ("x-mine", "1") in outcome.headers
         assert peer.heads() == ["POST /in HTTP/2"]
 
 
 async def test_many_requests_share_one_connection(peer, sender):
-    assert (await sender.send(peer.target(), parcels())).verdict is Verdict.DONE
-    outcomes = await asyncio.gather(*(sender.send(peer.target(), parcels(event)) for event in numbered(50)))
+    assert (await sender.send(peer.target(), payloads())).verdict is Verdict.DONE
+    outcomes = await asyncio.gather(*(sender.send(peer.target(), payloads(event)) for event in numbered(50)))
     assert {outcome.verdict for outcome in outcomes} == {Verdict.DONE}
     assert set(peer.heads()) == {"POST /in HTTP/2"}
     assert connections_to(peer.port) == 1
@@ -112,20 +112,20 @@ async def test_many_requests_share_one_connection(peer, sender):
 
 async def test_an_endless_answer_costs_its_connection_and_nobody_else(peer, sender):
     async with asyncio.timeout(20):
-        outcome = await sender.send(peer.at("/endless"), parcels())
+        outcome = await sender.send(peer.at("/endless"), payloads())
         assert (outcome.verdict, outcome.status) == (Verdict.DONE, 200)
         assert len(outcome.body) == 1024
         await eventually(lambda: connections_to(peer.port) == 0)
-        assert (await sender.send(peer.target(), parcels())).verdict is Verdict.DONE
+        assert (await sender.send(peer.target(), payloads())).verdict is Verdict.DONE
 
 
 async def test_a_request_that_hangs_does_not_harm_its_neighbours(peer, sender):
-    hanging = asyncio.create_task(sender.send(peer.at("/hang", timeout=1.0), parcels()))
+    hanging = asyncio.create_task(sender.send(peer.at("/hang", timeout=1.0), payloads()))
     while not hanging.done():
-        assert (await sender.send(peer.target(), parcels())).verdict is Verdict.DONE
+        assert (await sender.send(peer.target(), payloads())).verdict is Verdict.DONE
     outcome = hanging.result()
     assert (outcome.verdict, outcome.reason) == (Verdict.AGAIN, "no answer within 1 s")
-    assert (await sender.send(peer.target(), parcels())).verdict is Verdict.DONE
+    assert (await sender.send(peer.target(), payloads())).verdict is Verdict.DONE
 
 
 async def test_a_server_that_ends_connections_costs_no_delivery(peer, sender):
@@ -133,7 +133,7 @@ async def test_a_server_that_ends_connections_costs_no_delivery(peer, sender):
     outcomes = []
 
     async def deliver(events):
-        outcomes.extend([await sender.send(peer.target(), parcels(event)) for event in events])
+        outcomes.extend([await sender.send(peer.target(), payloads(event)) for event in events])
 
     events = numbered(2200)
     await asyncio.gather(*(deliver(events[start::8]) for start in range(8)))
@@ -152,7 +152,7 @@ async def test_a_name_that_is_bound_anew_after_the_question_is_not_connected_to(
 
     guard = Guard([Network("127.0.0.1")], lookup=rebinding)
     sender = peer.new_sender(guard)
-    outcome = await sender.send(replace(peer.target(), uri=f"https://localhost:{peer.port}/in"), parcels())
+    outcome = await sender.send(replace(peer.target(), uri=f"https://localhost:{peer.port}/in"), payloads())
     assert (outcome.verdict, len(asked)) == (Verdict.AGAIN, 2)
     assert "127.0.0.2, which 'localhost' leads to, is a loopback address" in outcome.reason
     assert peer.heads() == []
@@ -165,7 +165,7 @@ async def test_a_server_without_it_is_spoken_to_in_http_1(tmp_path, certificates
     await peer.start()
     sender = peer.new_sender(LOOPBACK)
     for _ in range(2):
-        assert (await sender.send(peer.target(), parcels())).verdict is Verdict.DONE
+        assert (await sender.send(peer.target(), payloads())).verdict is Verdict.DONE
     assert peer.heads() == ["POST /in HTTP/1.1"] * 2
     await sender.close()
     await peer.kill()
@@ -176,7 +176,7 @@ async def test_a_certificate_for_another_name_is_no_delivery(tmp_path, certifica
     peer = Http2Peer(tmp_path / "requests", certificates, "other.pem", alpn)
     await peer.start()
     sender = peer.new_sender(LOOPBACK)
-    outcome = await sender.send(peer.target(), parcels())
+    outcome = await sender.send(peer.target(), payloads())
     assert outcome.verdict is Verdict.AGAIN
     assert "certificate" in outcome.reason.lower()
     assert peer.heads() == []
@@ -186,7 +186,7 @@ async def test_a_certificate_for_another_name_is_no_delivery(tmp_path, certifica
 
 async def test_an_unknown_authority_is_no_delivery(peer):
     sender = HttpSender(LOOPBACK)
-    outcome = await sender.send(peer.target(), parcels())
+    outcome = await sender.send(peer.target(), payloads())
     assert outcome.verdict is Verdict.AGAIN
     assert "certificate" in outcome.reason.lower()
     await sender.close()
@@ -195,5 +195,5 @@ async def test_an_unknown_authority_is_no_delivery(peer):
 
 async def test_without_the_extra_it_is_http_1(peer, sender, monkeypatch):
     monkeypatch.setitem(sys.modules, "headrace.delivery.protocols.http.http2", None)
-    assert (await sender.send(peer.target(), parcels())).verdict is Verdict.DONE
+    assert (await sender.send(peer.target(), payloads())).verdict is Verdict.DONE
     assert peer.heads() == ["POST /in HTTP/1.1"]

@@ -14,13 +14,13 @@ from tests.delivery.protocols.contract import (
     ProtocolContract,
     connections_to,
     numbered,
-    parcels,
+    payloads,
     read_structured,
 )
 from tests.secured_broker import PASSWORD, USER, SecuredBroker, unsecured_token
 
 from headrace.delivery.attempt.outcome import Verdict
-from headrace.delivery.attempt.payload import Parcel
+from headrace.delivery.attempt.payload import Payload
 from headrace.delivery.attempt.target import Target
 from headrace.delivery.protocols.kafka.sender import KafkaSender
 from headrace.delivery.sinks.guard import Guard
@@ -142,7 +142,7 @@ class TestKafkaContract(ProtocolContract):
 
 
 async def send(sender, *arguments, event=None, **options):
-    return await sender.send(target(*arguments, **options), parcels(event) if event else parcels())
+    return await sender.send(target(*arguments, **options), payloads(event) if event else payloads())
 
 
 @pytest.mark.parametrize("mode", ["binary", "structured"])
@@ -183,8 +183,8 @@ async def test_equal_keys_stay_in_one_partition_and_in_order(secured_broker, sen
 async def test_headers_are_those_of_the_binding_and_the_trace(secured_broker, sender, topic):
     event = Event(REQUIRED | {"count": 3}, b'{"a": 1}', DataKind.JSON)
     arrival = Arrival(event, "default", "default", "00-ab-cd-01", "vendor=1")
-    parcel = Parcel(Recorded(0, 0, arrival))
-    assert (await sender.send(target(secured_broker.port, topic), [parcel])).verdict is Verdict.DONE
+    payload = Payload(Recorded(0, 0, arrival))
+    assert (await sender.send(target(secured_broker.port, topic), [payload])).verdict is Verdict.DONE
     [record] = read_records(secured_broker, topic, 1)
     assert dict(record.headers()) == {
         **{f"ce_{name}": value.encode() for name, value in REQUIRED.items()},
@@ -209,7 +209,7 @@ async def test_the_topic_of_the_address(secured_broker, sender, topic):
         uri=f"kafka://127.0.0.1:1,127.0.0.1:{secured_broker.port}/{topic}",
         settings={"mode": "binary"},
     )
-    assert (await sender.send(there, parcels())).verdict is Verdict.DONE
+    assert (await sender.send(there, payloads())).verdict is Verdict.DONE
     assert len(read_records(secured_broker, topic, 1)) == 1
 
 
@@ -305,7 +305,7 @@ async def test_a_name_that_changes_its_address_gains_nothing(secured_broker, top
     guard = Guard(lookup=lambda *_, **__: answers.pop(0))
     sender = KafkaSender(guard)
     there = replace(target(port, topic), uri=f"kafka://rebinding.example:{port}")
-    outcome = await sender.send(there, parcels())
+    outcome = await sender.send(there, payloads())
     assert (outcome.verdict, len(answers)) == (Verdict.AGAIN, 1)
     assert "10.0.0.1" in outcome.reason
     await sender.close()

@@ -22,13 +22,13 @@ from tests.delivery.protocols.contract import (
     eventually,
     ids,
     numbered,
-    parcels,
+    payloads,
     read_structured,
 )
 from tests.mosquitto_server import MosquittoServer
 
 from headrace.delivery.attempt.outcome import Verdict
-from headrace.delivery.attempt.payload import Parcel
+from headrace.delivery.attempt.payload import Payload
 from headrace.delivery.attempt.target import Target
 from headrace.delivery.protocols.mqtt import connection as mqtt_connection
 from headrace.delivery.protocols.mqtt import packets as mqtt_packets
@@ -208,14 +208,14 @@ async def sender(guard, mosquitto):
 @pytest.mark.parametrize("qos", [0, 1, 2])
 async def test_every_quality_of_service(peer, sender, qos):
     events = numbered(200)
-    outcomes = await asyncio.gather(*(sender.send(peer.target(qos=qos), parcels(event)) for event in events))
+    outcomes = await asyncio.gather(*(sender.send(peer.target(qos=qos), payloads(event)) for event in events))
     assert {outcome.verdict for outcome in outcomes} == {Verdict.DONE}
     assert ids(await peer.received(200)) == ids(events)
     assert len(peer.consumer.messages) == 200
 
 
 async def test_a_retained_event_is_there_for_who_comes_later(peer, sender, mosquitto):
-    await sender.send(peer.target(retain=True, topicname="open/kept"), parcels())
+    await sender.send(peer.target(retain=True, topicname="open/kept"), payloads())
     late = Consumer(mosquitto.port, "open/kept")
     await eventually(lambda: late.messages)
     assert late.messages[0].retain
@@ -224,7 +224,7 @@ async def test_a_retained_event_is_there_for_who_comes_later(peer, sender, mosqu
 
 async def test_expiry_and_user_properties(peer5, sender):
     target = peer5.target("structured", expiry=77, userproperties={"team": "größe", "n": "1"})
-    assert (await sender.send(target, parcels())).verdict is Verdict.DONE
+    assert (await sender.send(target, payloads())).verdict is Verdict.DONE
     await peer5.received(1)
     properties = peer5.consumer.messages[0].properties
     assert 70 <= properties.MessageExpiryInterval <= 77
@@ -232,7 +232,7 @@ async def test_expiry_and_user_properties(peer5, sender):
 
 
 async def test_the_trace_goes_along_where_it_is_not_read_as_attributes(peer5, sender):
-    traced = [Parcel(Recorded(0, 0, Arrival(Event(REQUIRED), "default", "default", "00-ab-cd-01", "a=b")))]
+    traced = [Payload(Recorded(0, 0, Arrival(Event(REQUIRED), "default", "default", "00-ab-cd-01", "a=b")))]
     for mode in ("structured", "binary"):
         assert (await sender.send(peer5.target(mode), traced)).verdict is Verdict.DONE
     await peer5.received(2)
@@ -244,48 +244,48 @@ async def test_the_trace_goes_along_where_it_is_not_read_as_attributes(peer5, se
 @pytest.mark.parametrize("credential", [ALICE, Token("Bearer", "s3cret", 0.0)])
 async def test_tls_with_a_credential(peer, sender, credential):
     target = replace(peer.secure(credential), settings=peer.target(topicname="x/y").settings)
-    outcome = await sender.send(target, parcels())
+    outcome = await sender.send(target, payloads())
     assert outcome.verdict is Verdict.DONE, outcome
 
 
 async def test_a_certificate_that_nobody_vouches_for(peer, guard):
     sender = MqttSender(guard)
-    outcome = await sender.send(peer.secure(), parcels())
+    outcome = await sender.send(peer.secure(), payloads())
     assert outcome.verdict is Verdict.AGAIN
     assert "CERTIFICATE_VERIFY_FAILED" in outcome.reason
     await sender.close()
 
 
 async def test_a_refused_credential_has_the_servers_code(peer, sender):
-    outcome = await sender.send(peer.wrong_credential(), parcels())
+    outcome = await sender.send(peer.wrong_credential(), payloads())
     assert (outcome.verdict, outcome.status) == (Verdict.NEVER, 0x87 if peer._protocol == "MQTT5" else 5)
     assert "not authorized" in outcome.reason
 
 
 @pytest.mark.parametrize("qos", [1, 2])
 async def test_a_topic_that_may_not_be_written_to(peer5, sender, qos):
-    outcome = await sender.send(peer5.target(topicname="shut/x", qos=qos), parcels())
+    outcome = await sender.send(peer5.target(topicname="shut/x", qos=qos), payloads())
     assert (outcome.verdict, outcome.status) == (Verdict.NEVER, 0x87)
-    assert (await sender.send(peer5.target(), parcels())).verdict is Verdict.DONE
+    assert (await sender.send(peer5.target(), payloads())).verdict is Verdict.DONE
 
 
 async def test_what_the_server_finds_too_large_harms_nobody_else(peer5, sender, mosquitto):
-    assert (await sender.send(peer5.target(), parcels())).verdict is Verdict.DONE
+    assert (await sender.send(peer5.target(), payloads())).verdict is Verdict.DONE
     before = connections_to(mosquitto.port)
     large = Event(REQUIRED | JSON, b'"' + b"x" * 1_500_000 + b'"')
-    outcome = await sender.send(peer5.target(), parcels(large))
+    outcome = await sender.send(peer5.target(), payloads(large))
     assert (outcome.verdict, outcome.status) == (Verdict.NEVER, 0x95)
-    outcome = await sender.send(peer5.target(qos=0), parcels(large))
+    outcome = await sender.send(peer5.target(qos=0), payloads(large))
     assert (outcome.verdict, outcome.status) == (Verdict.NEVER, 0x95)
     assert connections_to(mosquitto.port) == before
 
 
 async def test_an_attribute_that_mqtt_cannot_write(peer5, sender):
     event = Event(REQUIRED | {"subject": "x" * 70_000})
-    outcome = await sender.send(peer5.target("binary"), parcels(event))
+    outcome = await sender.send(peer5.target("binary"), payloads(event))
     assert outcome.verdict is Verdict.NEVER
     assert "65535" in outcome.reason
-    assert (await sender.send(peer5.target("structured"), parcels(event))).verdict is Verdict.DONE
+    assert (await sender.send(peer5.target("structured"), payloads(event))).verdict is Verdict.DONE
 
 
 async def test_the_event_loop_of_the_service(peer, guard, mosquitto):
@@ -294,7 +294,7 @@ async def test_the_event_loop_of_the_service(peer, guard, mosquitto):
 
     async def deliver(targets):
         sender = MqttSender(guard, mosquitto.ca_file)
-        sending = (sender.send(target, parcels(event)) for target in targets for event in events)
+        sending = (sender.send(target, payloads(event)) for target in targets for event in events)
         outcomes = await asyncio.gather(*sending)
         await sender.close()
         return outcomes
@@ -307,7 +307,7 @@ async def test_the_event_loop_of_the_service(peer, guard, mosquitto):
 async def test_equal_servers_and_credentials_share_a_connection(peer5, sender, mosquitto):
     before = connections_to(mosquitto.port)
     for owner in ("a", "b", "c"):
-        await sender.send(peer5.target(owner=owner), parcels())
+        await sender.send(peer5.target(owner=owner), payloads())
     assert connections_to(mosquitto.port) == before + 1
     await sender.forget("a")
     await sender.forget("b")
@@ -319,7 +319,7 @@ async def test_equal_servers_and_credentials_share_a_connection(peer5, sender, m
 async def test_a_connection_that_only_waits_is_kept_alive(peer5, sender, mosquitto, monkeypatch):
     # Mosquitto ends a connection that is silent for one and a half times this.
     monkeypatch.setattr(mqtt_connection, "_KEEP_ALIVE", 1)
-    assert (await sender.send(peer5.target(), parcels())).verdict is Verdict.DONE
+    assert (await sender.send(peer5.target(), payloads())).verdict is Verdict.DONE
     before = connections_to(mosquitto.port)
     await asyncio.sleep(2.5)
     assert connections_to(mosquitto.port) == before
@@ -375,7 +375,7 @@ class TestScriptedServer:
     async def test_limits_that_a_server_names_are_kept(self, serve, guard, connack, settings, code):
         port, seen = await serve({1: connack})
         sender = MqttSender(guard)
-        outcome = await sender.send(self.target(port, **settings), parcels())
+        outcome = await sender.send(self.target(port, **settings), payloads())
         assert (outcome.verdict, outcome.status) == (Verdict.NEVER, code)
         assert 3 not in {kind for kind, _ in seen}
         await sender.close()
@@ -397,7 +397,7 @@ class TestScriptedServer:
         first = bytes((0x40 if qos == 1 else 0x50, len(answer))) + answer
         port, _ = await serve({1: b"\x20\x03\x00\x00\x00", 3: first, 6: b"\x70\x02\x00\x01"})
         sender = MqttSender(guard)
-        outcome = await sender.send(self.target(port, qos=qos), parcels())
+        outcome = await sender.send(self.target(port, qos=qos), payloads())
         assert outcome.verdict is verdict
         if verdict is not Verdict.DONE:
             assert outcome.status == code
@@ -408,7 +408,7 @@ class TestScriptedServer:
         port, seen = await serve({1: b"\x20\x06\x00\x00\x03\x21\x00\x02"})
         sender = MqttSender(guard)
         target = replace(self.target(port), timeout=0.3)
-        outcomes = await asyncio.gather(*(sender.send(target, parcels()) for _ in range(5)))
+        outcomes = await asyncio.gather(*(sender.send(target, payloads()) for _ in range(5)))
         assert {outcome.verdict for outcome in outcomes} == {Verdict.AGAIN}
         assert sum(kind == 3 for kind, _ in seen) == 2
         await sender.close()
@@ -419,7 +419,7 @@ class TestScriptedServer:
         monkeypatch.setattr(mqtt_packets, "connect", lambda *_: b"\x10\x00")
         port, _ = await serve({1: b"\x20\x06\x00\x00\x03\x21\x00\x01", 12: b"\xd0\x00"})
         sender = MqttSender(guard)
-        first, second = await asyncio.gather(*(sender.send(self.target(port), parcels()) for _ in range(2)))
+        first, second = await asyncio.gather(*(sender.send(self.target(port), payloads()) for _ in range(2)))
         assert "acknowledged nothing" in first.reason
         assert "acknowledged nothing" in second.reason
         await sender.close()
@@ -439,7 +439,7 @@ class TestScriptedServer:
     async def test_a_server_that_ends_or_spoils_it(self, serve, guard, reply, said):
         port, _ = await serve({1: b"\x20\x03\x00\x00\x00", 3: reply})
         sender = MqttSender(guard)
-        outcome = await sender.send(self.target(port), parcels())
+        outcome = await sender.send(self.target(port), payloads())
         assert outcome.verdict is Verdict.AGAIN
         assert said in outcome.reason
         await sender.close()
@@ -448,6 +448,6 @@ class TestScriptedServer:
     async def test_codes_of_a_refused_connection(self, serve, guard, code, verdict):
         port, _ = await serve({1: bytes((0x20, 3, 0, code, 0))})
         sender = MqttSender(guard)
-        outcome = await sender.send(self.target(port), parcels())
+        outcome = await sender.send(self.target(port), payloads())
         assert (outcome.verdict, outcome.status) == (verdict, code)
         await sender.close()

@@ -19,13 +19,13 @@ from tests.delivery.protocols.contract import (
     ProtocolContract,
     connections_to,
     numbered,
-    parcels,
+    payloads,
     read_structured,
 )
 from tests.nats_server import NatsServer
 
 from headrace.delivery.attempt.outcome import Verdict
-from headrace.delivery.attempt.payload import Parcel
+from headrace.delivery.attempt.payload import Payload
 from headrace.delivery.attempt.target import Target
 from headrace.delivery.protocols.nats.sender import NatsSender
 from headrace.delivery.sinks.guard import Guard
@@ -206,13 +206,13 @@ class TestCoreContract(ProtocolContract):
     async def test_a_server_that_is_killed_and_comes_back(self, peer, sender):
         """Core NATS keeps nothing: what a killed server had is lost with it. Deliveries go on all the same."""
         first, second = numbered(2)
-        assert (await sender.send(peer.target(), parcels(first))).verdict is Verdict.DONE
+        assert (await sender.send(peer.target(), payloads(first))).verdict is Verdict.DONE
         await peer.kill()
-        outcome = await sender.send(peer.target(), parcels(second))
+        outcome = await sender.send(peer.target(), payloads(second))
         assert outcome.verdict is Verdict.AGAIN
         assert outcome.reason
         await peer.start()
-        assert (await sender.send(peer.target(), parcels(second))).verdict is Verdict.DONE
+        assert (await sender.send(peer.target(), payloads(second))).verdict is Verdict.DONE
         assert [event.id for event in await peer.received(1)] == [second.id]
 
 
@@ -226,7 +226,7 @@ async def test_the_trace_goes_along(nats_server, sender):
         await peer._client.subscribe("open.trace", cb=hear)
         await peer._client.flush()
         arrival = Arrival(Event(REQUIRED), "default", "default", "00-ab-cd-01", "vendor=1")
-        await sender.send(target(nats_server, subject="open.trace"), [Parcel(Recorded(0, 0, arrival))])
+        await sender.send(target(nats_server, subject="open.trace"), [Payload(Recorded(0, 0, arrival))])
         headers = await asyncio.wait_for(heard, 5)
     assert (headers["traceparent"], headers["tracestate"]) == ("00-ab-cd-01", "vendor=1")
 
@@ -242,7 +242,7 @@ async def test_headers_are_those_of_the_binding_and_no_others(nats_server, sende
         await peer._client.flush()
         event = Event(REQUIRED | JSON, b"{}")
         for mode in ("binary", "structured"):
-            await sender.send(target(nats_server, subject="open.headers", mode=mode), parcels(event))
+            await sender.send(target(nats_server, subject="open.headers", mode=mode), payloads(event))
         await peer._client.flush()
         await asyncio.sleep(0.05)
     attributes = {f"ce-{name}": value for name, value in (REQUIRED | JSON).items()}
@@ -254,13 +254,13 @@ async def test_a_repeated_delivery_is_stored_once(nats_server, sender):
         event = Event(REQUIRED | JSON, b"1")
         for owner, position in [("a", 1), ("a", 1), ("a", 2), ("b", 1)]:
             assert (
-                await sender.send(peer.target(owner=owner), parcels(event, position))
+                await sender.send(peer.target(owner=owner), payloads(event, position))
             ).verdict is Verdict.DONE
         assert len(await peer.received(3)) == 3
 
 
 async def test_a_subject_that_no_stream_takes(nats_server, sender):
-    outcome = await sender.send(target(nats_server, subject="nobody.stores.this", jetstream=True), parcels())
+    outcome = await sender.send(target(nats_server, subject="nobody.stores.this", jetstream=True), payloads())
     assert (outcome.verdict, outcome.reason) == (
         Verdict.AGAIN,
         "subject 'nobody.stores.this': no stream takes this subject",
@@ -272,7 +272,7 @@ async def test_a_stream_that_is_full_may_have_room_later(nats_server, sender):
         config = api.StreamConfig(name="full", subjects=["full.x"], max_msgs=1, discard=api.DiscardPolicy.NEW)
         await peer._client.jetstream().add_stream(config)
         sends = [
-            await sender.send(target(nats_server, subject="full.x", jetstream=True), parcels(event, number))
+            await sender.send(target(nats_server, subject="full.x", jetstream=True), payloads(event, number))
             for number, event in enumerate(numbered(2))
         ]
     assert [outcome.verdict for outcome in sends] == [Verdict.DONE, Verdict.AGAIN]
@@ -284,7 +284,7 @@ async def test_a_message_larger_than_a_stream_takes_is_never_tried_again(nats_se
         config = api.StreamConfig(name="small", subjects=["small.x"], max_msg_size=1000)
         await peer._client.jetstream().add_stream(config)
         event = Event(REQUIRED, b"x" * 2000)
-        outcome = await sender.send(target(nats_server, subject="small.x", jetstream=True), parcels(event))
+        outcome = await sender.send(target(nats_server, subject="small.x", jetstream=True), payloads(event))
     assert outcome.verdict is Verdict.NEVER
     assert "exceeds maximum" in outcome.reason
 
@@ -296,7 +296,7 @@ async def test_a_subject_that_the_user_may_not_publish_to(nats_server, sender, j
     allowed = target(nats_server, BOB, subject="open.x")
     began = time.monotonic()
     outcomes = await asyncio.gather(
-        *(sender.send(each, parcels()) for each in (denied, allowed, denied, allowed))
+        *(sender.send(each, payloads()) for each in (denied, allowed, denied, allowed))
     )
     assert [outcome.verdict for outcome in outcomes] == [Verdict.NEVER, Verdict.DONE] * 2
     assert outcomes[0].reason == f"this user may not publish to subject {subject!r}"
@@ -304,9 +304,9 @@ async def test_a_subject_that_the_user_may_not_publish_to(nats_server, sender, j
 
 
 async def test_an_event_larger_than_the_server_takes_harms_no_other(nats_server, sender):
-    large = parcels(Event(REQUIRED, b"x" * ((1 << 20) - 50)))  # with its headers it is more than the limit
+    large = payloads(Event(REQUIRED, b"x" * ((1 << 20) - 50)))  # with its headers it is more than the limit
     outcomes = await asyncio.gather(
-        *(sender.send(target(nats_server), each) for each in (parcels(), large, parcels()))
+        *(sender.send(target(nats_server), each) for each in (payloads(), large, payloads()))
     )
     assert [outcome.verdict for outcome in outcomes] == [Verdict.DONE, Verdict.NEVER, Verdict.DONE]
     assert re.fullmatch(r"a message of \d+ bytes, and the server takes 1048576", outcomes[1].reason)
@@ -314,7 +314,7 @@ async def test_an_event_larger_than_the_server_takes_harms_no_other(nats_server,
 
 
 async def test_a_missing_credential(nats_server, sender):
-    outcome = await sender.send(target(nats_server, None), parcels())
+    outcome = await sender.send(target(nats_server, None), payloads())
     assert (outcome.verdict, outcome.reason) == (
         Verdict.NEVER,
         "the server refused the credential, or asks for one",
@@ -325,7 +325,7 @@ async def test_a_token(tmp_path, sender):
     server = NatsServer(tmp_path, 'authorization { token: "t0ken" }')
     server.start()
     verdicts = [
-        (await sender.send(target(server, Token("Bearer", value, 0.0)), parcels())).verdict
+        (await sender.send(target(server, Token("Bearer", value, 0.0)), payloads())).verdict
         for value in ("t0ken", "wr0ng")
     ]
     server.kill()
@@ -335,15 +335,15 @@ async def test_a_token(tmp_path, sender):
 async def test_subscriptions_with_equal_servers_and_credentials_share_a_connection(nats_server, sender):
     before = connections_to(nats_server.port)
     for owner in "abc":
-        await sender.send(target(nats_server, owner=owner), parcels())
+        await sender.send(target(nats_server, owner=owner), payloads())
     assert connections_to(nats_server.port) == before + 1
-    await sender.send(target(nats_server, BOB, owner="d"), parcels())
+    await sender.send(target(nats_server, BOB, owner="d"), payloads())
     assert connections_to(nats_server.port) == before + 2
 
 
 async def test_the_second_server_of_a_sink(nats_server, sender):
     there = replace(target(nats_server), uri=f"nats://127.0.0.1:1,127.0.0.1:{nats_server.port}")
-    assert (await sender.send(there, parcels())).verdict is Verdict.DONE
+    assert (await sender.send(there, payloads())).verdict is Verdict.DONE
 
 
 async def test_a_name_that_changes_its_address_gains_nothing(nats_server):
@@ -355,7 +355,7 @@ async def test_a_name_that_changes_its_address_gains_nothing(nats_server):
     guard = Guard(lookup=lambda *_, **__: answers.pop(0))
     sender = NatsSender(guard)
     there = replace(target(nats_server), uri=f"nats://rebinding.example:{nats_server.port}")
-    outcome = await sender.send(there, parcels())
+    outcome = await sender.send(there, payloads())
     assert (outcome.verdict, len(answers)) == (Verdict.AGAIN, 1)
     assert "10.0.0.1" in outcome.reason
     await sender.close()
@@ -380,18 +380,18 @@ class TestTls:
     @pytest.mark.parametrize("jetstream", [False, True])
     async def test_a_known_authority(self, server, guard, jetstream, tmp_path):
         sender = NatsSender(guard, str(tmp_path / "ca.pem"))
-        outcome = await sender.send(target(server, None, "tls", jetstream=jetstream), parcels())
+        outcome = await sender.send(target(server, None, "tls", jetstream=jetstream), payloads())
         assert outcome.verdict is (Verdict.AGAIN if jetstream else Verdict.DONE), outcome
         assert outcome.reason == ("subject 'open.x': no stream takes this subject" if jetstream else "")
         await sender.close()
 
     async def test_an_unknown_authority(self, server, sender):
-        outcome = await sender.send(target(server, None, "tls"), parcels())
+        outcome = await sender.send(target(server, None, "tls"), payloads())
         assert outcome.verdict is Verdict.AGAIN
         assert "CERTIFICATE_VERIFY_FAILED" in outcome.reason
 
     async def test_a_password_is_not_sent_to_a_server_without_tls(self, nats_server, sender):
-        outcome = await sender.send(target(nats_server, ALICE, "tls"), parcels())
+        outcome = await sender.send(target(nats_server, ALICE, "tls"), payloads())
         assert outcome.verdict is Verdict.AGAIN
         assert "offers no TLS" in outcome.reason
 
@@ -423,7 +423,7 @@ async def test_a_ping_never_overtakes_the_message_it_stands_for(sender):
     )
     sends = []
     for event in (Event(REQUIRED, b"x" * 30_000_000), Event(REQUIRED | {"id": "small"}, b"1")):
-        sends.append(asyncio.create_task(sender.send(there, parcels(event))))
+        sends.append(asyncio.create_task(sender.send(there, payloads(event))))
         await asyncio.sleep(0.3)
     resume.set()
     assert {outcome.verdict for outcome in await asyncio.gather(*sends)} == {Verdict.DONE}

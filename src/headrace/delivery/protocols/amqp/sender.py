@@ -21,7 +21,7 @@ from headrace.events.bindings.amqp import encode_binary, encode_structured
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.delivery.attempt.payload import Parcel
+    from headrace.delivery.attempt.payload import Payload
     from headrace.delivery.attempt.target import Target
     from headrace.delivery.sinks.guard import Guard
 
@@ -39,12 +39,12 @@ class AmqpSender:
         self._tls = tls_context(ca_file)
         self._connections: Clients[Connection] = Clients(_MOST_CONNECTIONS, _IDLE_SECONDS)
 
-    async def send(self, target: Target, parcels: Sequence[Parcel]) -> Outcome:
+    async def send(self, target: Target, payloads: Sequence[Payload]) -> Outcome:
         """Make one attempt."""
-        [parcel] = parcels
+        [payload] = payloads
         try:
             link = _link(target)
-            server, message = _server(target, link), _message(parcel, target.settings["mode"])
+            server, message = _server(target, link), _message(payload, target.settings["mode"])
             async with (
                 asyncio.timeout(target.timeout),
                 self._connections.use(server, target.owner, lambda: self._make(server)) as connection,
@@ -89,9 +89,9 @@ def _link(target: Target) -> LinkSpec:
     )
 
 
-def _message(parcel: Parcel, mode: str) -> bytes:
+def _message(payload: Payload, mode: str) -> bytes:
     """Write a message that outlives a restart of the broker, with the trace that the event came with."""
-    arrival = parcel.recorded.arrival
+    arrival = payload.recorded.arrival
     content = _ENCODERS[mode](arrival.event)
     trace = {"traceparent": arrival.traceparent, "tracestate": arrival.tracestate}
     properties: dict[str, Any] = {**content.properties, **{k: v for k, v in trace.items() if v is not None}}

@@ -16,7 +16,7 @@ from headrace.delivery.protocols.http.answers import Answer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.delivery.queue.turns import Turnstile
+    from headrace.delivery.queue.turns import TurnLimiter
 
 _MOST_HEAD_BYTES = 65_536
 _SWITCHING = 101
@@ -28,7 +28,7 @@ class Connection(asyncio.Protocol):
     What is late is given up through `lates`, which many connections share.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, lates: Turnstile) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, lates: TurnLimiter) -> None:
         self._loop = loop
         self._lates = lates
         self._parser = httptools.HttpResponseParser(self)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from headrace.delivery.protocols.http.connection import Connection
-from headrace.delivery.queue.turns import Turnstile
+from headrace.delivery.queue.turns import TurnLimiter
 
 if TYPE_CHECKING:
     import ssl
@@ -55,8 +55,8 @@ class Http1:
         self._tls = tls
         self._idle: dict[Place, list[Connection]] = {}
         self._busy: set[Connection] = set()
-        self._beginnings = Turnstile(_AT_A_TIME)
-        self._lates = Turnstile(_AT_A_TIME)
+        self._beginnings = TurnLimiter(_AT_A_TIME)
+        self._lates = TurnLimiter(_AT_A_TIME)
         self._sweeping: asyncio.TimerHandle | None = None
         self._is_closed = False
 

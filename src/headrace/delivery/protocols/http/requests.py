@@ -14,7 +14,7 @@ from headrace.secrets.credential import Plain
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from headrace.delivery.attempt.payload import Parcel
+    from headrace.delivery.attempt.payload import Payload
     from headrace.delivery.attempt.target import Target
     from headrace.secrets.credential import Token
 
@@ -31,16 +31,16 @@ class Request:
     body: bytes
 
 
-def requests_for(target: Target, parcels: Sequence[Parcel]) -> Iterator[Request]:
-    """Write the parcels as requests: one, unless a batch mixes versions of CloudEvents, which it may not."""
+def requests_for(target: Target, payloads: Sequence[Payload]) -> Iterator[Request]:
+    """Write the payloads as requests: one, unless a batch mixes versions of CloudEvents, which it may not."""
     settings = target.settings
     if settings["mode"] != "batched":
-        [parcel] = parcels
-        message = parcel.message(settings["mode"])
-        yield _request(target, parcels, message.headers, message.body)
+        [payload] = payloads
+        message = payload.message(settings["mode"])
+        yield _request(target, payloads, message.headers, message.body)
         return
-    for alike in _by_version(parcels):
-        body = b"[" + b",".join(parcel.message("structured").body for parcel in alike) + b"]"
+    for alike in _by_version(payloads):
+        body = b"[" + b",".join(payload.message("structured").body for payload in alike) + b"]"
         yield _request(target, alike, [("content-type", BATCH_MEDIA_TYPE)], body)
 
 
@@ -52,7 +52,7 @@ def authorization(credential: Plain | Token) -> tuple[str, str]:
     return ("authorization", f"{credential.type} {credential.value}")
 
 
-def _request(target: Target, parcels: Sequence[Parcel], of_the_event: Headers, body: bytes) -> Request:
+def _request(target: Target, payloads: Sequence[Payload], of_the_event: Headers, body: bytes) -> Request:
     settings = target.settings
     headers = [*settings.get("headers", {}).items(), *of_the_event]
     if target.credential is not None:
@@ -60,13 +60,13 @@ def _request(target: Target, parcels: Sequence[Parcel], of_the_event: Headers, b
     if target.wants_reply:
         headers.append(("prefer", "reply"))
     if target.signing:
-        headers += signature_headers(target.signing, message_id(target.owner, parcels), time.time(), body)
+        headers += signature_headers(target.signing, message_id(target.owner, payloads), time.time(), body)
     return Request(settings.get("method", "POST"), target.uri, headers, body)
 
 
-def _by_version(parcels: Sequence[Parcel]) -> list[list[Parcel]]:
-    versions: dict[object, list[Parcel]] = {}
-    for parcel in parcels:
-        version = parcel.recorded.arrival.event.attributes.get("specversion")
-        versions.setdefault(version, []).append(parcel)
+def _by_version(payloads: Sequence[Payload]) -> list[list[Payload]]:
+    versions: dict[object, list[Payload]] = {}
+    for payload in payloads:
+        version = payload.recorded.arrival.event.attributes.get("specversion")
+        versions.setdefault(version, []).append(payload)
     return list(versions.values())

@@ -24,7 +24,7 @@ from headrace.errors import RefusedAddress
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.delivery.attempt.payload import Parcel
+    from headrace.delivery.attempt.payload import Payload
     from headrace.delivery.attempt.target import Target
     from headrace.delivery.protocols.http.http2 import Http2
     from headrace.delivery.protocols.http.requests import Request
@@ -49,12 +49,12 @@ class HttpSender:
         self._is_closed = False
         self._consents = Consents(self._exchange, origin or socket.gethostname(), callbacks)
 
-    async def send(self, target: Target, parcels: Sequence[Parcel]) -> Outcome:
+    async def send(self, target: Target, payloads: Sequence[Payload]) -> Outcome:
         """Make one attempt."""
         if self._is_closed:
             return Outcome(Verdict.AGAIN, "deliveries have been stopped here")
         try:
-            return await self._send(target, parcels)
+            return await self._send(target, payloads)
         except RefusedAddress as error:
             return refusal(error)
         except TimeoutError:
@@ -76,7 +76,7 @@ class HttpSender:
             await http2.close()
         await self._http1.close()
 
-    async def _send(self, target: Target, parcels: Sequence[Parcel]) -> Outcome:
+    async def _send(self, target: Target, payloads: Sequence[Payload]) -> Outcome:
         deadline = asyncio.get_running_loop().time() + target.timeout
         if target.credential is not None and (held := await self._unsafe(target, deadline)) is not None:
             return held
@@ -86,7 +86,7 @@ class HttpSender:
                 return held
         wants_reply = target.wants_reply
         outcome = Outcome(Verdict.DONE)
-        for request in requests_for(target, parcels):
+        for request in requests_for(target, payloads):
             answer = await self._exchange(request, most_bytes(wants_reply=wants_reply), deadline)
             outcome = judge(answer, wants_reply=wants_reply)
             if outcome.verdict is not Verdict.DONE:

@@ -19,7 +19,7 @@ from headrace.events.bindings.kafka import KafkaMessage, encode_binary, encode_s
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.delivery.attempt.payload import Parcel
+    from headrace.delivery.attempt.payload import Payload
     from headrace.delivery.attempt.target import Target
     from headrace.delivery.sinks.guard import Guard
 
@@ -62,12 +62,12 @@ class KafkaSender:
         self._tls = tls_context(ca_file)
         self._producers: Clients[Producer] = Clients(_MOST_PRODUCERS, _IDLE_SECONDS)
 
-    async def send(self, target: Target, parcels: Sequence[Parcel]) -> Outcome:
+    async def send(self, target: Target, payloads: Sequence[Payload]) -> Outcome:
         """Make one attempt."""
-        [parcel] = parcels
+        [payload] = payloads
         topic = target.settings.get("topicname") or path_of(target.uri)
-        key = key_of(parcel.recorded.arrival.event, target.settings.get("partitionkeyextractor", _KEY))
-        message = _message(parcel, target.settings["mode"])
+        key = key_of(payload.recorded.arrival.event, target.settings.get("partitionkeyextractor", _KEY))
+        message = _message(payload, target.settings["mode"])
         producer: Producer | None = None
         try:
             async with (
@@ -115,8 +115,8 @@ def _cluster(target: Target) -> Cluster:
     )
 
 
-def _message(parcel: Parcel, mode: str) -> KafkaMessage:
-    arrival = parcel.recorded.arrival
+def _message(payload: Payload, mode: str) -> KafkaMessage:
+    arrival = payload.recorded.arrival
     message = _ENCODERS[mode](arrival.event)
     for name, value in (("traceparent", arrival.traceparent), ("tracestate", arrival.tracestate)):
         if value is not None:

@@ -189,7 +189,7 @@ class Connection(asyncio.Protocol):
 
     async def _enter(self, server: Server) -> None:
         user, password = _login(server.credential)
-        # 22 letters and digits: what every server of MQTT 3.1.1 has to take.
+        # 22 messages and digits: what every server of MQTT 3.1.1 has to take.
         client_id = "headrace" + secrets.token_hex(7)
         self._transport.write(packets.connect(server.version, client_id, _KEEP_ALIVE, user, password))
         answer = await self._welcome

@@ -18,7 +18,7 @@ from headrace.events.bindings.mqtt import MqttMessage, encode_binary, encode_str
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.delivery.attempt.payload import Parcel
+    from headrace.delivery.attempt.payload import Payload
     from headrace.delivery.attempt.target import Target
     from headrace.delivery.sinks.guard import Guard
 
@@ -74,11 +74,11 @@ class MqttSender:
         self._tls = tls_context(ca_file)
         self._connections: Clients[Connection] = Clients(_MOST_CONNECTIONS, _IDLE_SECONDS)
 
-    async def send(self, target: Target, parcels: Sequence[Parcel]) -> Outcome:
+    async def send(self, target: Target, payloads: Sequence[Payload]) -> Outcome:
         """Make one attempt."""
-        [parcel] = parcels
+        [payload] = payloads
         try:
-            server, publication = _server(target), _publication(target, parcel)
+            server, publication = _server(target), _publication(target, payload)
             async with (
                 asyncio.timeout(target.timeout),
                 self._connections.use(server, target.owner, lambda: self._make(server)) as connection,
@@ -113,12 +113,12 @@ def _server(target: Target) -> Server:
     )
 
 
-def _publication(target: Target, parcel: Parcel) -> Publication:
-    settings, arrival = target.settings, parcel.recorded.arrival
+def _publication(target: Target, payload: Payload) -> Publication:
+    settings, arrival = target.settings, payload.recorded.arrival
     message = _ENCODERS[settings["mode"]](arrival.event)
     properties = b""
     if target.protocol == "MQTT5":
-        more = [*settings.get("userproperties", {}).items(), *_trace(message, parcel)]
+        more = [*settings.get("userproperties", {}).items(), *_trace(message, payload)]
         properties = publish_properties(
             message.content_type, [*message.user_properties, *more], settings.get("expiry")
         )
@@ -131,11 +131,11 @@ def _publication(target: Target, parcel: Parcel) -> Publication:
     )
 
 
-def _trace(message: MqttMessage, parcel: Parcel) -> list[tuple[str, str]]:
+def _trace(message: MqttMessage, payload: Payload) -> list[tuple[str, str]]:
     """Return the trace that an event came with, unless it would be read as attributes, which have no prefix here."""
     if message.user_properties:
         return []
-    arrival = parcel.recorded.arrival
+    arrival = payload.recorded.arrival
     trace = (("traceparent", arrival.traceparent), ("tracestate", arrival.tracestate))
     return [(name, value) for name, value in trace if value is not None]
 

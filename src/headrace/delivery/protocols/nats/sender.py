@@ -20,7 +20,7 @@ from headrace.events.bindings.nats import NatsMessage, encode_binary, encode_str
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.delivery.attempt.payload import Parcel
+    from headrace.delivery.attempt.payload import Payload
     from headrace.delivery.attempt.target import Target
     from headrace.delivery.sinks.guard import Guard
 
@@ -38,10 +38,10 @@ class NatsSender:
         self._tls = tls_context(ca_file)
         self._connections: Clients[Connection] = Clients(_MOST_CONNECTIONS, _IDLE_SECONDS)
 
-    async def send(self, target: Target, parcels: Sequence[Parcel]) -> Outcome:
+    async def send(self, target: Target, payloads: Sequence[Payload]) -> Outcome:
         """Make one attempt."""
-        [parcel] = parcels
-        subject, message = target.settings["subject"], _message(parcel, target.settings["mode"])
+        [payload] = payloads
+        subject, message = target.settings["subject"], _message(payload, target.settings["mode"])
         try:
             async with (
                 asyncio.timeout(target.timeout),
@@ -50,7 +50,7 @@ class NatsSender:
                 ) as connection,
             ):
                 if target.settings.get("jetstream"):
-                    message.headers["Nats-Msg-Id"] = _message_id(target, parcel)
+                    message.headers["Nats-Msg-Id"] = _message_id(target, payload)
                     await connection.store(subject, message)
                 else:
                     await connection.publish(subject, message)
@@ -73,8 +73,8 @@ class NatsSender:
         return await Connection.make(servers, self._guard, self._tls)
 
 
-def _message(parcel: Parcel, mode: str) -> NatsMessage:
-    arrival = parcel.recorded.arrival
+def _message(payload: Payload, mode: str) -> NatsMessage:
+    arrival = payload.recorded.arrival
     message = _ENCODERS[mode](arrival.event)
     for name, value in (("traceparent", arrival.traceparent), ("tracestate", arrival.tracestate)):
         if value is not None:
@@ -82,11 +82,11 @@ def _message(parcel: Parcel, mode: str) -> NatsMessage:
     return message
 
 
-def _message_id(target: Target, parcel: Parcel) -> str:
+def _message_id(target: Target, payload: Payload) -> str:
     """Name this delivery: the same at every attempt, another for another event, subscription or subject."""
-    event = parcel.recorded.arrival.event
+    event = payload.recorded.arrival.event
     what = "\0".join((target.settings["subject"], event.source, event.id))
-    return f"{target.owner}-{parcel.recorded.position}-{blake2b(what.encode(), digest_size=8).hexdigest()}"
+    return f"{target.owner}-{payload.recorded.position}-{blake2b(what.encode(), digest_size=8).hexdigest()}"
 
 
 def _judge(error: Exception, subject: str) -> Outcome:  # noqa: PLR0911  # a table, one line each

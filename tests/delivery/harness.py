@@ -100,7 +100,7 @@ class WishingStore(Store):
         return revision, [replace(each, **self._wishes.get(each.id, {})) for each in changed]
 
 
-class Office:
+class Harness:
     def __init__(
         self, folder: Path, database_url: str, segment_bytes: int = 1 << 20, patience: float = 0.0
     ) -> None:
@@ -201,14 +201,14 @@ class Office:
             yield dispatcher
         finally:
             running.cancel()
-            lanes = [task for lane in dispatcher._lanes for task in lane._tasks]
-            for lane in dispatcher._lanes:
-                lane.close()
-            for task in lanes:
+            queues = [task for queue in dispatcher._queues for task in queue._tasks]
+            for queue in dispatcher._queues:
+                queue.close()
+            for task in queues:
                 task.cancel()
-            await asyncio.gather(running, *lanes, return_exceptions=True)
+            await asyncio.gather(running, *queues, return_exceptions=True)
             dispatcher._thread.shutdown()
-            dispatcher._library.close()
+            dispatcher._events.close()
             await sender.close()
             ledger.close()
 

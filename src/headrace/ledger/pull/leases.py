@@ -1,6 +1,6 @@
-"""Where consumers get what waits for them: they take letters, acknowledge them, or give them back.
+"""Where consumers get what waits for them: they take messages, acknowledge them, or give them back.
 
-Several consumers may take from one mailbox at once; each gets others' letters only when those let go of them.
+Several consumers may take from one mailbox at once; each gets others' messages only when those let go of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from headrace.clock import CLOCK
 from headrace.database.engine import open_database
 from headrace.database.patience import repeatable
 from headrace.ledger.pull import mailboxes
-from headrace.ledger.pull.mailboxes import LETTER, Letter
+from headrace.ledger.pull.mailboxes import MESSAGE, Message
 from headrace.ledger.records import status
 from headrace.ledger.tables import FAMILY, IS_HELD, MAILBOXES
 from headrace.telemetry.metrics import DELIVERED
@@ -35,7 +35,7 @@ class _Busy(Exception):
     """Another consumer holds something of a mailbox that only one may take from."""
 
 
-class Mailroom:
+class MessageLeases:
     """Threads and processes may share the database; calls block, so an event loop makes them in a thread."""
 
     def __init__(self, url: str, patience: float = 0.0) -> None:
@@ -51,7 +51,7 @@ class Mailroom:
     @repeatable
     def take(
         self, subscription: str, consumer: str, lease: float, limit: int, *, alone: bool = False
-    ) -> list[Letter]:
+    ) -> list[Message]:
         """Hand out what nobody holds, the first that came in first, for so many seconds.
 
         With `alone`, nothing while another consumer holds any: so the order holds for all of them together.
@@ -69,16 +69,16 @@ class Mailroom:
             update(MAILBOXES)
             .where(MAILBOXES.c.number.in_(free))
             .values(consumer=consumer, until=now + lease, handed=MAILBOXES.c.handed + 1)
-            .returning(*LETTER)
+            .returning(*MESSAGE)
         )
         try:
             with self._engine.begin() as connection:
-                letters = sorted(Letter(*row) for row in connection.execute(taking))
-                if alone and letters:
+                messages = sorted(Message(*row) for row in connection.execute(taking))
+                if alone and messages:
                     _check_alone(connection, subscription, consumer, _is_held(now, lease))
         except _Busy:
             return []
-        return letters
+        return messages
 
     @repeatable
     def acknowledge(
@@ -156,9 +156,9 @@ class Mailroom:
         self._write(delete(MAILBOXES).where(MAILBOXES.c.number.in_(list(numbers))))
 
     @repeatable
-    def bury(self, letters: Iterable[Letter], events: Mapping[int, bytes], reason: str) -> None:
-        """Give letters up and keep their events, by number; one that has none can't be read any more."""
-        given_up = list(letters)
+    def bury(self, messages: Iterable[Message], events: Mapping[int, bytes], reason: str) -> None:
+        """Give messages up and keep their events, by number; one that has none can't be read any more."""
+        given_up = list(messages)
         with self._engine.begin() as connection:
             mailboxes.bury(connection, given_up, events, reason)
 
