@@ -22,7 +22,7 @@ from headrace.pipeline.roster.writer import RosterWriter
 from headrace.pipeline.route.plan import asides_in, deliveries_in
 from headrace.pipeline.route.worker import match_ranges
 from headrace.service.storage.layout import Layout
-from headrace.service.storage.logs import log_place, open_outbox_writer
+from headrace.service.storage.logs import log_location, open_outbox_writer
 from headrace.subscriptions.store.store import Store
 
 _SEGMENT_BYTES = 4000
@@ -50,7 +50,7 @@ class PlainRoute:
 
     def __init__(self, config: Config) -> None:
         cached_log.cache_clear()  # a start has new workers
-        self._place = log_place(config)
+        self._place = log_location(config)
         with ExitStack() as undo:
             self.store = Store(config.store.url, config.store.patience_seconds)
             undo.callback(self.store.close)

@@ -23,7 +23,7 @@ from headrace.pipeline.jobs.run import JobResources
 from headrace.pipeline.jobs.runner import JobRunner
 from headrace.pipeline.route.route import Route, RoutePaths
 from headrace.service.storage.layout import Layout
-from headrace.service.storage.logs import log_place, open_outbox_writer
+from headrace.service.storage.logs import log_location, open_outbox_writer
 from headrace.service.upkeep.archive import archiving
 from headrace.service.upkeep.kafka_retention import shrinking, shrinks
 from headrace.subscriptions.store.store import Store
@@ -46,9 +46,9 @@ def run(config: Config) -> None:
         signal.signal(number, lambda *_: stop.set())
     outlast_full_disks(stop.is_set)
     _send_java_output_to(layout.work / "spark.log")
-    place = log_place(config)
-    outbox = open_outbox_writer(config, open_log(place).start())
-    paths = RoutePaths(place, config.store.url, layout.work)
+    location = log_location(config)
+    outbox = open_outbox_writer(config, open_log(location).start())
+    paths = RoutePaths(location, config.store.url, layout.work)
     route = Route(paths, outbox, config.pipeline, config.matching)
     patience = config.store.patience_seconds
     store, jobs = Store(config.store.url, patience), Jobs(config.store.url, patience)
@@ -57,18 +57,18 @@ def run(config: Config) -> None:
             chores.enter_context(archiving(config))
         if shrinks(config):
             chores.enter_context(shrinking(config))
-        route.run(stop, HEALTH.started, partial(_jobs_beside, config, store, jobs))
+        route.run(stop, HEALTH.started, partial(_job_runner, config, store, jobs))
     jobs.close()
     store.close()
     outbox.close()
 
 
-def _jobs_beside(config: Config, store: Store, jobs: Jobs, spark: SparkSession) -> JobRunner:
-    place = log_place(config)
+def _job_runner(config: Config, store: Store, jobs: Jobs, spark: SparkSession) -> JobRunner:
+    location = log_location(config)
     archive = Storage(config.archive.path) if config.archive.enabled else None
     tools = JobResources(
-        history=lambda: History(spark, archive, LogTable(place, config.store.url)),
-        end_of_log=open_log(place).end,
+        history=lambda: History(spark, archive, LogTable(location, config.store.url)),
+        end_of_log=open_log(location).end,
         store=store,
         jobs=jobs,
         replays=Replays(jobs),
@@ -78,7 +78,7 @@ def _jobs_beside(config: Config, store: Store, jobs: Jobs, spark: SparkSession) 
 
 
 def _send_java_output_to(path: Path) -> None:
-    """Give the JVM a file to write to; this process keeps its own standard error for its log."""
+    """Redirect the output of the JVM to a file; this process keeps its own standard error for its log."""
     own = os.dup(2)
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     os.dup2(file, 1)
