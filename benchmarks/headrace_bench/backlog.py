@@ -21,7 +21,7 @@ from sqlalchemy.schema import CreateIndex
 from headrace.ledger.records.records import Records
 from headrace.ledger.stages import SINK
 from headrace.ledger.tables import WAITING
-from headrace.service.processes.listing import memory_bytes
+from headrace.service.processes.process_table import memory_bytes
 from headrace_bench.events import bench_events
 from headrace_bench.figures import cpu_seconds
 from headrace_bench.harness import DispatcherAlone

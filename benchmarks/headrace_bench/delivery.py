@@ -13,7 +13,7 @@ import uvloop
 from sqlalchemy import create_engine, select
 
 from headrace.ledger.tables import ATTEMPTS
-from headrace.service.processes.listing import memory_bytes
+from headrace.service.processes.process_table import memory_bytes
 from headrace_bench.bare import run_bare
 from headrace_bench.events import bench_events
 from headrace_bench.figures import cpu_seconds, quantiles

@@ -21,7 +21,7 @@ from headrace.client import Client
 from headrace.config import load_config
 from headrace.events.bindings.http import encode_batch, encode_binary
 from headrace.events.positions import LogPosition
-from headrace.service.processes.listing import role_processes
+from headrace.service.processes.process_table import role_processes
 from headrace.service.processes.service import ServiceProcess, free_port
 from headrace.subscriptions.store.store import Store
 from headrace.subscriptions.subscription import parse_subscription

@@ -40,7 +40,7 @@ def spare_pandas() -> None:
 
 
 def spare_heap() -> None:
-    """Take what is loaded out of the collector's sight, and let it look less often.
+    """Exempt loaded objects from garbage collection, and collect less often.
 
     Events are made of small objects that die without its help. And Spark's workers collect after every task:
     visiting all imported modules and the matcher would cost 10 ms each time.
@@ -52,9 +52,9 @@ def spare_heap() -> None:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Let the collector rest while very many objects are made that live for a short while: it would visit all of them.
+    """Pause the collector while very many short-lived objects are made: it would visit all of them.
 
-    Be careful: what was made has to be gone at the end, or it is visited then. For one thread.
+    Be careful: the objects have to be gone at the end, or they are visited then. For one thread.
     """
     global _pauses  # noqa: PLW0603  the collector is one for the whole process
     _pauses += 1

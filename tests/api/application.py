@@ -70,7 +70,7 @@ from headrace.subscriptions.quotas.quotas import UNLIMITED, Quotas
 from headrace.subscriptions.quotas.store import QuotaStore
 from headrace.subscriptions.store.secrets import SecretStore
 from headrace.subscriptions.store.store import Store
-from headrace.telemetry.readiness import Standing, Word
+from headrace.telemetry.readiness import RoleState, RoleStatus
 
 V1 = {"ce-specversion": "1.0", "ce-id": "1", "ce-source": "/s", "ce-type": "t"}
 STRUCTURED = {"content-type": "application/cloudevents+json"}
@@ -110,7 +110,9 @@ class Application:
     ) -> None:
         self.folder = folder
         self.backlog = self.backlog_bytes = self.outbox_bytes = 0
-        self.roles = dict.fromkeys(("http", "pipeline", "dispatcher"), Standing(Word.READY, did="it works"))
+        self.roles = dict.fromkeys(
+            ("http", "pipeline", "dispatcher"), RoleStatus(RoleState.READY, did="it works")
+        )
         self.writer = SegmentWriter(folder / "log", 1 << 20)
         self.log = GroupCommitter(self.writer, 64 << 20)
         url = store_url or f"sqlite:///{folder}/store.db"

@@ -7,7 +7,7 @@ from tests.delivery.raw_sink import RawSink, answer, silence
 from headrace.client import Client
 from headrace.errors import ServiceRefused, ServiceUnreachable
 from headrace.events import Event
-from headrace.telemetry.readiness import Standing, Word
+from headrace.telemetry.readiness import RoleState, RoleStatus
 
 EVENT = Event({"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}, b"x")
 
@@ -49,7 +49,7 @@ async def test_it_manages_channels_and_subscriptions(client):
 
 async def test_readiness_is_an_answer_either_way(api, client):
     assert (await client.readiness())["ready"] is True
-    api.roles["pipeline"] = Standing(Word.STARTING, 5.0, problem="Spark is starting")
+    api.roles["pipeline"] = RoleStatus(RoleState.STARTING, 5.0, problem="Spark is starting")
     answer = await client.readiness()
     assert (answer["ready"], answer["roles"]["pipeline"]) == (False, "starting")
     assert answer["details"]["pipeline"]["problem"] == "Spark is starting"

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from contextlib import contextmanager
 from pathlib import Path
 
-from headrace.service.processes.listing import role_processes
+from headrace.service.processes.process_table import role_processes
 from headrace.service.processes.service import free_port
 from headrace_bench.events import bench_events
 from headrace_bench.harness import DispatcherAlone

@@ -14,7 +14,7 @@ from headrace.eventlog.local.outbox.writer import LocalOutboxWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.events.event import Event
 from headrace.events.positions import LogPosition
-from headrace.service.processes.listing import role_processes
+from headrace.service.processes.process_table import role_processes
 
 _EVENTS = [
     Event({"specversion": "1.0", "id": f"{number}", "source": "/s", "type": "t"}, bytes(10_000))

@@ -17,7 +17,7 @@ from headrace.config import load_config
 from headrace.errors import DatabaseDamaged
 from headrace.events.positions import LogPosition
 from headrace.ledger.ledger import Changes, Ledger
-from headrace.service.processes.heartbeats import standings
+from headrace.service.processes.heartbeats import role_statuses
 from headrace.service.role import EXIT_REFUSED
 from headrace.service.storage.database_files import check_databases, damages
 from headrace.subscriptions.channels.name import ChannelName
@@ -143,7 +143,7 @@ def test_the_dispatcher_ends_for_good_when_its_ledger_is_overwritten(tmp_path):
     role.start()
     try:
         deadline = time.monotonic() + 30
-        while not standings(role.data / "run", ["dispatcher"])["dispatcher"].is_ready:
+        while not role_statuses(role.data / "run", ["dispatcher"])["dispatcher"].is_ready:
             assert role.process.poll() is None, role.output
             assert time.monotonic() < deadline
             time.sleep(0.02)

@@ -25,7 +25,7 @@ from headrace.eventlog.local.outbox.reader import LocalOutboxReader
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.events.event import Event
 from headrace.events.positions import LogPosition
-from headrace.service.processes.listing import parent_of, role_processes, session_processes
+from headrace.service.processes.process_table import parent_of, role_processes, session_processes
 from headrace.service.processes.service import ServiceProcess, free_port
 
 _PRODUCERS = 2

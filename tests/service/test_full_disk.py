@@ -12,7 +12,7 @@ from headrace.errors import HeadraceError
 from headrace.eventlog.local.outbox.writer import LocalOutboxWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.events.event import Event
-from headrace.service.processes.listing import role_processes
+from headrace.service.processes.process_table import role_processes
 from headrace.service.processes.service import ServiceProcess, free_port
 
 _ROLES = ("http", "dispatcher")

@@ -22,7 +22,7 @@ from headrace.eventlog.kafka.reader import KafkaLogReader
 from headrace.eventlog.kafka.settings import KafkaSettings
 from headrace.events.event import Event
 from headrace.events.positions import LogPosition
-from headrace.service.processes.listing import role_processes
+from headrace.service.processes.process_table import role_processes
 
 _PARTITIONS = 2
 

@@ -16,7 +16,7 @@ from headrace.client import Client
 from headrace.errors import ServiceRefused, ServiceUnreachable
 from headrace.events.event import Event
 from headrace.filters import message
-from headrace.service.processes.listing import role_processes
+from headrace.service.processes.process_table import role_processes
 from headrace.service.processes.service import ServiceProcess, free_port
 
 _PATIENCE = 240

@@ -22,8 +22,8 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from headrace.database.sqlite.integrity import is_corruption
 from headrace.errors import StoreUnavailable
+from headrace.telemetry.disk_space import is_disk_full
 from headrace.telemetry.health import HEALTH
-from headrace.telemetry.room import lacks_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -165,7 +165,7 @@ def is_out_of_room(error: DBAPIError) -> bool:
     """Tell whether a disk is full, of SQLite or of a server. Then the transaction was rolled back: it is certain."""
     code = getattr(error.orig, "sqlite_errorcode", None)
     is_server_full = getattr(error.orig, "sqlstate", None) == _DISK_FULL
-    return code in _REFUSED_WRITES or is_server_full or lacks_room(error)
+    return code in _REFUSED_WRITES or is_server_full or is_disk_full(error)
 
 
 def is_passing(error: DBAPIError) -> bool:

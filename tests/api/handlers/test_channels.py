@@ -9,7 +9,7 @@ from headrace.api.ingress.channels import KnownChannels
 from headrace.events.positions import LogPosition
 from headrace.subscriptions.channels.name import ChannelName
 from headrace.subscriptions.store.set_aside import Kind, SetAside
-from headrace.telemetry.readiness import Standing, Word
+from headrace.telemetry.readiness import RoleState, RoleStatus
 
 WISH = {"sink": "http://127.0.0.1:9/", "protocol": "HTTP"}
 
@@ -207,7 +207,9 @@ async def test_readiness_says_who_is_not_ready_and_why(api):
     assert (answer.json["ready"], answer.json["roles"]) == (True, dict.fromkeys(api.roles, "ready"))
     assert answer.json["details"]["pipeline"]["did"] == "it works"
     assert "problem" not in answer.json["details"]["pipeline"]
-    api.roles["pipeline"] = Standing(Word.BLOCKED, 5.0, problem="route: the disk is full; free some space")
+    api.roles["pipeline"] = RoleStatus(
+        RoleState.BLOCKED, 5.0, problem="route: the disk is full; free some space"
+    )
     answer = await api.call("GET", "/readyz")
     assert answer.status == 503
     assert answer.json["ready"] is False

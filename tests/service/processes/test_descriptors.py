@@ -3,12 +3,12 @@ import sys
 
 _PROGRAM = """
 import resource
-from headrace.service.processes.descriptors import make_room
+from headrace.service.processes.descriptors import grow_descriptor_table
 
 _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (min(64, most), most))
-make_room()
-make_room()
+grow_descriptor_table()
+grow_descriptor_table()
 table = next(line for line in open("/proc/self/status") if line.startswith("FDSize:"))
 print(resource.getrlimit(resource.RLIMIT_NOFILE)[0] == most, int(table.split()[1]) >= min(16_384, most))
 """

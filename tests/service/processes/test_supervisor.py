@@ -8,7 +8,7 @@ import sys
 
 from headrace.client import Client, Sink
 from headrace.events.event import Event
-from headrace.service.processes.listing import role_processes
+from headrace.service.processes.process_table import role_processes
 from headrace.service.processes.service import ServiceProcess, free_port
 from headrace.service.role import EXIT_REFUSED
 

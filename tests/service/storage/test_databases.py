@@ -13,7 +13,7 @@ from headrace.config import load_config
 from headrace.database.engine import connect_to, open_database
 from headrace.database.migrations import migration_context
 from headrace.errors import SchemaRefused
-from headrace.service.storage.databases import FAMILIES, migrate, standings
+from headrace.service.storage.databases import FAMILIES, migrate, schema_versions
 
 SOURCE = Path(headrace.__file__).parent
 
@@ -95,7 +95,7 @@ def config(database_url):
 
 
 def test_all_of_them_in_one_database(config, database_url):
-    before = standings(config)
+    before = schema_versions(config)
     assert [each.family for each in before] == ["subscriptions", "jobs", "objects", "auth", "ledger"]
     assert not any(each.version for each in before)
     after = migrate(config)
@@ -106,4 +106,4 @@ def test_all_of_them_in_one_database(config, database_url):
         connection.execute(text("UPDATE jobs_version SET version_num = '9999'"))
     engine.dispose()
     with pytest.raises(SchemaRefused, match="'jobs'"):
-        standings(config)
+        schema_versions(config)

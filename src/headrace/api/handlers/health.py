@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from headrace.api.handlers.handler import Routes
-    from headrace.telemetry.readiness import Standing
+    from headrace.telemetry.readiness import RoleStatus
 
 
 class HealthHandler:
     """`roles` reports the roles of this machine only."""
 
-    def __init__(self, roles: Callable[[], Mapping[str, Standing]], *, metrics: bool) -> None:
+    def __init__(self, roles: Callable[[], Mapping[str, RoleStatus]], *, metrics: bool) -> None:
         self._roles = roles
         self._metrics = metrics
 
@@ -49,7 +49,7 @@ class HealthHandler:
         ready = all(each.is_ready for each in roles.values())
         document: dict[str, Any] = {
             "ready": ready,
-            "roles": {role: each.word for role, each in roles.items()},
+            "roles": {role: each.state for role, each in roles.items()},
         }
         if access_of(request).namespaces is None:
             document["details"] = {role: each.document(now) for role, each in roles.items()}

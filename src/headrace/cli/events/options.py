@@ -48,7 +48,7 @@ _DELIVERY = (
 
 
 def wish_options(command: _Command) -> _Command:
-    """Give a command the options; `wished` reads them."""
+    """Give a command the options; `subscription_properties` reads them."""
     for option in reversed((*_FILTERS, *_DELIVERY)):
         command = option(command)
     return command
@@ -69,7 +69,7 @@ start_option = click.option(
 )
 
 
-def wished(
+def subscription_properties(
     *,
     filters: tuple[str, ...],
     exact: tuple[str, ...],

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from headrace.cli import options
-from headrace.cli.events.options import parse_json, start_option, wish_options, wished
+from headrace.cli.events.options import parse_json, start_option, subscription_properties, wish_options
 from headrace.protocols import PROTOCOLS
 from headrace.protocols.pull import NAME as PULL
 
@@ -68,7 +68,7 @@ def subscribe(
     """
     if [sink is not None, pull, file is not None].count(True) != 1:
         raise click.UsageError("give either --sink, --pull or --file")
-    wanted = wished(**wishes)
+    wanted = subscription_properties(**wishes)
     if file is not None:
         if wanted or protocol is not None or start is not None:
             raise click.UsageError("what is wanted stands in the --file; give nothing else beside it")

@@ -11,7 +11,7 @@ import click
 
 from headrace.cli import options
 from headrace.cli.events.lines import described
-from headrace.cli.events.options import filter_options, start_option, wished
+from headrace.cli.events.options import filter_options, start_option, subscription_properties
 from headrace.errors import ServiceRefused
 from headrace.events.json_format import encode
 
@@ -52,7 +52,9 @@ def tail(
         raise click.UsageError("a subscription has filters of its own; give either it or what is wanted")
     config = {"channel": channel, **({} if start is None else {"start": start})}
     document = {"config": config, "protocol": "PULL", "protocolsettings": {"expired": "drop"}}
-    asyncio.run(_tail(subscription_id, document | wished(**wanted), count, url, as_json=as_json))
+    asyncio.run(
+        _tail(subscription_id, document | subscription_properties(**wanted), count, url, as_json=as_json)
+    )
 
 
 async def _tail(

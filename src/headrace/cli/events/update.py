@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from headrace.cli import options
-from headrace.cli.events.options import parse_json, wish_options, wished
+from headrace.cli.events.options import parse_json, subscription_properties, wish_options
 
 _ALL_EVENTS: dict[str, Any] = {"filters": [], "source": None, "types": []}
 
@@ -51,7 +51,7 @@ def update(
       headrace update 7f0c1f5e-0000-4000-8000-000000000000 --prefix type=com.example.
       headrace update 7f0c1f5e-0000-4000-8000-000000000000 --file subscription.json
     """
-    changes = wished(**wishes) | ({} if sink is None else {"sink": sink})
+    changes = subscription_properties(**wishes) | ({} if sink is None else {"sink": sink})
     if bool(changes or all_events) == (file is not None):
         raise click.UsageError("give what changes, or the whole object with --file")
     given = None if file is None else parse_json(file.read(), "--file")

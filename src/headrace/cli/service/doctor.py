@@ -28,7 +28,7 @@ from headrace.service.processes.heartbeats import last_beat
 from headrace.service.role import ROLES
 from headrace.service.storage.continuity import look_at_log
 from headrace.service.storage.database_files import damages
-from headrace.service.storage.databases import standings
+from headrace.service.storage.databases import schema_versions
 from headrace.service.storage.layout import Layout
 from headrace.telemetry.readiness import judge
 
@@ -187,7 +187,7 @@ def _store(config: Config) -> _Finding:
 def _versions(config: Config, what: str) -> _Finding:
     """A database that is newer than this Headrace would stop it at its start."""
     try:
-        older = [each for each in standings(config) if not each.is_new]
+        older = [each for each in schema_versions(config) if not each.is_new]
     except SchemaRefused as error:
         return _Finding(False, f"the tables in {error.database} are too new", str(error))
     if not older:
@@ -262,7 +262,7 @@ def _service(config: Config) -> _Finding:
     if not unwell:
         notes = "; ".join(f"{role}: {each.did}" for role, each in heard.items() if each.did)
         return _Finding(True, f"ready: {', '.join(heard)}. {notes}")
-    what = ", ".join(f"{role} is {each.word}" for role, each in unwell.items())
+    what = ", ".join(f"{role} is {each.state}" for role, each in unwell.items())
     return _Finding(False, what, " ".join(f"{role}: {each.problem}." for role, each in unwell.items()))
 
 

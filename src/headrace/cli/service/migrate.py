@@ -12,7 +12,7 @@ from headrace.cli import options
 from headrace.cli.tables import print_table
 from headrace.config import load_config
 from headrace.service.storage.databases import migrate as migrate_all
-from headrace.service.storage.databases import standings
+from headrace.service.storage.databases import schema_versions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ def migrate(check: bool, data: str | None, config_file: Path | None, as_json: bo
       headrace migrate --config headrace.toml
     """
     config = load_config(config_file, {"data": data})
-    found = standings(config) if check else migrate_all(config)
+    found = schema_versions(config) if check else migrate_all(config)
     if as_json:
         click.echo(msgspec.json.encode([each._asdict() for each in found]))
     else:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from headrace.delivery.sinks.networks import Network
 
 # The roles that listen.
-_DOORS = frozenset({"http", "ingress", "api"})
+_LISTENING = frozenset({"http", "ingress", "api"})
 
 
 @click.command()
@@ -54,7 +54,7 @@ def up(
     config = load_config(
         config_file, {"api.port": port, "api.host": host, "data": data, "roles": list(roles) or None}
     )
-    listens = _DOORS.intersection(config.roles)
+    listens = _LISTENING.intersection(config.roles)
     if listens:
         check_exposure(config.api.host, config.auth)
     address = f"http://{config.api.host}:{config.api.port}"

@@ -35,9 +35,9 @@ from headrace.pipeline.spark.cluster import own_version
 from headrace.pipeline.spark.session import ROUTE_POOL, Session, use_pool
 from headrace.subscriptions.store.set_aside import Kind, SetAside, join
 from headrace.subscriptions.store.store import Store
+from headrace.telemetry.disk_space import await_space, is_disk_full
 from headrace.telemetry.health import HEALTH
 from headrace.telemetry.metrics import BATCH_SECONDS, MATCHED, OVERRUNS, ROUTE_SECONDS, ROUTED, SET_ASIDE
-from headrace.telemetry.room import await_room, lacks_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -207,11 +207,11 @@ class Route:
         if refusal is not None:
             raise refusal
         self._progress.failed(error)
-        is_full = error is not None and lacks_room(error)
+        is_full = error is not None and is_disk_full(error)
         told = first_line(error) if error is not None and is_full else error
         _log.error("routing stopped and starts again from position %s: %s", self._outbox.covered(), told)
         if is_full:
-            await_room(PART, self._paths.work, _NEEDED_BYTES, stop.wait)
+            await_space(PART, self._paths.work, _NEEDED_BYTES, stop.wait)
             self._progress.failed(error)
         stop.wait(self._settings.restart_seconds)
 

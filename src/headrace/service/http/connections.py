@@ -1,4 +1,4 @@
-"""How many connections there are, in all and from each address."""
+"""Limits on connections, in all and per address."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from headrace.api.settings import ApiSettings
 
 _OTHER_FILES = 256
-"""Descriptors that are left for the log, the databases and everything else that isn't a connection."""
+"""Descriptors reserved for the log, the databases and everything else that isn't a connection."""
 
 
 class Connections:
-    """For one event loop. Trusted proxies stand for many clients, so each of them may have as many as there are."""
+    """Counts connections. For one event loop. Trusted proxies stand for many clients, so only the total limits them."""
 
     def __init__(self, settings: ApiSettings, proxies: Proxies) -> None:
         self._most = most_connections(settings.max_connections)
@@ -26,7 +26,7 @@ class Connections:
         self._all = 0
 
     def add(self, peer: str) -> str | None:
-        """Count a connection; return why it is one too many, where it is. Either way it has to be removed."""
+        """Count a connection; return why it is one too many, if it is. Either way the caller has to `remove` it."""
         address = _counted_as(peer)
         self._all += 1
         self._by_address[address] += 1
@@ -49,7 +49,7 @@ class Connections:
 
 
 def most_connections(wanted: int) -> int:
-    """Return how many connections may be, with the descriptors that this process may have."""
+    """Return how many connections the limit on open files allows."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
         return wanted
@@ -57,7 +57,7 @@ def most_connections(wanted: int) -> int:
 
 
 def _counted_as(peer: str) -> str:
-    """Return what stands for an address: of IPv6 the network of 64 bits, since whoever has one address has them all."""
+    """Return the key an address is counted under: for IPv6 its /64 network, since one client usually has all of it."""
     if ":" not in peer:
         return peer
     try:

@@ -25,35 +25,35 @@ if TYPE_CHECKING:
 _FOLLOW_SECONDS = 0.5
 
 
-class Keeping(NamedTuple):
-    """Where it is kept who may do what, and who did."""
+class AccessStores(NamedTuple):
+    """The databases of who may do what, and of who did it."""
 
     keys: KeyStore
     quotas: QuotaStore
     audit: AuditLog
 
 
-def open_keeping(config: Config, opened: AsyncExitStack) -> Keeping:
+def open_access_stores(config: Config, opened: AsyncExitStack) -> AccessStores:
     """Open it, for as long as requests are served."""
     url, patience = config.store.url, config.store.patience_seconds
-    keeping = Keeping(KeyStore(url, patience), QuotaStore(url, patience), AuditLog(url, patience))
-    for each in keeping:
+    access = AccessStores(KeyStore(url, patience), QuotaStore(url, patience), AuditLog(url, patience))
+    for each in access:
         opened.callback(each.close)
-    return keeping
+    return access
 
 
-def make_gate(config: Config, keeping: Keeping, finders: Finders | None, opened: AsyncExitStack) -> Gate:
+def make_gate(config: Config, access: AccessStores, finders: Finders | None, opened: AsyncExitStack) -> Gate:
     """Make the gate. Changes are recorded where they are made, which is where there are finders."""
     authentication = None
     if config.auth.is_on:
-        ring = KeyRing(keeping.keys, config.auth.admin_keys)
-        beside(opened, ring.follow(_FOLLOW_SECONDS))
+        ring = KeyRing(access.keys, config.auth.admin_keys)
+        keep_running(opened, ring.follow(_FOLLOW_SECONDS))
         opened.push_async_callback(ring.close)
         authentication = Authentication(ring, Tokens(config.auth.issuers, config.auth.leeway_seconds))
     recorder = None
     if finders is not None:
-        recorder = Recorder(keeping.audit)
-        beside(opened, recorder.forget(config.auth.audit_retention_seconds))
+        recorder = Recorder(access.audit)
+        keep_running(opened, recorder.forget(config.auth.audit_retention_seconds))
     return Gate(
         authentication,
         finders,
@@ -63,6 +63,6 @@ def make_gate(config: Config, keeping: Keeping, finders: Finders | None, opened:
     )
 
 
-def beside(opened: AsyncExitStack, follow: Coroutine[None, None, None]) -> None:
+def keep_running(opened: AsyncExitStack, follow: Coroutine[None, None, None]) -> None:
     """Follow something for as long as requests are served."""
     opened.callback(asyncio.create_task(follow).cancel)

@@ -49,12 +49,12 @@ from headrace.jobs.replays import Replays
 from headrace.ledger.pull.events import Sources
 from headrace.ledger.pull.leases import MessageLeases
 from headrace.ledger.records.records import Records
-from headrace.service.http.gate import beside, make_gate, open_keeping
+from headrace.service.http.gate import keep_running, make_gate, open_access_stores
 from headrace.service.http.resources import resource_finders
 from headrace.service.http.server import listen, serve
-from headrace.service.processes.heartbeats import standings
+from headrace.service.processes.heartbeats import role_statuses
 from headrace.service.storage.layout import Layout
-from headrace.service.storage.logs import log_place, open_log_writer, report_room_again
+from headrace.service.storage.logs import log_location, open_log_writer, report_space_again
 from headrace.service.storage.secrets import open_secret_store
 from headrace.subscriptions.store.store import Store
 from headrace.telemetry.event_loop import report_turns
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from headrace.api.handlers.handler import Handler
     from headrace.config import Config
     from headrace.events.positions import LogPosition
-    from headrace.service.http.gate import Keeping
+    from headrace.service.http.gate import AccessStores
     from headrace.subscriptions.store.secrets import SecretStore
 
 _log = logging.getLogger(__name__)
@@ -90,32 +90,32 @@ async def _serve(config: Config, listener: socket.socket, *, ingress: bool, cont
     async with AsyncExitStack() as opened:
         store = Store(config.store.url, config.store.patience_seconds, config.quotas)
         opened.callback(store.close)
-        beside(opened, report_turns())
+        keep_running(opened, report_turns())
         channels = KnownChannels(store)
         # Without the store events are taken in all the same; the control API can't answer.
-        beside(opened, channels.follow(_FOLLOW_SECONDS, HEALTH.blocked if control else HEALTH.degraded))
-        keeping = open_keeping(config, opened)
+        keep_running(opened, channels.follow(_FOLLOW_SECONDS, HEALTH.blocked if control else HEALTH.degraded))
+        access = open_access_stores(config, opened)
         databases = _open_databases(config, opened) if control else None
         finders = (
             None
             if databases is None
-            else resource_finders(store, keeping.keys, databases.jobs, databases.records)
+            else resource_finders(store, access.keys, databases.jobs, databases.records)
         )
-        gate = make_gate(config, keeping, finders, opened)
-        taking, end_of_log = _open_log(config, channels, gate, keeping, opened) if ingress else (None, None)
+        gate = make_gate(config, access, finders, opened)
+        taking, end_of_log = _open_log(config, channels, gate, access, opened) if ingress else (None, None)
         handlers: list[Handler] = [
-            HealthHandler(lambda: standings(layout.run, config.roles), metrics=config.api.metrics)
+            HealthHandler(lambda: role_statuses(layout.run, config.roles), metrics=config.api.metrics)
         ]
         address = config.api.address_at(listener.getsockname()[1])
         pull = None
         if databases is not None:
-            end_of_log = end_of_log or open_log(log_place(config)).end
+            end_of_log = end_of_log or open_log(log_location(config)).end
             owners = SubscriptionOwners(store, databases.records)
-            beside(opened, owners.follow(_FOLLOW_SECONDS))
+            keep_running(opened, owners.follow(_FOLLOW_SECONDS))
             handlers += _control(config, store, channels, end_of_log, databases, owners, opened, address)
             pull = _pull_handler(config, store, databases, opened)
             handlers.append(pull)
-            handlers.append(AccessHandler(keeping.keys, keeping.quotas, keeping.audit, config.quotas))
+            handlers.append(AccessHandler(access.keys, access.quotas, access.audit, config.quotas))
             handlers.append(
                 _control_plane(
                     config,
@@ -139,17 +139,17 @@ async def _serve(config: Config, listener: socket.socket, *, ingress: bool, cont
 
 
 def _open_log(
-    config: Config, channels: KnownChannels, gate: Gate, keeping: Keeping, opened: AsyncExitStack
+    config: Config, channels: KnownChannels, gate: Gate, access: AccessStores, opened: AsyncExitStack
 ) -> tuple[Ingress, Callable[[], LogPosition]]:
     log = open_log_writer(config)
     opened.callback(log.close)
     opened.push_async_callback(log.writer.close)
     pressure = Pressure(log.gauges, config.api)
-    beside(opened, pressure.follow(_LOOK_SECONDS))
+    keep_running(opened, pressure.follow(_LOOK_SECONDS))
     if config.log.kind == "local":
-        beside(opened, report_room_again(Layout(config.data).log))
-    rates = Rates(config.quotas, keeping.quotas.all())
-    beside(opened, rates.follow(keeping.quotas, _FOLLOW_SECONDS))
+        keep_running(opened, report_space_again(Layout(config.data).log))
+    rates = Rates(config.quotas, access.quotas.all())
+    keep_running(opened, rates.follow(access.quotas, _FOLLOW_SECONDS))
     return Ingress(log.writer, channels, pressure, config.api, gate, rates), log.end
 
 
@@ -195,7 +195,7 @@ def _control(
         FiltersHandler(),
         DiscoveryHandler(store, config.api, address),
         HistoryHandler(store, jobs, Replays(jobs)),
-        AttemptsHandler(store, records, open_log(log_place(config)), owners),
+        AttemptsHandler(store, records, open_log(log_location(config)), owners),
         ProbesHandler(store, records, default_spec(config.delivery)),
         InterestHandler(interests, channels, config.interest),
         ConsentsHandler(records),
@@ -205,7 +205,7 @@ def _control(
 def _pull_handler(config: Config, store: Store, databases: _Databases, opened: AsyncExitStack) -> PullHandler:
     leases = MessageLeases(config.delivery.url, config.store.patience_seconds)
     opened.callback(leases.close)
-    sources = Sources(EventLookup(open_log(log_place(config))), Replays(databases.jobs).active_at)
+    sources = Sources(EventLookup(open_log(log_location(config))), Replays(databases.jobs).active_at)
     messages = MessageSource(leases, store, sources, default_spec(config.delivery))
     return PullHandler(store, leases, messages, MailboxNotifier(leases))
 
@@ -221,7 +221,7 @@ def _control_plane(
     registry = Registry(config.store.url, config.store.patience_seconds)
     opened.callback(registry.close)
     plane = ControlPlane(Deployment(store, registry, end_of_log, address))
-    beside(opened, _repair(plane))
+    keep_running(opened, _repair(plane))
     return ObjectsHandler(plane, channels.refresh, config.api.max_manifest_bytes)
 
 

@@ -63,14 +63,14 @@ class BoundedProtocol(HttpToolsProtocol):
         self._deadline = float("inf")
         self._refusal: Refusal | None = None
         self._head_bytes = 0
-        self._unaccounted = 0  # read bytes that were part of nothing that the parser told of
+        self._unaccounted = 0  # bytes read that belong to nothing the parser has reported
         self._ignored = 0
         self._stalled_at: float | None = None
 
     # The connection
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take the connection, or refuse it where its address has too many."""
+        """Accept the connection, or refuse it if its address has too many."""
         super().connection_made(transport)
         self._peer = self.client[0] if self.client else ""
         too_many = self._counted.add(self._peer)
@@ -81,13 +81,13 @@ class BoundedProtocol(HttpToolsProtocol):
             self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Count it no more."""
+        """Stop counting the connection."""
         self._counted.remove(self._peer)
         self._deadline = float("inf")
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Feed the parser, and end the connection where it or a bound objects."""
+        """Feed the parser, and end the connection on a syntax error or an exceeded limit."""
         self._unset_keepalive_if_required()
         if self._phase is Phase.REFUSED:
             self._linger(len(data))
@@ -122,16 +122,16 @@ class BoundedProtocol(HttpToolsProtocol):
             f"the headers have more than {most} bytes (api.max_header_bytes); send less",
         )
 
-    # What the parser tells
+    # Callbacks of the parser
 
     def on_message_begin(self) -> None:
-        """Begin to count."""
+        """Reset the counts."""
         super().on_message_begin()
         self._phase = Phase.HEAD
         self._head_bytes = self._unaccounted = 0
 
     def on_url(self, url: bytes) -> None:
-        """Bound the length of the request's target."""
+        """Limit the length of the request's target."""
         self._unaccounted -= len(url)
         most = self._limits.max_url_bytes
         if len(self.url) + len(url) > most:
@@ -140,7 +140,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Bound size and number of headers. A trailer is counted and dropped: no name in it means anything here."""
+        """Limit the size and number of headers. Trailers are counted and dropped: none has a meaning here."""
         size = len(name) + len(value) + _HEADER_FRAME
         self._unaccounted -= size
         self._head_bytes += size
@@ -155,7 +155,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Begin with the body, unless too many requests wait for their turn."""
+        """Expect the body, unless too many pipelined requests are waiting."""
         if len(self.pipeline) >= _MOST_WAITING:
             detail = f"more than {_MOST_WAITING} requests wait for their answers on this connection"
             self._stop(Refusal(429, "too-many-requests", detail))
@@ -165,11 +165,11 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_chunk_header(self) -> None:
-        """Allow what every chunk has around it."""
+        """Don't count the framing of a chunk as unaccounted bytes."""
         self._unaccounted -= _CHUNK_FRAME
 
     def on_body(self, body: bytes) -> None:
-        """Give more time for what came, and read no endless body whose request was answered already."""
+        """Extend the deadline, and stop reading an endless body whose request has already been answered."""
         self._unaccounted -= len(body)
         earned = self._deadline + len(body) / self._limits.min_body_bytes_per_second
         self._deadline = min(earned, self.loop.time() + self._limits.body_idle_seconds)
@@ -186,7 +186,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def _stop(self, refusal: Refusal) -> None:
-        """Let the parser stop. It reports any error as one of its own, so the reason is kept."""
+        """Make the parser stop. It reports every exception as its own error, so keep the reason."""
         self._refusal = refusal
         raise ValueError(refusal.code)
 
@@ -225,21 +225,21 @@ class BoundedProtocol(HttpToolsProtocol):
         self._refuse(Refusal(408, "sent-too-slowly", detail))
 
     def pause_writing(self) -> None:
-        """Note since when nobody reads the answer."""
+        """Note since when the client has stopped reading."""
         self._stalled_at = self.loop.time()
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """Forget it."""
+        """Note that the client reads again."""
         self._stalled_at = None
         super().resume_writing()
 
     # The end
 
     def _refuse(self, refusal: Refusal) -> None:
-        """Say why, unless an answer to something else is under way, and read a little more before the end.
+        """Send the reason, unless another answer is under way, and read a little more before closing.
 
-        Two answers in one another would let whoever shares the connection take one for the other.
+        Two interleaved answers would let a client that shares the connection take one for the other.
         """
         CONNECTIONS_REFUSED.labels(refusal.code).inc()
         is_answering = self.cycle is not None and not self.cycle.response_complete

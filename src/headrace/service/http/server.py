@@ -1,4 +1,4 @@
-"""Serving HTTP from a role: a socket that is bound early, and a server that ends when the role is told to."""
+"""The HTTP server of a role: its socket is bound early, and it stops when the role is told to."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def serve(
     on_ready: Callable[[], None],
     on_stop: Callable[[], None] = lambda: None,
 ) -> None:
-    """Answer until the process is told to stop; finish what was begun. `on_stop` ends what else would last."""
+    """Serve until the process is told to stop, and finish what was begun. `on_stop` ends long-lived answers."""
     server = make_server(app, settings)
 
     def stop() -> None:
@@ -51,7 +51,7 @@ async def serve(
 
 
 def make_server(app: Callable[..., Awaitable[None]], settings: ApiSettings) -> uvicorn.Server:
-    """Make the server of an application, with bounds on connections and on what comes over them."""
+    """Make the server of an application, with limits on connections and on what they send."""
     counted = Connections(settings, Proxies(settings.trusted_proxies))
     protocol: Any = partial(BoundedProtocol, limits=settings, counted=counted)
     return _Server(
@@ -71,7 +71,7 @@ def make_server(app: Callable[..., Awaitable[None]], settings: ApiSettings) -> u
 
 
 class _Server(uvicorn.Server):
-    """A server that ends connections which are overdue, and leaves the process's signals to the role."""
+    """Ends overdue connections, and leaves the handling of signals to the role."""
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until told to stop."""
@@ -95,7 +95,7 @@ class _Server(uvicorn.Server):
 
 
 def listen(settings: ApiSettings) -> socket.socket:
-    """Bind before anything else starts: a port that is taken is worth a clear word."""
+    """Bind the port before anything else starts, so that a port in use fails early and clearly."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""How many files and connections a process may have open: checked at the start, and room made for them.
+"""Limits on open files and connections: checked and raised at the start.
 
 Each process needs some files of its own, and one connection for each producer or each delivery under way, of which
 there are no more than `delivery.max_queued`.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headrace.config import Config
 
 LEAST = 1_024
-"""With fewer, Spark and the databases alone may not find enough."""
+"""With fewer, there may not even be enough for Spark and the databases."""
 
 _OWN_FILES = 512  # connections to databases, segments of the log, jars
 _PRODUCERS = 2_048  # connections that may wait to be taken
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 def needed(config: Config) -> int:
-    """Return how many files a process may come to need: its own, and a connection for each delivery or producer."""
+    """Return how many files a process may need: its own, and a connection for each delivery or producer."""
     return _OWN_FILES + max(_PRODUCERS, config.delivery.max_queued)
 
 
@@ -38,7 +38,7 @@ def allowed() -> int:
 
 
 def check_descriptors(config: Config) -> None:
-    """Let this process and its children open as many files as they may; ConfigError where that is too few to start."""
+    """Raise the limit on open files for this process and its children; ConfigError if it is too low to start."""
     wanted, may = needed(config), allowed()
     how = f"raise the limit before the start: ulimit -n {wanted} (systemd: LimitNOFILE={wanted})"
     if may < LEAST:
@@ -51,18 +51,18 @@ def check_descriptors(config: Config) -> None:
     _raise_limit()
 
 
-def make_room() -> None:
-    """Let this process open as many files as it may, and have the table for many of them.
+def grow_descriptor_table() -> None:
+    """Raise the limit on open files, and have the kernel allocate a large descriptor table now.
 
-    When its table is full, the kernel lets the whole process wait for tens of milliseconds while it makes a larger
-    one, as often as their number doubles. A crowd of sinks that hang would so hold up the others.
+    Whenever the table is full, the kernel stops the whole process for tens of milliseconds while it doubles the
+    table. Otherwise many hanging sinks would thus delay deliveries to all others.
     """
     _raise_limit()
     last = min(_MANY, allowed()) - 1
     opened = os.open(os.devnull, os.O_RDONLY)
     try:
         os.close(fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, last))
-    except OSError:  # the last one is taken: there is room already
+    except OSError:  # the last one is taken: the table is large enough
         pass
     finally:
         os.close(opened)

@@ -1,4 +1,4 @@
-"""A process that doesn't outlive the one that started it, which holds the other end of its standard input."""
+"""Stop a process when its parent, which holds the other end of its standard input, is gone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 
 
 def hold_on_to_starter() -> None:
-    """Have this process told to stop when the one that started it is gone, however it went."""
+    """Send SIGTERM to this process when the one that started it is gone, for whatever reason."""
     threading.Thread(target=_stop_at_end_of_input, name="headrace-lifeline", daemon=True).start()
 
 

@@ -43,7 +43,7 @@ class ServiceProcess:
         self._lifeline: int | None = None
 
     def start(self) -> None:
-        """Start it; `wait_until_ready` tells when it can be used."""
+        """Start the service; `wait_until_ready` returns once it can be used."""
         command = [
             sys.executable,
             "-m",
@@ -71,7 +71,7 @@ class ServiceProcess:
     async def wait_until_ready(
         self, seconds: float = 240.0, on_wait: Callable[[dict[str, Any]], None] | None = None
     ) -> None:
-        """Wait for every role; TimeoutError or RuntimeError carry the end of its output."""
+        """Wait until every role is ready; TimeoutError and RuntimeError carry the end of the output."""
         try:
             async with asyncio.timeout(seconds), Client(self.url) as client:
                 while True:
@@ -87,7 +87,7 @@ class ServiceProcess:
             raise TimeoutError(f"the service isn't ready after {seconds:g} s:\n{self.tail()}") from None
 
     def stop(self, seconds: float = 60.0) -> int:
-        """Ask it to stop and wait; return its exit status."""
+        """Stop the service, wait for its end, and return the exit status."""
         assert self._process is not None  # noqa: S101  start() comes first
         self._process.terminate()
         try:
@@ -99,7 +99,7 @@ class ServiceProcess:
             self._let_go()
 
     def kill(self) -> None:
-        """SIGKILL every process of it at once, as a power cut would."""
+        """SIGKILL all processes of the service at once, like a power cut."""
         assert self._process is not None  # noqa: S101  start() comes first
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -111,7 +111,7 @@ class ServiceProcess:
             self._lifeline = None
 
     def tail(self, lines: int = 30) -> str:
-        """Return the end of what it printed."""
+        """Return the end of the output."""
         return "\n".join(self.output.read_text(errors="replace").splitlines()[-lines:])
 
     @property

@@ -1,4 +1,4 @@
-"""Starts the roles as processes, starts them again when they die, stops them in order."""
+"""Start the roles as processes, restart those that die, and stop them in order."""
 
 from __future__ import annotations
 
@@ -18,24 +18,30 @@ from headrace.errors import ConfigError
 from headrace.eventlog.local.files import WriterLock
 from headrace.eventlog.local.segments import END_WATERMARK
 from headrace.service.processes.descriptors import check_descriptors
-from headrace.service.processes.heartbeats import has_started, last_words, note_end, note_start, standings
+from headrace.service.processes.heartbeats import (
+    has_started,
+    note_end,
+    note_start,
+    reason_of_end,
+    role_statuses,
+)
 from headrace.service.role import EXIT_REFUSED, ROLES
 from headrace.service.storage.database_files import check_databases, seal_databases
 from headrace.service.storage.layout import Layout
 from headrace.service.storage.privacy import keep_private
 from headrace.telemetry.metrics import FOLDER_VARIABLE
-from headrace.telemetry.readiness import Word
+from headrace.telemetry.readiness import RoleState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from headrace.config import Config
-    from headrace.telemetry.readiness import Standing
+    from headrace.telemetry.readiness import RoleStatus
 
 _log = logging.getLogger(__name__)
 _LONGEST_PAUSE = 30.0
-# A role that ran this long was well: its next failure is a first one again.
+# After this long a role counts as healthy: its next failure is a first one again.
 _HEALTHY_SECONDS = 60.0
 # The first stop of Spark on a machine writes its class archive.
 _STOP_SECONDS = 45.0
@@ -48,7 +54,7 @@ _WRITERS = ("http", "ingress")
 
 
 class Supervisor:
-    """Some roles of a deployment on one machine, or all of them. `run` belongs to the main thread."""
+    """Runs some or all roles of a deployment on one machine. Call `run` from the main thread."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -73,7 +79,7 @@ class Supervisor:
                 refused = refused or not self._await_log()
             while not refused and not self._stop.wait(0.5 if watch.was_ready else 0.1):
                 refused = self._tend()
-                watch.look(standings(self._layout.run, self._config.roles))
+                watch.look(role_statuses(self._layout.run, self._config.roles))
         finally:
             self._stop_all()
             seal_databases(self._config)
@@ -112,7 +118,7 @@ class Supervisor:
 
     @property
     def _metrics(self) -> Path:
-        """One folder for the roles that run here, named after a role, which nobody else runs meanwhile."""
+        """The folder shared by the roles that run here, named after one of them: its lock keeps others out."""
         return self._layout.run / min(self._config.roles) / "metrics"
 
     def _start(self, role: str) -> None:
@@ -122,7 +128,7 @@ class Supervisor:
         self._started_at[role] = time.monotonic()
 
     def _await_log_of_others(self) -> None:
-        """Where the embedded log is made by another process, wait until that has begun it."""
+        """If another process creates the embedded log, wait until it has."""
         mark = self._layout.log / END_WATERMARK
         if self._config.log.kind != "local" or any(role in _WRITERS for role in self._config.roles):
             return
@@ -132,7 +138,7 @@ class Supervisor:
             pass
 
     def _await_log(self) -> bool:
-        """Wait until the log exists: the other roles read it. False if it was refused."""
+        """Wait until the log exists, because the other roles read it; return False if its role refuses to run."""
         writers = [role for role in _WRITERS if role in self._processes]
         while not self._stop.is_set() and not all(has_started(self._layout.run, each) for each in writers):
             if self._tend():
@@ -141,15 +147,15 @@ class Supervisor:
         return True
 
     def _tend(self) -> bool:
-        """Start what died again, after a pause that grows; True if a role refuses to run."""
+        """Restart roles that died, after a growing pause; return True if a role refuses to run."""
         for role, process in list(self._processes.items()):
             status = process.poll()
             if status == EXIT_REFUSED:
                 return True
             try:
                 self._tend_role(role, process.pid, status)
-            except OSError as error:  # no memory, no descriptor: the next look tries again
-                _log.error("role %s can't be tended and is looked at again: %s", role, error)
+            except OSError as error:  # no memory, no descriptor: try again at the next check
+                _log.error("role %s can't be checked or restarted now, and is tried again: %s", role, error)
         return False
 
     def _tend_role(self, role: str, pid: int, status: int | None) -> None:
@@ -167,13 +173,13 @@ class Supervisor:
         pause = min(2.0 ** self._failures[role], _LONGEST_PAUSE)
         self._failures[role] += 1
         self._restart_at[role] = now + pause
-        why = last_words(self._layout.run, role, pid)
+        why = reason_of_end(self._layout.run, role, pid)
         reason = f"it {_ended(status)} and starts again in {pause:g} s" + (f": {why}" if why else "")
         note_end(self._layout.run, role, self._failures[role], reason)
         _log.error("role %s %s and starts again in %g s", role, _ended(status), pause)
 
     def _stop_all(self) -> None:
-        """Tell all roles to stop; each finishes what it has begun. None is left behind."""
+        """Tell all roles to stop; each finishes what it has begun. Kill those that don't end in time."""
         for process in self._processes.values():
             process.terminate()
         deadline = time.monotonic() + _STOP_SECONDS
@@ -187,34 +193,34 @@ class Supervisor:
 
 
 class _Watch:
-    """Tells when all roles are ready for the first time, and logs who isn't from then on, once for each change."""
+    """Reports when all roles are ready for the first time, and from then on logs each change of readiness once."""
 
     def __init__(self, on_ready: Callable[[], None]) -> None:
         self.was_ready = False
         self._on_ready = on_ready
-        self._words: dict[str, str] = {}
+        self._states: dict[str, str] = {}
 
-    def look(self, standings: dict[str, Standing]) -> None:
+    def look(self, statuses: dict[str, RoleStatus]) -> None:
         if not self.was_ready:
-            self.was_ready = all(each.is_ready for each in standings.values())
+            self.was_ready = all(each.is_ready for each in statuses.values())
             if self.was_ready:
                 with suppress(OSError):  # what it prints to may be full
                     self._on_ready()
             return
-        for role, standing in standings.items():
-            if standing.word != self._words.get(role, Word.READY):
-                self._tell(role, standing)
-            self._words[role] = standing.word
+        for role, status in statuses.items():
+            if status.state != self._states.get(role, RoleState.READY):
+                self._tell(role, status)
+            self._states[role] = status.state
 
-    def _tell(self, role: str, standing: Standing) -> None:
-        if standing.is_ready:
+    def _tell(self, role: str, status: RoleStatus) -> None:
+        if status.is_ready:
             _log.info("role %s is ready again", role)
         else:
-            _log.warning("role %s is %s: %s", role, standing.word, standing.problem)
+            _log.warning("role %s is %s: %s", role, status.state, status.problem)
 
 
 def _ended(status: int) -> str:
-    """Say how a process ended. SIGKILL comes from somebody, or from the kernel when memory is short."""
+    """Describe how a process ended. SIGKILL comes from an operator, or from the kernel when memory is short."""
     if status >= 0:
         return f"ended with status {status}"
     try:

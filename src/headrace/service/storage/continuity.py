@@ -1,6 +1,6 @@
-"""Who remembers the embedded log: outbox, ledger, archive, and its record. They are asked before it takes an event.
+"""Check that the embedded log is the one that outbox, ledger, archive and its own record know, before it takes events.
 
-Where the ledger's database can't be reached, the start fails and is tried again: nothing is accepted unchecked.
+If the ledger's database can't be reached, the start fails and is repeated: nothing is accepted unchecked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from headrace.ledger.ledger import Ledger
 from headrace.ledger.tables import FAMILY
 from headrace.secrets.masks import without_password
 from headrace.service.storage.damage import setting_aside
-from headrace.service.storage.databases import standings
+from headrace.service.storage.databases import schema_versions
 from headrace.service.storage.layout import Layout
 
 if TYPE_CHECKING:
@@ -34,14 +34,14 @@ _log = logging.getLogger(__name__)
 
 
 def continuity_of(config: Config, ledger: Ledger) -> Continuity:
-    """Ask everybody how far they know the log, and which one that was."""
+    """Collect from all witnesses how far they know the log, and which log that was."""
     layout = Layout(config.data)
     referencees = [_outbox(layout.outbox), _remembered(config, ledger), *_archive(config), *_record(layout)]
     return Continuity(referencees, setting_aside(config))
 
 
 def _record(layout: Layout) -> list[LogReference]:
-    """Ask the mark that the log's writer leaves outside of the log; a start makes one anew that can't be read."""
+    """Read the mark that the writer keeps outside of the log; an unreadable one is replaced at the start."""
     try:
         end = Watermark(layout.log_end).get()
     except (FileNotFoundError, LogUnavailable):
@@ -50,7 +50,7 @@ def _record(layout: Layout) -> list[LogReference]:
 
 
 def _archive(config: Config) -> list[LogReference]:
-    """Ask an archive on this machine. One that can't be read is told of by who archives."""
+    """Ask an archive on this machine. If it can't be read, archiving reports that."""
     path = config.archive.path.removeprefix("file://")
     if not config.archive.enabled or "://" in path:
         return []
@@ -66,17 +66,17 @@ def _archive(config: Config) -> list[LogReference]:
 
 
 def remember_log(config: Config, identity: LogIdentity | None, ledger: Ledger) -> None:
-    """Let outbox and ledger know which log they go on with. The log knows it first: a crash between changes nothing."""
+    """Record in outbox and ledger which log they continue. The log records it first: a crash in between is harmless."""
     if identity is not None:
         try:
             write_identity(Layout(config.data).outbox, identity)
         except OSError as error:
-            _log.warning("the outbox isn't told which log it is routed from: %s", error)
+            _log.warning("can't record in the outbox which log it is routed from: %s", error)
         ledger.set_log_identity(identity)
 
 
 def look_at_log(config: Config) -> str:
-    """Say how log, outbox and ledger stand, and change nothing; LogReplaced where they don't fit together."""
+    """Describe log, outbox and ledger without changing them; LogReplaced if they don't fit together."""
     layout = Layout(config.data)
     if not layout.log.is_dir() and not layout.outbox.is_dir():
         return "none yet: it is made at the start"
@@ -94,7 +94,7 @@ def _outbox(folder: Path) -> LogReference:
 
 
 def _ledger(config: Config) -> list[LogReference]:
-    """Ask the ledger, if there is one whose tables are as this version has them: a look migrates nothing."""
+    """Ask the ledger if its tables have the version of this Headrace: checking must not migrate anything."""
     if _version(config) != FAMILY.newest:
         return []
     with closing(Ledger(config.delivery.url, config.store.patience_seconds)) as ledger:
@@ -109,17 +109,17 @@ def _remembered(config: Config, ledger: Ledger) -> LogReference:
 
 
 def _version(config: Config) -> str | None:
-    return next(each.version for each in standings(config) if each.family == FAMILY.name)
+    return next(each.version for each in schema_versions(config) if each.family == FAMILY.name)
 
 
 def is_of_log(layout: Layout) -> bool:
-    """Tell whether the outbox was routed from the log that is there now, as far as both say which they are."""
+    """Tell whether the outbox was routed from the present log, as far as both have an identity."""
     log, outbox = read_identity(layout.log), read_identity(layout.outbox)
     return log is None or outbox is None or log.continues(outbox)
 
 
 def begin_of_outbox(config: Config, begin: LogPosition) -> LogPosition:
-    """Return where an outbox without files begins: with the log, or earlier where the ledger still waits for more."""
+    """Return where an outbox without files begins: with the log, or earlier if the ledger still expects more."""
     folder = Layout(config.data).outbox
     if folder.is_dir() and list_ranges(folder):
         return begin

@@ -1,4 +1,4 @@
-"""Writing down in the store which positions of the log can't be read, before anything goes on without them."""
+"""Record in the store which positions of the log can't be read, before continuing without them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 def setting_aside(config: Config) -> Callable[[Damage], None]:
-    """Return what sets damage aside. Telling the same twice changes nothing."""
+    """Return a function that sets damage aside. Reporting the same damage twice changes nothing."""
 
     def set_aside(damage: Damage) -> None:
         record = SetAside(Kind.DAMAGE, damage.start, damage.end, damage.reason())

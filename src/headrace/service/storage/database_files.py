@@ -31,7 +31,7 @@ class DatabaseFile(NamedTuple):
 
 
 def sqlite_files(config: Config) -> list[DatabaseFile]:
-    """List the SQLite databases, none where a server has them; one that is both is listed as both at once."""
+    """List the SQLite databases, none if a server has them; a file that is both databases is listed once."""
     paths: dict[Path, Contents] = {}
     for contents, url in ((STORE, config.store.url), (LEDGER, config.delivery.url)):
         path = sqlite_path(url)
@@ -44,7 +44,7 @@ def sqlite_files(config: Config) -> list[DatabaseFile]:
 
 
 def check_databases(config: Config) -> None:
-    """Refuse a start on SQLite files that are damaged, missing or not those that they were: DatabaseDamaged."""
+    """Raise DatabaseDamaged if a SQLite file is damaged, missing or has been replaced by another."""
     for file in sqlite_files(config):
         admit(file.path, file.contents)
         finding = _damage(file, config)
@@ -53,13 +53,13 @@ def check_databases(config: Config) -> None:
 
 
 def seal_databases(config: Config) -> None:
-    """Remember how the SQLite files are left, now that no role uses them any more."""
+    """Record the state of the SQLite files, now that no role uses them any more."""
     for file in sqlite_files(config):
         seal(file.path)
 
 
 def damages(config: Config) -> list[DatabaseDamaged]:
-    """Look, as a start would, and change nothing."""
+    """Return what would prevent a start, without changing anything."""
     found = []
     for file in sqlite_files(config):
         difference = compare(file.path)

@@ -1,4 +1,4 @@
-"""A role ends when a database that it uses is damaged or gone: nothing it could do would be kept."""
+"""End a role when a database that it uses is damaged or gone: nothing it does would be kept."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _LOOK_SECONDS = 1.0
-# So long requests are still answered with the reason, and so long /readyz tells it.
+# For this long requests are still answered with the reason, and /readyz shows it.
 _TELL_SECONDS = 2.0
 
 
 class DatabaseGuard:
-    """Looks at the databases while a role runs, tells the role to stop, and raises DatabaseDamaged at its end.
+    """Checks the databases while a role runs, tells the role to stop, and raises DatabaseDamaged at its end.
 
-    The refusal wins over what else the role ends with: that came of it.
+    DatabaseDamaged replaces any other error that the role ends with, which is its consequence.
     """
 
     def __init__(self) -> None:
@@ -52,13 +52,13 @@ class DatabaseGuard:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Let the role say once, at its end, what all of its parts would say again and again."""
+    """Drop log records of the damage: the role logs it once, at its end."""
     arguments = record.args if isinstance(record.args, tuple) else ()
     return record.levelno >= logging.ERROR or not any(isinstance(each, DatabaseDamaged) for each in arguments)
 
 
 def _refusal_in(error: BaseException | None) -> DatabaseDamaged | None:
-    """Find it among errors that came together."""
+    """Find DatabaseDamaged in an error or a group of errors."""
     if isinstance(error, BaseExceptionGroup):
         return next(filter(None, map(_refusal_in, error.exceptions)), None)
     return error if isinstance(error, DatabaseDamaged) else None

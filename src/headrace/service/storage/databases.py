@@ -28,8 +28,8 @@ IN_LEDGER = (ledger.FAMILY,)
 FAMILIES = {family.name: family for family in (*IN_STORE, *IN_LEDGER)}
 
 
-class Standing(NamedTuple):
-    """The version that a family's tables have, None where there is none yet, and the one they get."""
+class SchemaVersion(NamedTuple):
+    """The version of a family's tables, None if there are none yet, and the newest version."""
 
     family: str
     database: str
@@ -38,20 +38,20 @@ class Standing(NamedTuple):
 
     @property
     def is_new(self) -> bool:
-        """Whether there is nothing to do."""
+        """Whether the tables have the newest version."""
         return self.version == self.newest
 
 
-def standings(config: Config) -> list[Standing]:
-    """Look, and change nothing. SchemaRefused where a database is newer than this Headrace."""
-    return [_standing(family, url) for family, url in _places(config)]
+def schema_versions(config: Config) -> list[SchemaVersion]:
+    """Return the versions without changing anything; SchemaRefused if a database is newer than this Headrace."""
+    return [_schema_version(family, url) for family, url in _places(config)]
 
 
-def migrate(config: Config) -> list[Standing]:
-    """Bring every table to the newest version."""
+def migrate(config: Config) -> list[SchemaVersion]:
+    """Migrate all tables to the newest version."""
     for family, url in _places(config):
         open_database(url, family, config.store.patience_seconds).dispose()
-    return standings(config)
+    return schema_versions(config)
 
 
 def families_in(config: Config, file: DatabaseFile) -> list[Family]:
@@ -66,8 +66,8 @@ def _places(config: Config) -> Iterator[tuple[Family, str]]:
         yield family, config.delivery.url
 
 
-def _standing(family: Family, url: str) -> Standing:
-    return Standing(family.name, without_password(url), _version(family, url), family.newest)
+def _schema_version(family: Family, url: str) -> SchemaVersion:
+    return SchemaVersion(family.name, without_password(url), _version(family, url), family.newest)
 
 
 def _version(family: Family, url: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Where things lie in the data folder."""
+"""The layout of the data folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Layout:
 
     @property
     def log_end(self) -> Path:
-        """How far the log went, outside of it: so that its loss, or an older copy of it, is noticed."""
+        """Where the log ended, recorded outside of it so that its loss or an older copy is noticed."""
         return self.data / "records" / "log.end"
 
     @property
@@ -37,5 +37,5 @@ class Layout:
 
     @property
     def run(self) -> Path:
-        """What the processes of this start tell one another; may be removed while the service is stopped."""
+        """State shared by the running processes; may be removed while the service is stopped."""
         return self.data / "run"

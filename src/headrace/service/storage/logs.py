@@ -1,4 +1,4 @@
-"""Log and outbox as the configuration has them: embedded, or in Kafka."""
+"""Open the log and the outbox of the configuration: embedded, or in Kafka."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from headrace.events.positions import LogPosition
 from headrace.ledger.ledger import Ledger
 from headrace.service.storage.continuity import begin_of_outbox, continuity_of, remember_log
 from headrace.service.storage.layout import Layout
+from headrace.telemetry.disk_space import has_space
 from headrace.telemetry.health import FOREVER, HEALTH, Status
-from headrace.telemetry.room import has_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ _NEEDED_BYTES = 1 << 16
 
 
 class IngressLog(NamedTuple):
-    """What the ingress needs of the log; `close` lets go of what the gauges read, when the writer has been closed."""
+    """What the ingress needs of the log. Close the writer first: `close` releases what the gauges read."""
 
     writer: LogWriter
     end: Callable[[], LogPosition]
@@ -42,18 +42,18 @@ class IngressLog(NamedTuple):
     close: Callable[[], object] = lambda: None
 
 
-async def report_room_again(folder: Path) -> None:
-    """Look for ever whether a log that could not be written can be: nobody sends events to who isn't ready."""
+async def report_space_again(folder: Path) -> None:
+    """Keep checking whether a blocked log can be written again: no events come while the role isn't ready."""
     while True:
         await asyncio.sleep(_LOOK_SECONDS)
         report = HEALTH.reports().get(PART)
         is_blocked = report is not None and report.status is Status.BLOCKED
-        if is_blocked and await asyncio.to_thread(has_room, folder, _NEEDED_BYTES):
-            HEALTH.idle(PART, "it can be written again, and no events have come since", FOREVER)
+        if is_blocked and await asyncio.to_thread(has_space, folder, _NEEDED_BYTES):
+            HEALTH.idle(PART, "it can be written again; no events have come since", FOREVER)
 
 
-def log_place(config: Config) -> str:
-    """Return where the log is, for `open_log`; topics that don't exist are made."""
+def log_location(config: Config) -> str:
+    """Return the location of the log for `open_log`; missing topics are created."""
     if config.log.kind == "local":
         return str(Layout(config.data).log)
     from headrace.eventlog.kafka.topics import ensure_topics  # optional dependency
@@ -109,7 +109,7 @@ def _kafka_log(config: Config) -> IngressLog:
     from headrace.eventlog.kafka.outbox.writer import Coverage  # optional dependency
     from headrace.eventlog.kafka.writer import KafkaLogWriter
 
-    reader = open_log(log_place(config))
+    reader = open_log(log_location(config))
     # Named after the machine and the port: the same after a restart, and unlike any other.
     name = f"{socket.gethostname()}-{config.api.port}"
     writer = KafkaLogWriter(config.kafka, name, config.log.max_pending_bytes)

@@ -1,4 +1,4 @@
-"""The data folder is its owner's alone: it holds events, keys and what sinks answered."""
+"""Keep the data folder private to its owner: it holds events, keys and answers of sinks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _log = logging.getLogger(__name__)
 
 
 def keep_private(data: Path) -> None:
-    """Let what this process and its children make be their owner's alone, and close the data folder to others.
+    """Set the umask of this process and its children, and remove other users' access to the data folder.
 
-    Its folders are closed where they are open; files in them that were open before can't be reached by others then.
+    Folders in it are closed to others too, which makes readable files in them unreachable.
     """
     os.umask(_OTHERS)
     data.mkdir(mode=_OWNER, parents=True, exist_ok=True)
@@ -30,6 +30,9 @@ def _close(folder: Path) -> None:
     try:
         folder.chmod(_OWNER)
     except PermissionError:  # it belongs to another user, as a volume of a cluster may
-        _log.warning("others may read %s, which isn't this user's: let its owner run chmod 700 on it", folder)
+        _log.warning(
+            "others may read %s, which isn't this user's: have its owner run chmod 700 on it",
+            folder,
+        )
     else:
-        _log.info("%s was open to others on this machine, and isn't any more", folder)
+        _log.info("%s was open to other users of this machine and has been closed to them", folder)

@@ -1,4 +1,4 @@
-"""The secret store of a deployment, for the processes that seal or open: the control API and the dispatcher."""
+"""Open the secret store, for the processes that encrypt or decrypt: the control API and the dispatcher."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ if TYPE_CHECKING:
 
 
 def open_secret_store(store: StoreSettings, patience: float) -> SecretStore:
-    """Open it with the keys that the configuration names; they are read when they are needed."""
+    """Open the store with the configured keys, which are read when they are needed."""
     return SecretStore(store.url, keys_from(store.secrets_file, store.secrets_keys), patience)

@@ -1,1 +1,1 @@
-"""What runs beside routing and delivery: archiving, retention and clean-up."""
+"""Background work of the roles: archiving, retention and clean-up."""

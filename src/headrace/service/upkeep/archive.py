@@ -1,4 +1,4 @@
-"""Archiving beside the routing."""
+"""Archive events in the background of routing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headrace.eventlog.archive.maintenance import ArchiveMaintenance
 from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.location import open_log
 from headrace.service.storage.damage import setting_aside
-from headrace.service.storage.logs import log_place
+from headrace.service.storage.logs import log_location
 from headrace.service.upkeep.chores import Chore
 from headrace.telemetry.metrics import ARCHIVE_FAILURES
 
@@ -22,8 +22,8 @@ _log = logging.getLogger(__name__)
 
 
 def archiving(config: Config) -> Chore:
-    """Archive every so often. When told to stop, it does so between two batches of events."""
-    storage, log = Storage(config.archive.path), open_log(log_place(config))
+    """Archive periodically. When told to stop, finish the current batch of events."""
+    storage, log = Storage(config.archive.path), open_log(log_location(config))
     keeper = ArchiveMaintenance(storage, log, config.archive, setting_aside(config))
 
     def keep(is_stopped: Callable[[], bool]) -> None:

@@ -1,4 +1,4 @@
-"""What the pipeline role does every so often beside the routing."""
+"""Periodic background work of the pipeline role."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _LAST_WAIT = 10.0
 
 
 class Chore:
-    """A thread at the lowest priority. `failed` hears of an error, and the next turn tries again: routing never waits.
+    """A thread at the lowest priority. An error goes to `failed`, and the next turn tries again: routing never waits.
 
-    A turn is given a function that says whether it has to stop; what it leaves undone is done by the next start.
+    A turn gets a function that tells whether to stop; the next start does what it leaves undone.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Chore:
         self._thread.join(_LAST_WAIT)
 
     def _run(self) -> None:
-        with suppress(OSError, AttributeError):  # on Linux a thread has a priority of its own
+        with suppress(OSError, AttributeError):  # only Linux has priorities per thread
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST_PRIORITY)
         while not self._stop.wait(self._interval):
             try:
@@ -55,14 +55,14 @@ class Chore:
             except (HeadraceError, OSError) as error:
                 self._fail(error)
             except Exception as error:  # noqa: BLE001  the thread must not end by it
-                _log.exception("%s failed in a way that nobody foresaw; it is tried again", self._thread.name)
+                _log.exception("%s failed unexpectedly and is tried again", self._thread.name)
                 self._fail(error)
             else:
                 HEALTH.idle(self._thread.name, f"it is done every {self._interval:g} s", FOREVER)
         HEALTH.forget(self._thread.name)
 
     def _fail(self, error: Exception) -> None:
-        """Routing goes on without it: the role stays ready, and shows the fault."""
+        """Report the failure; the role stays ready, since routing goes on."""
         self._failed(error)
         HEALTH.degraded(
             self._thread.name,

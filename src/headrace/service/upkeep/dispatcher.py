@@ -1,4 +1,4 @@
-"""The dispatcher and the outbox it drains: all of an embedded one, or its shares of one in Kafka."""
+"""Run the dispatcher on its outbox: the whole embedded one, or its shares of one in Kafka."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from headrace.ledger.pull.events import Sources
 from headrace.ledger.records.records import Records
 from headrace.service.storage.continuity import is_of_log
 from headrace.service.storage.layout import Layout
-from headrace.service.storage.logs import log_place
+from headrace.service.storage.logs import log_location
 from headrace.service.storage.secrets import open_secret_store
 from headrace.subscriptions.store.store import Store
 from headrace.telemetry.health import FOREVER, HEALTH
@@ -63,7 +63,7 @@ async def drain_all(config: Config, stop: asyncio.Event, on_ready: Callable[[], 
         if config.archive.enabled
         else None
     )
-    # In a thread: on a full disk this waits, and a stop has to get through meanwhile.
+    # In a thread: on a full disk this waits, and a stop must still be possible.
     with closing(await asyncio.to_thread(_ledger, config)) as ledger:
 
         def clear(dispatcher: Dispatcher) -> None:
@@ -85,10 +85,10 @@ def _ledger(config: Config) -> Ledger:
 
 
 async def drain_shares(config: Config, stop: asyncio.Event, on_ready: Callable[[], None]) -> None:
-    """Drain the shares of an outbox in Kafka that this process is given, and go over to others when it is told."""
+    """Drain the shares of a Kafka outbox that are assigned to this process, and follow reassignments."""
     from headrace.eventlog.kafka.outbox.reader import KafkaOutboxReader, OutboxGroup  # optional dependency
 
-    place = await asyncio.to_thread(log_place, config)
+    location = await asyncio.to_thread(log_location, config)
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
     patience = config.delivery.shutdown_seconds + 10
     group = OutboxGroup(config.kafka, lambda: loop.call_soon_threadsafe(changed.set), patience)
@@ -108,7 +108,7 @@ async def drain_shares(config: Config, stop: asyncio.Event, on_ready: Callable[[
             ) as ledger:
                 outbox = KafkaOutboxReader(group, assignment, ledger.cursors())
                 await _drain_until_changed(
-                    config, place, outbox, ledger, assignment.partitions, stop, changed
+                    config, location, outbox, ledger, assignment.partitions, stop, changed
                 )
     finally:
         await asyncio.to_thread(group.close)
@@ -116,7 +116,7 @@ async def drain_shares(config: Config, stop: asyncio.Event, on_ready: Callable[[
 
 async def _drain_until_changed(
     config: Config,
-    place: str,
+    location: str,
     outbox: OutboxReader,
     ledger: Ledger,
     shares: OutboxPartitions,
@@ -131,14 +131,14 @@ async def _drain_until_changed(
 
     watching = asyncio.create_task(end())
     try:
-        await _drain(config, place, outbox, ledger, shares, ending, lambda _: outbox.drop(ledger.cursor()))
+        await _drain(config, location, outbox, ledger, shares, ending, lambda _: outbox.drop(ledger.cursor()))
     finally:
         watching.cancel()
 
 
 async def _drain(
     config: Config,
-    place: str,
+    location: str,
     outbox: OutboxReader,
     ledger: Ledger,
     shares: OutboxPartitions,
@@ -156,7 +156,7 @@ async def _drain(
     ):
         callback = config.delivery.webhook_callback
         callbacks = Callbacks(records, callback) if callback else None
-        log, senders = open_log(place), new_senders(guard, config.delivery, callbacks)
+        log, senders = open_log(location), new_senders(guard, config.delivery, callbacks)
         endpoint = TokenEndpoint(guard, tls_context(config.delivery.ca_file))
         home = await _home(config, opened)
         credentials = Credentials(secret_store, endpoint, config.delivery.token_refresh_seconds, home)
@@ -177,11 +177,11 @@ async def _drain(
 
         probing = ProbeWorker(records, store, senders, credentials, default_spec(config.delivery))
 
-        sources = Sources(EventLookup(open_log(place)), replays.active_at)
+        sources = Sources(EventLookup(open_log(location)), replays.active_at)
         expiry = Expiry(ledger, store, sources, shares, config.delivery)
 
         def clear_once() -> None:
-            clear(dispatcher)  # before what needs room: on a full disk this makes some
+            clear(dispatcher)  # before what needs disk space: on a full disk this frees some
             expiry.clear()
             cursors = ledger.cursors()
             gone = store.purge(
@@ -193,7 +193,7 @@ async def _drain(
         try:
             async with asyncio.TaskGroup() as loops:
                 # A reader is for one thread, and the dispatcher's is in use.
-                loops.create_task(RedriveWorker(records, store, open_log(place), shares).run(stop))
+                loops.create_task(RedriveWorker(records, store, open_log(location), shares).run(stop))
                 loops.create_task(probing.run(stop))
                 loops.create_task(dispatcher.run(stop))
         finally:
@@ -221,7 +221,7 @@ async def _repeat(clear_once: Callable[[], None]) -> None:
         try:
             await asyncio.to_thread(clear_once)
         except (OSError, StoreUnavailable, BrokerUnavailable, ArchiveError) as error:
-            _log.warning("what nobody needs any more is removed later: %s", error)
+            _log.warning("expired data can't be removed now and is removed later: %s", error)
 
 
 async def _first_of(*events: asyncio.Event) -> None:

@@ -1,6 +1,6 @@
-"""Removing from Kafka what nobody needs any more, where the log's topics are Headrace's own.
+"""Remove events from Kafka that are no longer needed, if the log's topics are Headrace's own.
 
-The pipeline does it: there is one, and it knows the archive. The ledger says what deliveries still need.
+The pipeline does it: there is only one, and it knows the archive. The ledger knows what deliveries still need.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _log = logging.getLogger(__name__)
 
 
 def shrinks(config: Config) -> bool:
-    """Tell whether events leave Kafka by Headrace's doing."""
+    """Tell whether Headrace removes events from Kafka."""
     return config.log.kind == "kafka" and config.kafka.owned
 
 
 def shrinking(config: Config) -> Chore:
-    """Remove every so often what is settled, archived for a while, and older than the log keeps it."""
+    """Periodically remove events that are settled, archived for a while, and past the log's retention."""
     return Chore("log removal", shrink(config), _INTERVAL, _failed)
 
 
 def shrink(config: Config) -> Callable[[object], None]:
-    """Return what does it once."""
+    """Return a function that does it once."""
     from headrace.eventlog.kafka.outbox.writer import count_outbox_partitions  # optional dependency
     from headrace.eventlog.kafka.retention import KafkaRetention
 
@@ -60,4 +60,4 @@ def shrink(config: Config) -> Callable[[object], None]:
 
 
 def _failed(error: Exception) -> None:
-    _log.warning("what nobody needs any more is removed from Kafka later: %s", error)
+    _log.warning("expired events can't be removed from Kafka now and are removed later: %s", error)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def session_processes(session: int) -> dict[int, list[bytes]]:
-    """The processes of a session, which is all that one service started, with their command lines."""
+    """Return the processes of a session, which are all that one service started, with their command lines."""
     found = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -21,7 +21,7 @@ def session_processes(session: int) -> dict[int, list[bytes]]:
 
 
 def role_processes(session: int, role: str) -> list[int]:
-    """The processes of a session that run this role."""
+    """Return the processes of a session that run this role."""
     return [
         process
         for process, command in session_processes(session).items()
@@ -30,7 +30,7 @@ def role_processes(session: int, role: str) -> list[int]:
 
 
 def parent_of(process: int) -> int:
-    """The process that started this one; 0 where it has ended."""
+    """Return the process that started this one; 0 if this one has ended."""
     try:
         return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
     except OSError:
@@ -38,7 +38,7 @@ def parent_of(process: int) -> int:
 
 
 def memory_bytes(session: int) -> int:
-    """Return what the processes of a session take in memory; what several of them map counts once."""
+    """Return the memory of a session's processes; pages that several of them share count once."""
     return sum(map(_memory_of, session_processes(session)))
 
 

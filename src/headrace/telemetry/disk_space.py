@@ -1,4 +1,4 @@
-"""Room on a disk: which errors say that there is none, and waiting until there is some again."""
+"""Disk space: recognise errors that mean there is none, and wait until there is some again."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _NUMBERS = frozenset({errno.ENOSPC, errno.EDQUOT})
-# As the kernel says it, which Java repeats, and as SQLite and PostgreSQL do.
+# The messages of the kernel, which Java repeats, and of SQLite and PostgreSQL.
 _WORDS = ("no space left on device", "disk quota exceeded", "database or disk is full")
 _LOOK_SECONDS = 1.0
 
 
-def lacks_room(error: BaseException | None) -> bool:
-    """Tell whether an error, or one that it came from, means that a disk or a quota is full."""
+def is_disk_full(error: BaseException | None) -> bool:
+    """Tell whether an error or one of its causes means that a disk or a quota is full."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -35,8 +35,8 @@ def lacks_room(error: BaseException | None) -> bool:
     return False
 
 
-def has_room(folder: Path, needed: int) -> bool:
-    """Tell whether so many bytes can be written there, by taking the room for a moment: quotas count, too."""
+def has_space(folder: Path, needed: int) -> bool:
+    """Tell whether so many bytes can be written there, by allocating them for a moment: quotas count, too."""
     try:
         with tempfile.TemporaryFile(dir=folder) as probe:
             os.posix_fallocate(probe.fileno(), 0, needed)
@@ -45,15 +45,15 @@ def has_room(folder: Path, needed: int) -> bool:
     return True
 
 
-def await_room(part: str, folder: Path, needed: int, is_over: Callable[[float], bool]) -> None:
-    """Wait for as long as it takes, and report the part as blocked meanwhile.
+def await_space(part: str, folder: Path, needed: int, is_over: Callable[[float], bool]) -> None:
+    """Wait until there is space, and report the part as blocked meanwhile.
 
-    `is_over` waits so many seconds, and tells whether to give up waiting: `threading.Event.wait` is one.
+    `is_over` waits so many seconds and returns whether to give up, like `threading.Event.wait`.
     """
-    if has_room(folder, needed):
+    if has_space(folder, needed):
         return
     _log.error("%s waits: %s", part, describe(folder, needed))
-    while not has_room(folder, needed):
+    while not has_space(folder, needed):
         HEALTH.blocked(part, describe(folder, needed))
         if is_over(_LOOK_SECONDS):
             return
@@ -62,7 +62,7 @@ def await_room(part: str, folder: Path, needed: int, is_over: Callable[[float], 
 
 
 def describe(folder: Path, needed: int) -> str:
-    """Say how full the disk is, and what to do."""
+    """Describe how full the disk is, and what to do."""
     try:
         free = f"{shutil.disk_usage(folder).free:,}"
     except OSError:

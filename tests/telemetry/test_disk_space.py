@@ -7,8 +7,8 @@ import time
 import pytest
 
 from headrace.errors import StoreUnavailable
+from headrace.telemetry.disk_space import await_space, has_space, is_disk_full
 from headrace.telemetry.health import HEALTH, Status
-from headrace.telemetry.room import await_room, has_room, lacks_room
 
 
 @pytest.mark.parametrize(
@@ -24,24 +24,24 @@ from headrace.telemetry.room import await_room, has_room, lacks_room
     ],
 )
 def test_what_says_that_there_is_no_room(error, expected):
-    assert lacks_room(error) is expected
+    assert is_disk_full(error) is expected
 
 
 def test_the_cause_counts_too():
     error = ValueError("x")
     error.__cause__ = OSError(errno.ENOSPC, "x")
-    assert lacks_room(error)
+    assert is_disk_full(error)
     error.__cause__ = error
-    assert not lacks_room(error)
+    assert not is_disk_full(error)
 
 
 def test_it_waits_as_long_as_the_disk_is_full_and_says_so(disk):
-    assert has_room(disk.folder, 1 << 20)
-    await_room("route", disk.folder, 1 << 20, lambda _: pytest.fail("there is room"))
+    assert has_space(disk.folder, 1 << 20)
+    await_space("route", disk.folder, 1 << 20, lambda _: pytest.fail("there is room"))
     disk.fill()
-    assert not has_room(disk.folder, 1 << 20)
+    assert not has_space(disk.folder, 1 << 20)
     waiting = threading.Thread(
-        target=await_room, args=("route", disk.folder, 1 << 20, threading.Event().wait)
+        target=await_space, args=("route", disk.folder, 1 << 20, threading.Event().wait)
     )
     waiting.start()
     deadline = time.monotonic() + 20
@@ -61,5 +61,5 @@ def test_it_waits_as_long_as_the_disk_is_full_and_says_so(disk):
 
 def test_who_is_told_to_stop_waits_no_longer(disk):
     disk.fill()
-    await_room("route", disk.folder, 1 << 20, lambda _: True)
+    await_space("route", disk.folder, 1 << 20, lambda _: True)
     HEALTH.forget("route")
