@@ -1,7 +1,7 @@
 """The HTTP application in a process of its own, as the http role serves it, with a watchdog on its event loop.
 
-It prints its port. For each line of its input it prints the longest standstill since the line before, in seconds, what
-that was, and the most memory it had since, in bytes. It ends with its input.
+It prints its port. For each line of its input it prints the longest standstill since the line before, in seconds, and
+the most memory it had since, in bytes. It ends with its input.
 """
 
 import asyncio
@@ -37,8 +37,7 @@ async def main(folder: Path) -> None:
         say(url.rpartition(":")[2])
         while await lines.readline():
             await asyncio.sleep(0.1)  # the watchdog has its turn before
-            seconds, kind = watchdog.longest
-            say(f"{seconds} {kind or 'none'} {peak()}")
+            say(f"{watchdog.longest} {peak()}")
             Path("/proc/self/clear_refs").write_text("5")
             watchdog.reset()
     watching.cancel()

@@ -45,19 +45,18 @@ def parts(array: bytes, size: int = PART_BYTES) -> Iterator[Part]:
         yield Part(array, 0)
         return
     start = look = begin.end()
-    view = memoryview(array)  # what is taken of it is copied once
     depth, in_string = 0, False
     while look < len(array):
         window = _window(array, look, size)
         comma, depth, in_string = _last_comma(window, depth, in_string)
         if comma is not None:
-            yield Part(b"".join((b"[", view[start : look + comma], b"]")), start)
+            yield Part(b"[" + array[start : look + comma] + b"]", start)
             start = look = look + comma + 1
             depth, in_string = 0, False
         else:
             look += len(window)
             yield Part(b"", start)  # a long element takes long to look at, too
-    yield Part(b"".join((b"[", view[start:])), start)
+    yield Part(b"[" + array[start:], start)
 
 
 def _window(array: bytes, start: int, size: int) -> bytes:
