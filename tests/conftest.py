@@ -1,7 +1,8 @@
-"""What all tests share: hypothesis without a deadline, since CI machines pause when they like, and databases."""
+"""What all tests share: which of them `make test` runs, hypothesis without a deadline, and servers."""
 
 import os
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -13,6 +14,40 @@ from headrace.matching.warm_up import warm_up
 
 settings.register_profile("headrace", deadline=None)
 settings.load_profile("headrace")
+
+# `make test` leaves out what starts Spark, a server, or the service as several processes, and what takes minutes.
+_SERVERS = frozenset(
+    (
+        "broker",
+        "kube",
+        "mosquitto",
+        "nats_server",
+        "postgres",
+        "rabbit",
+        "secured_broker",
+        "spark",
+        "terminals",
+    )
+)
+_EXTENDED = (
+    "api/openapi/test_schemathesis.py",
+    "api/test_standstill.py",
+    "bench",
+    "chaos",
+    "cluster",
+    "controlplane/operator",
+    "delivery/test_backlog.py",
+    "delivery/test_chaos.py",
+    "delivery/test_killed.py",
+    "docs/test_commands.py",
+    "docs/test_deployment.py",
+    "filters/backends/spark",
+    "pipeline/history",
+    "pipeline/route",
+    "pipeline/spark",
+    "service",
+)
+_TESTS = Path(__file__).parent
 
 # Their tests start services and wait for them: begun first, they don't keep one core waiting for the other at the end.
 _LONG = ("service", "pipeline", "docs", "cluster", "delivery", "eventlog")
@@ -29,7 +64,19 @@ def pytest_xdist_auto_num_workers():
     return (os.cpu_count() or 1) + 1
 
 
+def _is_extended(item):
+    path, parameters = item.path.relative_to(_TESTS).as_posix(), getattr(item, "callspec", None)
+    return (
+        any(path == each or path.startswith(f"{each}/") for each in _EXTENDED)
+        or not _SERVERS.isdisjoint(item.fixturenames)
+        or (parameters is not None and "postgresql" in parameters.params.values())
+    )
+
+
 def pytest_collection_modifyitems(items):
+    for item in items:
+        if _is_extended(item):
+            item.add_marker("extended")
     items.sort(key=lambda item: not any(folder in item.path.parts for folder in _LONG))
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from headrace.service.process import free_port
+from headrace.service.processes.service import free_port
 
 _CONFIG = """
 allow_anonymous true

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.service.process import free_port
+from headrace.service.processes.service import free_port
 
 _CONFIG = """
 listen: "127.0.0.1:{port}"

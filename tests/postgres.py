@@ -14,7 +14,7 @@ from typing import Any
 
 import psycopg
 
-from headrace.service.process import free_port
+from headrace.service.processes.service import free_port
 
 _VERSIONS = Path("/usr/lib/postgresql")
 _USER = "postgres"  # the server refuses to run as root

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from headrace.service.process import free_port
+from headrace.service.processes.service import free_port
 
 QUEUES = 100
 _LIBRARY = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")  # the one in the PATH becomes another user

@@ -10,7 +10,7 @@ from confluent_kafka import admin
 from cryptography.hazmat.primitives import serialization
 from tests.broker import Broker
 
-from headrace.service.process import free_port
+from headrace.service.processes.service import free_port
 
 USER, PASSWORD = "alice", "s3cret, with = and ,"
 _MECHANISMS = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER"

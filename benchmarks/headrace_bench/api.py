@@ -16,7 +16,7 @@ import uvloop
 
 from headrace.client import Client
 from headrace.events.event import Event
-from headrace.service.process import ServiceProcess, free_port
+from headrace.service.processes.service import ServiceProcess, free_port
 from headrace_bench.figures import quantiles
 from headrace_bench.load import saturate
 from headrace_bench.quick_sink import QuickSink

@@ -18,13 +18,13 @@ import uvloop
 from sqlalchemy import create_engine
 from sqlalchemy.schema import CreateIndex
 
-from headrace.ledger.records import Records
+from headrace.ledger.records.records import Records
 from headrace.ledger.stages import SINK
 from headrace.ledger.tables import WAITING
-from headrace.service.processes import memory_bytes
+from headrace.service.processes.process_table import memory_bytes
 from headrace_bench.events import bench_events
 from headrace_bench.figures import cpu_seconds
-from headrace_bench.office import DispatcherAlone
+from headrace_bench.harness import DispatcherAlone
 from headrace_bench.sinks import slow_sink
 
 if TYPE_CHECKING:
@@ -57,26 +57,26 @@ def run(plan: BacklogPlan, say: Callable[[str], None]) -> dict[str, Any]:
 
 async def _run(plan: BacklogPlan, address: str, folder: Path, say: Callable[[str], None]) -> dict[str, Any]:
     each = plan.waiting // plan.subscriptions
-    with DispatcherAlone(folder, {}) as office:
+    with DispatcherAlone(folder, {}) as harness:
         subscriptions = sorted(
-            office.subscribe({"protocol": "HTTP", "sink": address}) for _ in range(plan.subscriptions)
+            harness.subscribe({"protocol": "HTTP", "sink": address}) for _ in range(plan.subscriptions)
         )
         for start in range(0, each, _AT_A_TIME):
             say(f"storing events: {start:,} of {each:,}")
-            office.send(bench_events(min(_AT_A_TIME, each - start), f"bench-{start}"), lambda _: ())
-        database = office.data / "delivery.db"
+            harness.send(bench_events(min(_AT_A_TIME, each - start), f"bench-{start}"), lambda _: ())
+        database = harness.data / "delivery.db"
         filled = _fill(database, subscriptions, each, say)
-        office.pass_all()
+        harness.pass_all()
         say("starting the dispatcher")
         began = time.monotonic()
-        await office.start()
-        series = await _watch(office, database, began, plan, say)
-        used = cpu_seconds(office.service.pid)
+        await harness.start()
+        series = await _watch(harness, database, began, plan, say)
+        used = cpu_seconds(harness.service.pid)
         with closing(Records(f"sqlite:///{database}")) as records:
             asked = time.perf_counter()
             records.statuses()
             status_seconds = time.perf_counter() - asked
-        office.service.stop()
+        harness.service.stop()
     return {
         "waiting": each * len(subscriptions),
         "subscriptions": len(subscriptions),
@@ -121,7 +121,7 @@ def _rows(subscription: str, count: int) -> Iterator[tuple[Any, ...]]:
 
 
 async def _watch(
-    office: DispatcherAlone, database: Path, began: float, plan: BacklogPlan, say: Callable[[str], None]
+    harness: DispatcherAlone, database: Path, began: float, plan: BacklogPlan, say: Callable[[str], None]
 ) -> list[dict[str, Any]]:
     """Look at the dispatcher again and again, until the time is over or nothing waits any more."""
     everything = plan.waiting // plan.subscriptions * plan.subscriptions
@@ -134,7 +134,7 @@ async def _watch(
             row = {
                 "s": round(now, 1),
                 "delivered": delivered,
-                "MB": memory_bytes(office.service.pid) >> 20,
+                "MB": memory_bytes(harness.service.pid) >> 20,
                 "ledger MB": sum(file.stat().st_size for file in files if file.exists()) >> 20,
             }
             series.append(row)

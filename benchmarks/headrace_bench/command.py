@@ -10,8 +10,8 @@ import msgspec
 from rich.console import Console
 
 from headrace.cli import options
-from headrace.cli.endings import end_as_with_ctrl_c
-from headrace.cli.plots import require_plots
+from headrace.cli.history.plots import require_plots
+from headrace.cli.interrupt import end_as_with_ctrl_c
 from headrace.errors import HeadraceError
 from headrace_bench import api, backlog, delivery, filters, ingress, pipeline, worst_filters
 from headrace_bench.figures import show, show_one

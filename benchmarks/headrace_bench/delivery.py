@@ -13,11 +13,11 @@ import uvloop
 from sqlalchemy import create_engine, select
 
 from headrace.ledger.tables import ATTEMPTS
-from headrace.service.processes import memory_bytes
+from headrace.service.processes.process_table import memory_bytes
 from headrace_bench.bare import run_bare
 from headrace_bench.events import bench_events
 from headrace_bench.figures import cpu_seconds, quantiles
-from headrace_bench.office import DispatcherAlone
+from headrace_bench.harness import DispatcherAlone
 from headrace_bench.servers import QUEUE, server
 from headrace_bench.sinks import sinks
 
@@ -121,20 +121,20 @@ def _protocol(plan: DeliveryPlan, protocol: str, address: str, say: Callable[[st
 async def _backlog(plan: DeliveryPlan, wish: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Let everything wait before the dispatcher starts, so that only it decides how fast it goes."""
     count = plan.deliveries // plan.subscriptions
-    with DispatcherAlone(folder, {}) as office:
-        subscriptions = [office.subscribe(wish) for _ in range(plan.subscriptions)]
+    with DispatcherAlone(folder, {}) as harness:
+        subscriptions = [harness.subscribe(wish) for _ in range(plan.subscriptions)]
         events = bench_events(count)
         for start in range(0, count, _AT_A_TIME):
-            office.send(events[start : start + _AT_A_TIME], lambda _: subscriptions)
-        await office.start()
-        started, most = cpu_seconds(office.service.pid), 0
+            harness.send(events[start : start + _AT_A_TIME], lambda _: subscriptions)
+        await harness.start()
+        started, most = cpu_seconds(harness.service.pid), 0
         deadline = time.monotonic() + _GIVE_UP_SECONDS
-        while not office.is_settled and time.monotonic() < deadline:
+        while not harness.is_settled and time.monotonic() < deadline:
             await asyncio.sleep(_LOOK_SECONDS)
-            most = max(most, memory_bytes(office.service.pid))
-        used = cpu_seconds(office.service.pid) - started
-        office.service.stop()
-        made = _attempts(office.data, subscriptions)
+            most = max(most, memory_bytes(harness.service.pid))
+        used = cpu_seconds(harness.service.pid) - started
+        harness.service.stop()
+        made = _attempts(harness.data, subscriptions)
     done = [each for each in made if each.verdict == "done"]
     took = max(each.time + each.seconds for each in made) - min(each.time for each in made)
     return {
@@ -154,29 +154,29 @@ async def _steady(
 
     It gets every event, and the others get as many together, or each of them every one.
     """
-    with DispatcherAlone(folder, {}) as office:
-        first, *others = [office.subscribe(wish) for wish in wishes]
+    with DispatcherAlone(folder, {}) as harness:
+        first, *others = [harness.subscribe(wish) for wish in wishes]
 
         def wanted(position: int) -> list[str]:
             if want_all:
                 return [first, *others]
             return [first, others[position % len(others)]] if others else [first]
 
-        await office.start()
+        await harness.start()
         planned: dict[int, float] = {}
         events = bench_events(max(1, int(plan.rate * _TICK_SECONDS)))
         began, sent = time.time(), 0
         for tick in range(int((_WARM_UP_SECONDS + plan.seconds) / _TICK_SECONDS)):
             await asyncio.sleep(max(began + tick * _TICK_SECONDS - time.time(), 0))
             now = time.time()
-            positions = office.send(events, wanted)
+            positions = harness.send(events, wanted)
             sent += len(positions)
             if tick * _TICK_SECONDS >= _WARM_UP_SECONDS:
                 planned.update(dict.fromkeys(positions, now))
         took = time.time() - began
-        await _all_made(office, first, sent)
-        office.service.stop()
-        made = _attempts(office.data, [first])
+        await _all_made(harness, first, sent)
+        harness.service.stop()
+        made = _attempts(harness.data, [first])
     latencies = {
         each.position: each.time + each.seconds - planned[each.position]
         for each in made
@@ -187,9 +187,9 @@ async def _steady(
     return {"events/s": round(sent / took), **{f"{name} ms": value for name, value in found.items()}}
 
 
-async def _all_made(office: DispatcherAlone, subscription: str, count: int) -> None:
+async def _all_made(harness: DispatcherAlone, subscription: str, count: int) -> None:
     deadline = time.monotonic() + _GIVE_UP_SECONDS
-    while len(_attempts(office.data, [subscription])) < count and time.monotonic() < deadline:  # noqa: ASYNC110
+    while len(_attempts(harness.data, [subscription])) < count and time.monotonic() < deadline:  # noqa: ASYNC110
         await asyncio.sleep(0.5)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from headrace.service.processes import session_processes
+from headrace.service.processes.process_table import session_processes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

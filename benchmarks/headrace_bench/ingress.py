@@ -13,7 +13,7 @@ import uvloop
 
 from headrace.client import Client
 from headrace.events.bindings.http import encode_batch, encode_binary, encode_structured
-from headrace.service.process import ServiceProcess, free_port
+from headrace.service.processes.service import ServiceProcess, free_port
 from headrace_bench.events import bench_events
 from headrace_bench.figures import counter, cpu_seconds, quantiles
 from headrace_bench.load import encode_request, saturate

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from headrace.events.bindings.http import Message
+    from headrace.events.bindings.http import HttpMessage
 
 
-def encode_request(message: Message, host: str, channel: str = "default/default") -> bytes:
+def encode_request(message: HttpMessage, host: str, channel: str = "default/default") -> bytes:
     """Write the whole request as bytes."""
     lines = [f"POST /channels/{channel} HTTP/1.1", f"host: {host}", f"content-length: {len(message.body)}"]
     lines += [f"{name}: {value}" for name, value in message.headers]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from headrace.eventlog.local.outbox import OutboxFiles
+from headrace.eventlog.local.outbox.reader import LocalOutboxReader
 from headrace.eventlog.local.reader import SegmentReader
-from headrace.eventlog.opening import kafka_place, open_log
-from headrace.events.positions import Cut
+from headrace.eventlog.location import kafka_location, open_log
+from headrace.events.positions import LogPosition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 def local_ends(data: Path) -> Ends:
     """Watch the embedded log and outbox of a data folder."""
-    log, outbox = SegmentReader(data / "log"), OutboxFiles(data / "outbox")
+    log, outbox = SegmentReader(data / "log"), LocalOutboxReader(data / "outbox")
 
     def ends() -> tuple[int, int]:
         routed = outbox.covered()
-        return Cut().count_to(log.end()), Cut().count_to(routed)
+        return LogPosition().count_to(log.end()), LogPosition().count_to(routed)
 
     return ends
 
 
 def kafka_ends(settings: KafkaSettings) -> Ends:
     """Watch log and outbox in Kafka. Marks of transactions are counted as if they were events."""
-    from headrace.eventlog.kafka.outbox import Coverage  # optional dependency
+    from headrace.eventlog.kafka.outbox.writer import Coverage  # optional dependency
 
-    log, coverage, lock = open_log(kafka_place(settings)), Coverage(settings), threading.Lock()
+    log, coverage, lock = open_log(kafka_location(settings)), Coverage(settings), threading.Lock()
 
     def ends() -> tuple[int, int]:
         with lock:
-            routed = coverage.cut()
-            return Cut().count_to(log.end()), Cut().count_to(routed)
+            routed = coverage.position()
+            return LogPosition().count_to(log.end()), LogPosition().count_to(routed)
 
     return ends

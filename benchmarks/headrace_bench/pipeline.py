@@ -20,10 +20,10 @@ import uvloop
 from headrace.client import Client
 from headrace.config import load_config
 from headrace.events.bindings.http import encode_batch, encode_binary
-from headrace.events.positions import Cut
-from headrace.service.process import ServiceProcess, free_port
-from headrace.service.processes import role_processes
-from headrace.subscriptions.store import Store
+from headrace.events.positions import LogPosition
+from headrace.service.processes.process_table import role_processes
+from headrace.service.processes.service import ServiceProcess, free_port
+from headrace.subscriptions.store.store import Store
 from headrace.subscriptions.subscription import parse_subscription
 from headrace_bench.events import bench_events
 from headrace_bench.figures import counter, cpu_seconds, observed, quantiles
@@ -98,7 +98,7 @@ def _own_topics() -> KafkaSettings:
 def _store_subscriptions(data: Path, count: int, sink: str) -> None:
     store = Store(f"sqlite:///{data}/store.db")
     wishes = ({"sink": sink, "protocol": "HTTP", "filters": [_filter(number)]} for number in range(count))
-    store.create_many(map(parse_subscription, wishes), Cut())
+    store.create_many(map(parse_subscription, wishes), LogPosition())
     store.close()
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from headrace.service.processes import memory_bytes
+from headrace.service.processes.process_table import memory_bytes
 
 if TYPE_CHECKING:
     import numpy.typing as npt

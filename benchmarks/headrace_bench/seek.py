@@ -17,11 +17,11 @@ from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.filters import compile_filter
 from headrace.matching import Scope
-from headrace.pipeline.extent import Extent
-from headrace.pipeline.history import History
-from headrace.pipeline.log_table import LogTable
-from headrace.pipeline.seek import first_match
-from headrace.pipeline.session import Session
+from headrace.pipeline.history.history import History
+from headrace.pipeline.history.log_table import LogTable
+from headrace.pipeline.history.seek import first_match
+from headrace.pipeline.history.selection import HistorySelection
+from headrace.pipeline.spark.session import Session
 from headrace_bench.seek_events import CHANNEL, NEEDLE, archived_events, extension_at, id_at
 from headrace_bench.spark_input import count_every_read, measured
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.filters import Filter
-    from headrace.pipeline.history import Part
+    from headrace.pipeline.history.history import HistoryPart
 
 _WANTED = 0.9
 """Where the event that is sought stands: with nine tenths of the history before it."""
@@ -113,9 +113,12 @@ class _WatchedHistory(History):
     opened: frozenset[str] = frozenset()
 
     def matching(
-        self, filter_: Filter, extent: Extent | None = None, parts: Iterable[Part] | None = None
+        self,
+        filter_: Filter,
+        extent: HistorySelection | None = None,
+        parts: Iterable[HistoryPart] | None = None,
     ) -> DataFrame:
-        chosen = self.parts(extent or Extent(), filter_) if parts is None else list(parts)
+        chosen = self.parts(extent or HistorySelection(), filter_) if parts is None else list(parts)
         self.opened |= {getattr(part, "path", "") for part in chosen}
         return super().matching(filter_, extent, chosen)
 
@@ -124,7 +127,7 @@ def _search(
     spark: SparkSession, storage: Storage, log: LogTable, filter_: Filter
 ) -> tuple[tuple[int, ...], int]:
     history = _WatchedHistory(spark, storage, log)
-    found = first_match(history, Extent(Scope(*CHANNEL)), filter_)
+    found = first_match(history, HistorySelection(Scope(*CHANNEL)), filter_)
     return found, len(history.opened)
 
 
@@ -134,9 +137,9 @@ def _scan(
     """Ask the filter of every event, with nothing that lets Parquet leave out rows."""
     history = History(spark, storage, log)
     with _without_pushdown(spark):
-        events = history.events(Extent(Scope(*CHANNEL)))
+        events = history.events(HistorySelection(Scope(*CHANNEL)))
         position = events.where(filter_.column()).agg(F.min("position")).collect()[0][0]
-    return (position,), len(history.parts(Extent()))
+    return (position,), len(history.parts(HistorySelection()))
 
 
 @contextmanager

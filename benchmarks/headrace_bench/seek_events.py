@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from headrace.eventlog.archive.archiver import write_files
 from headrace.events.batch import SCHEMA, to_batch
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.events.recorded import Arrival
 from headrace_bench.events import bench_events
 
@@ -49,7 +49,7 @@ def archived_events(storage: Storage, count: int, needle: int) -> Iterator[int]:
         )
         files = write_files(storage, blocks)
         manifest = storage.manifest()
-        storage.commit(manifest.followed(now=0.0, add=files, archived=Cut.at(behind)))
+        storage.commit(manifest.followed(now=0.0, add=files, archived=LogPosition.at(behind)))
         yield behind
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
-from headrace.service.process import free_port
+from headrace.service.processes.service import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -20,8 +20,8 @@ from headrace.eventlog.settings import LogSettings
 from headrace.interest.settings import InterestSettings
 from headrace.matching.settings import MatchingSettings
 from headrace.pipeline.settings import PipelineSettings
-from headrace.subscriptions.masks import MASK, without_password
-from headrace.subscriptions.quotas import Quotas
+from headrace.secrets.masks import MASK, without_password
+from headrace.subscriptions.quotas.quotas import Quotas
 from headrace.subscriptions.settings import StoreSettings
 
 if TYPE_CHECKING:

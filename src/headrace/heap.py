@@ -1,9 +1,11 @@
-"""The garbage collector, in processes that load much once and then handle events."""
+"""The heap of processes that load much once and then handle events: collected less often, and without pandas."""
 
 from __future__ import annotations
 
 import gc
+import sys
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,8 +14,33 @@ if TYPE_CHECKING:
 _pauses = 0
 
 
+class _WithoutPandas:
+    """Finds no pandas, and leaves all other modules to others."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+
+@cache
+def spare_pandas() -> None:
+    """Let pyarrow do without pandas in this process; call it before pyarrow has made anything.
+
+    At its first conversion from Python, pyarrow imports pandas only to recognise its objects: 40 MB and a second that
+    nobody here has a use for. It asks once. Whoever imports pandas later gets it, but can't convert to or from it.
+    """
+    import pyarrow as pa  # the supervisor imports this module and never needs it
+
+    sys.meta_path.insert(0, _WithoutPandas)
+    try:
+        pa.scalar(0)
+    finally:
+        sys.meta_path.remove(_WithoutPandas)
+
+
 def spare_heap() -> None:
-    """Take what is loaded out of the collector's sight, and let it look less often.
+    """Exempt loaded objects from garbage collection, and collect less often.
 
     Events are made of small objects that die without its help. And Spark's workers collect after every task:
     visiting all imported modules and the matcher would cost 10 ms each time.
@@ -25,9 +52,9 @@ def spare_heap() -> None:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Let the collector rest while very many objects are made that live for a short while: it would visit all of them.
+    """Pause the collector while very many short-lived objects are made: it would visit all of them.
 
-    Be careful: what was made has to be gone at the end, or it is visited then. For one thread.
+    Be careful: the objects have to be gone at the end, or they are visited then. For one thread.
     """
     global _pauses  # noqa: PLW0603  the collector is one for the whole process
     _pauses += 1

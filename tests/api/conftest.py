@@ -1,21 +1,21 @@
 import pytest
-from tests.api.door import Door
+from tests.api.application import Application
 
 
 @pytest.fixture
-async def open_door(tmp_path):
-    """Make a door with the settings the test wants."""
-    doors: list[Door] = []
+async def open_api(tmp_path):
+    """Make an application with the settings the test wants."""
+    handlers: list[Application] = []
 
     def make(**settings):
-        doors.append(Door(tmp_path / str(len(doors)), **settings))
-        return doors[-1]
+        handlers.append(Application(tmp_path / str(len(handlers)), **settings))
+        return handlers[-1]
 
     yield make
-    for door in doors:
-        await door.close()
+    for api in handlers:
+        await api.close()
 
 
 @pytest.fixture
-async def door(open_door):
-    return open_door()
+async def api(open_api):
+    return open_api()

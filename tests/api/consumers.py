@@ -3,17 +3,17 @@
 import time
 
 import msgspec
-from tests.api.door import BATCHED, CHANNEL
+from tests.api.application import BATCHED, CHANNEL
 
 from headrace.ledger.ledger import Ledger
 
 
 class Consumers:
-    def __init__(self, door, subscription):
-        self.door = door
+    def __init__(self, api, subscription):
+        self.api = api
         self.id = subscription
         self.path = f"/api/subscriptions/{subscription}/events"
-        self._ledger = Ledger(door.delivery_url)
+        self._ledger = Ledger(api.delivery_url)
 
     def close(self):
         self._ledger.close()
@@ -24,9 +24,9 @@ class Consumers:
             | members
             for each in numbers
         ]
-        first = self.door.writer.end
-        assert (await self.door.post(BATCHED, msgspec.json.encode(events), CHANNEL)).status == 202
-        self.mail(*range(first, self.door.writer.end))
+        first = self.api.writer.end
+        assert (await self.api.post(BATCHED, msgspec.json.encode(events), CHANNEL)).status == 202
+        self.mail(*range(first, self.api.writer.end))
 
     def mail(self, *positions, replay=""):
         self._ledger.put_mail(
@@ -43,17 +43,17 @@ class Consumers:
         )
 
     async def poll(self, query="", headers=()):
-        return await self.door.call("GET", f"{self.path}{query}", headers)
+        return await self.api.call("GET", f"{self.path}{query}", headers)
 
     async def ack(self, **said):
-        return await self.door.send_json("POST", f"/api/subscriptions/{self.id}/ack", said)
+        return await self.api.send_json("POST", f"/api/subscriptions/{self.id}/ack", said)
 
     @property
     def waiting(self):
-        return self.door.mailroom.fill(self.id).waiting
+        return self.api.leases.fill(self.id).waiting
 
 
-async def subscribe(door, **members):
-    made = await door.send_json("POST", "/subscriptions", {"protocol": "PULL"} | members)
+async def subscribe(api, **members):
+    made = await api.send_json("POST", "/subscriptions", {"protocol": "PULL"} | members)
     assert made.status == 201, made.body
     return made.json["id"]

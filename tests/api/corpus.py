@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tests.api.door import BATCHED, CHANNEL, STRUCTURED, V1
+from tests.api.application import BATCHED, CHANNEL, STRUCTURED, V1
 
 JSON = {"content-type": "application/json"}
 GOOD = b'{"specversion":"1.0","id":"%d","source":"/s","type":"t","data":{"a":[1,{"b":"c"}]}}'
@@ -82,7 +82,7 @@ EVENTS = [
     batch('3 MB of {"a":1}', lambda: filled(b'{"a":1}', 3 * MB)),
     batch("16 MB of {}", lambda: filled(b"{}", 16 * MB - 9)),
     batch("16 MB of [", lambda: b"[" * (16 * MB - 9)),
-    batch("8 MB of backslashes", lambda: b'["' + b"\\" * (8 * MB - 9)),
+    batch("16 MB of backslashes", lambda: b'["' + b"\\" * (16 * MB - 9)),
     batch("16 MB of good events and a fault at the end", lambda: numbered(16 * MB - 500)[:-1] + b",{}]"),
     batch("16 MB that are one string", lambda: b'["' + b"a" * (16 * MB - 9) + b'"]'),
     batch("16 MB that aren't UTF-8", lambda: filled(b'"\xff"', 16 * MB - 9)),

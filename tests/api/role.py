@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from headrace.config import load_config, write_snapshot
-from headrace.service.process import free_port
+from headrace.service.processes.service import free_port
 
 _START_SECONDS = 180.0  # on a machine that others use, too; a role that ends is noticed at once
 

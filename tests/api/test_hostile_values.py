@@ -56,11 +56,11 @@ def places(document):
 @pytest.mark.parametrize(
     ("method", "path", "document"), DOCUMENTS, ids=[f"{each[1]}-{n}" for n, each in enumerate(DOCUMENTS)]
 )
-async def test_no_value_makes_the_service_fail(door, method, path, document):
+async def test_no_value_makes_the_service_fail(api, method, path, document):
     for place in places(document):
         for value in VALUES:
             body = json.dumps(place).replace(json.dumps(MARK), value).encode()
-            answer = await door.call(method, path, {"content-type": "application/json"}, body)
+            answer = await api.call(method, path, {"content-type": "application/json"}, body)
             assert answer.status < 500 or answer.json["code"] == "no-dispatcher", (
                 value[:60],
                 place,
@@ -71,6 +71,6 @@ async def test_no_value_makes_the_service_fail(door, method, path, document):
 
 @pytest.mark.parametrize("value", ["9" * 400, "9" * 5000, "-1", "1e400", "%00", "a" * 9000, "NaN", "%ff"])
 @pytest.mark.parametrize("path", ["/subscriptions?limit=", "/subscriptions?cursor=", "/api/audit?since=", "/api/audit?limit=", "/api/attempts?status=", "/api/set-aside?limit=", "/api/jobs?kind=", "/api/attempts?since="])  # fmt: skip
-async def test_no_parameter_makes_the_service_fail(door, path, value):
-    answer = await door.call("GET", path + value)
+async def test_no_parameter_makes_the_service_fail(api, path, value):
+    answer = await api.call("GET", path + value)
     assert answer.status in (200, 400), answer.body[:300]

@@ -7,11 +7,11 @@ from contextlib import closing
 
 import msgspec
 import pytest
-from tests.api.door import CHANNEL, V1
+from tests.api.application import CHANNEL, V1
 from tests.api.role import HttpRole
 
-from headrace.events.positions import Cut
-from headrace.subscriptions.store import Store
+from headrace.events.positions import LogPosition
+from headrace.subscriptions.store.store import Store
 
 
 def _ask(role, path, body=None, headers=()):
@@ -66,7 +66,7 @@ def test_a_subscription_begins_where_the_other_process_s_log_ends(roles):
     with closing(Store(f"sqlite:///{api.data}/store.db")) as store:
         created = store.get(msgspec.json.decode(body)["id"]).created
     assert created is not None
-    assert created >= Cut.at(3)
+    assert created >= LogPosition.at(3)
 
 
 def test_a_channel_made_at_one_is_soon_known_at_the_other(roles):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import aiohttp
 import pytest
-from tests.api.door import CHANNEL, V1
+from tests.api.application import CHANNEL, V1
 from tests.api.role import HttpRole
 
 from headrace.eventlog.local.reader import SegmentReader

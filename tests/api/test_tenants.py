@@ -9,16 +9,16 @@ import uuid
 
 import msgspec
 import pytest
-from tests.api.door import V1, Door
+from tests.api.application import V1, Application
 
-from headrace.api.permissions import KNOWN, PERMISSIONS, Of
+from headrace.api.access.permissions import KNOWN, PERMISSIONS, Target
 from headrace.events.event import Event
 from headrace.events.json_format import encode
-from headrace.events.positions import Cut
-from headrace.ledger.attempts import Attempt
-from headrace.ledger.ledger import Burial, Changes, Key, Ledger
-from headrace.subscriptions.kept_ids import id_within
-from headrace.subscriptions.set_aside import Kind, SetAside
+from headrace.events.positions import LogPosition
+from headrace.ledger.ledger import Changes, GivenUp, Key, Ledger
+from headrace.ledger.records.attempts import Attempt
+from headrace.subscriptions.imports.kept_ids import id_within
+from headrace.subscriptions.store.set_aside import Kind, SetAside
 
 JSON = {"content-type": "application/json"}
 SHOP, BANK = "shop", "bank"
@@ -51,15 +51,15 @@ def _broker(namespace, name):
 class Tenant:
     """A namespace with one of everything, and somebody who may do everything in it."""
 
-    def __init__(self, door, namespace):
-        self.door = door
+    def __init__(self, api, namespace):
+        self.api = api
         self.namespace = namespace
         self.word = SECRET if namespace == BANK else "shop-word"
         self.ids = {}
 
     async def settle(self):
-        door = self.door
-        self.who = await door.key(**{self.namespace: ["admin"]})
+        api = self.api
+        self.who = await api.key(**{self.namespace: ["admin"]})
         self.key_id = self.who["authorization"][len("Bearer hr_") :][:10]
         self.channel = f"{self.namespace}/{self.word}"
         assert (
@@ -83,7 +83,7 @@ class Tenant:
         assert redrive.status == 202, redrive.json
         event = Event({"specversion": "1.0", "id": self.word, "source": "/s", "type": self.word}, b"{}")
         self._write(event)
-        door.store.set_aside(
+        api.store.set_aside(
             [
                 SetAside(
                     Kind.EVENT,
@@ -98,16 +98,16 @@ class Tenant:
         attempts = await self.send("GET", "/api/attempts", None)
         (attempt,) = attempts.json["attempts"]
         self.ids = {
-            Of.SUBSCRIPTION: self.subscription,
-            Of.JOB: job.json["id"],
-            Of.REDRIVE: redrive.json["id"],
-            Of.ATTEMPT: str(attempt["id"]),
-            Of.KEY: self.key_id,
+            Target.SUBSCRIPTION: self.subscription,
+            Target.JOB: job.json["id"],
+            Target.REDRIVE: redrive.json["id"],
+            Target.ATTEMPT: str(attempt["id"]),
+            Target.KEY: self.key_id,
         }
 
     def _write(self, event):
         """Write what a dispatcher would have written."""
-        ledger = Ledger(self.door.delivery_url)
+        ledger = Ledger(self.api.delivery_url)
         key = Key(self.subscription, 0, "", "sink")
         attempt = Attempt(
             self.subscription,
@@ -126,7 +126,7 @@ class Tenant:
         ledger.commit(
             Changes(
                 (),
-                [Burial(key, 1, time.time(), self.word, encode(event))],
+                [GivenUp(key, 1, time.time(), self.word, encode(event))],
                 (),
                 ledger.cursor(),
                 {},
@@ -137,7 +137,7 @@ class Tenant:
 
     async def send(self, method, path, document):
         body = b"" if document is None else msgspec.json.encode(document)
-        return await self.door.call(method, path, JSON | self.who, body)
+        return await self.api.call(method, path, JSON | self.who, body)
 
     def path(self, template, of):
         """Fill a route's address with what is this tenant's."""
@@ -153,12 +153,12 @@ class Tenant:
 
 @pytest.fixture
 async def tenants(tmp_path):
-    door = Door(tmp_path, auth=True)
-    shop, bank = Tenant(door, SHOP), Tenant(door, BANK)
+    api = Application(tmp_path, auth=True)
+    shop, bank = Tenant(api, SHOP), Tenant(api, BANK)
     await bank.settle()
     await shop.settle()
     yield shop, bank
-    await door.close()
+    await api.close()
 
 
 def _routes():
@@ -215,13 +215,13 @@ async def test_nothing_of_the_other_can_be_seen_or_changed(tenants):
     before = await _everything_of(bank)
     bodies, tried = _bodies(bank), 0
     for template, method, permission in _routes():
-        if permission.is_open or template not in {*shop.door.served_paths(), "/channels/{namespace}/{name}"}:
+        if permission.is_open or template not in {*shop.api.served_paths(), "/channels/{namespace}/{name}"}:
             continue
-        path = bank.path(template, permission.of)
+        path = bank.path(template, permission.target)
         for document in bodies.get(template, [None]) if method in ("POST", "PUT") else [None]:
             headers = V1 if template.startswith("/channels/") else JSON
             body = b"" if document is None else msgspec.json.encode(document)
-            answer = await shop.door.call(method, path, headers | shop.who, body)
+            answer = await shop.api.call(method, path, headers | shop.who, body)
             tried += 1
             about = (method, template, answer.status, answer.body)
             if method == "GET" and not re.search(r"\{(id|namespace)\}", template):
@@ -241,22 +241,22 @@ async def test_nothing_of_the_other_can_be_seen_or_changed(tenants):
                 assert each in told or each not in answer.body.decode(), about
     assert tried > 50
     assert await _everything_of(bank) == before, "and nothing was changed by it"
-    assert shop.door.ids() == []
+    assert shop.api.ids() == []
 
 
 class Nobody(Tenant):
     """A tenant that there is not, with ids that nobody has."""
 
-    def __init__(self, door):
-        super().__init__(door, "void")
+    def __init__(self, api):
+        super().__init__(api, "void")
         self.word, self.channel = "void-word", "void/void-word"
         self.subscription, self.pulled, self.key_id = str(uuid.uuid4()), str(uuid.uuid4()), "AAAAAAAAAA"
         self.ids = {
-            Of.SUBSCRIPTION: self.subscription,
-            Of.JOB: str(uuid.uuid4()),
-            Of.REDRIVE: str(uuid.uuid4()),
-            Of.ATTEMPT: "987654",
-            Of.KEY: self.key_id,
+            Target.SUBSCRIPTION: self.subscription,
+            Target.JOB: str(uuid.uuid4()),
+            Target.REDRIVE: str(uuid.uuid4()),
+            Target.ATTEMPT: "987654",
+            Target.KEY: self.key_id,
         }
 
 
@@ -274,9 +274,9 @@ _IGNORED = frozenset({"content-length"})
 async def test_what_is_another_s_answers_as_what_is_nobody_s(tenants):
     """Byte for byte, but for the names that were asked with: so no answer tells whether there is anything."""
     shop, bank = tenants
-    nobody, tried = Nobody(shop.door), 0
+    nobody, tried = Nobody(shop.api), 0
     for template, method, permission in _routes():
-        served = {*shop.door.served_paths(), "/channels/{namespace}/{name}"}
+        served = {*shop.api.served_paths(), "/channels/{namespace}/{name}"}
         if permission.is_open or permission == KNOWN or template not in served:
             continue
         bodies = zip(*(_bodies(each).get(template, [None]) for each in (bank, nobody)), strict=True)
@@ -285,12 +285,12 @@ async def test_what_is_another_s_answers_as_what_is_nobody_s(tenants):
             for other, document in zip((bank, nobody), pair, strict=True):
                 body = b"" if document is None else msgspec.json.encode(document)
                 headers = (V1 if template.startswith("/channels/") else JSON) | {"if-match": '"1"'}
-                answer = await shop.door.call(
-                    method, other.path(template, permission.of), headers | shop.who, body
+                answer = await shop.api.call(
+                    method, other.path(template, permission.target), headers | shop.who, body
                 )
                 said = {name: value for name, value in answer.headers.items() if name not in _IGNORED}
                 answers.append((answer.status, said, _without_names(other, answer.body.decode())))
-            if permission.of is Of.HANDLER and method == "GET" and "{" not in template:
+            if permission.target is Target.HANDLER and method == "GET" and "{" not in template:
                 continue  # a list of what is one's own, which other tests look at
             assert answers[0] == answers[1], (method, template)
             tried += 1
@@ -306,7 +306,7 @@ async def _everything_of(tenant):
     for template, method, permission in _routes():
         if method != "GET" or permission.is_open or template in _CHANGING:
             continue
-        answer = await tenant.door.call("GET", tenant.path(template, permission.of), tenant.who)
+        answer = await tenant.api.call("GET", tenant.path(template, permission.target), tenant.who)
         if answer.status == 404:
             continue
         assert answer.status in (200, 204), (template, answer.body)
@@ -335,22 +335,22 @@ async def test_everybody_sees_what_is_theirs(tenants):
 
 async def test_who_is_above_all_sees_both(tenants):
     shop, bank = tenants
-    who = await shop.door.key(everywhere=["admin"])
+    who = await shop.api.key(everywhere=["admin"])
     for path, name in (("/api/attempts", "attempts"), ("/api/dead-letters", "deadLetters")):
-        assert len((await shop.door.call("GET", path, who)).json[name]) == 2
+        assert len((await shop.api.call("GET", path, who)).json[name]) == 2
     for path in ("/subscriptions", "/api/set-aside", "/api/redrives", "/api/jobs"):
-        body = (await shop.door.call("GET", path, who)).body.decode()
-        assert bank.ids[Of.SUBSCRIPTION] in body or SECRET in body, path
+        body = (await shop.api.call("GET", path, who)).body.decode()
+        assert bank.ids[Target.SUBSCRIPTION] in body or SECRET in body, path
         assert shop.word in body or shop.subscription in body, path
 
 
 async def test_who_has_two_namespaces_sees_two(tenants):
     shop, _bank = tenants
-    who = await shop.door.key(shop=["subscribe"], bank=["subscribe"])
-    assert len((await shop.door.call("GET", "/api/attempts", who)).json["attempts"]) == 2
-    only = await shop.door.key(shop=["subscribe"], bank=["publish"])
-    assert len((await shop.door.call("GET", "/api/attempts", only)).json["attempts"]) == 1, "the role counts"
-    named = await shop.door.call("POST", "/api/redrive", JSON | who, b"{}")
+    who = await shop.api.key(shop=["subscribe"], bank=["subscribe"])
+    assert len((await shop.api.call("GET", "/api/attempts", who)).json["attempts"]) == 2
+    only = await shop.api.key(shop=["subscribe"], bank=["publish"])
+    assert len((await shop.api.call("GET", "/api/attempts", only)).json["attempts"]) == 1, "the role counts"
+    named = await shop.api.call("POST", "/api/redrive", JSON | who, b"{}")
     assert (named.status, named.json["faults"][0]["path"]) == (400, "namespace")
 
 
@@ -372,20 +372,20 @@ async def test_what_is_left_of_a_deleted_subscription_stays_its_tenant_s(tenants
     shop, bank = tenants
     for tenant in tenants:
         await tenant.send("DELETE", f"/subscriptions/{tenant.subscription}", None)
-    gone = shop.door.store.purge(Cut.at(10))
+    gone = shop.api.store.purge(LogPosition.at(10))
     assert set(gone) >= {shop.subscription, bank.subscription}
     for tenant, other in ((shop, bank), (bank, shop)):
         page = await tenant.send("GET", "/api/attempts", None)
         assert [each["subscription"] for each in page.json["attempts"]] == [tenant.subscription]
-        assert (await tenant.send("GET", f"/api/attempts/{tenant.ids[Of.ATTEMPT]}", None)).status == 200
-        assert (await tenant.send("GET", f"/api/attempts/{other.ids[Of.ATTEMPT]}", None)).status == 404
+        assert (await tenant.send("GET", f"/api/attempts/{tenant.ids[Target.ATTEMPT]}", None)).status == 200
+        assert (await tenant.send("GET", f"/api/attempts/{other.ids[Target.ATTEMPT]}", None)).status == 404
 
 
 async def _import(tenant, *ids, dry_run=False):
     wish = {"sink": "http://x/", "protocol": "HTTP", "config": {"channel": tenant.channel}}
     lines = b"\n".join(msgspec.json.encode(wish | {"id": each}) for each in ids)
     path = f"/api/subscriptions/import?keepIds=true&dryRun={str(dry_run).lower()}"
-    return await tenant.door.call("POST", path, tenant.who, lines)
+    return await tenant.api.call("POST", path, tenant.who, lines)
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
@@ -418,8 +418,8 @@ async def test_an_import_of_a_tenant_can_be_repeated(tenants):
 
 async def test_an_id_that_an_operator_gave_away_is_a_conflict(tenants):
     shop, bank = tenants
-    operator = Tenant(shop.door, BANK)
-    operator.channel, operator.who = bank.channel, await shop.door.key(everywhere=["subscribe"])
+    operator = Tenant(shop.api, BANK)
+    operator.channel, operator.who = bank.channel, await shop.api.key(everywhere=["subscribe"])
     assert (await _import(operator, id_within(SHOP, "mine"))).json["created"] == 1
     assert (await _import(shop, "mine")).status == 409
 
@@ -448,8 +448,8 @@ async def test_a_redrive_that_names_nothing_is_about_one_s_own(tenants):
     shop, _bank = tenants
     answer = await shop.send("POST", "/api/redrive", {"dryRun": True})
     assert (answer.json["found"], answer.json["request"]["namespace"]) == (1, SHOP)
-    who = await shop.door.key(everywhere=["subscribe"])
-    everything = await shop.door.call("POST", "/api/redrive", JSON | who, b'{"dryRun": true}')
+    who = await shop.api.key(everywhere=["subscribe"])
+    everything = await shop.api.call("POST", "/api/redrive", JSON | who, b'{"dryRun": true}')
     assert everything.json["found"] == 2
 
 

@@ -1,7 +1,7 @@
 """The HTTP application in a process of its own, as the http role serves it, with a watchdog on its event loop.
 
-It prints its port. For each line of its input it prints the longest standstill since the line before, in seconds, and
-the most memory it had since, in bytes. It ends with its input.
+It prints its port. For each line of its input it prints the longest standstill since the line before, in seconds, what
+that was, and the most memory it had since, in bytes. It ends with its input.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import uvloop
-from tests.api.door import Door
+from tests.api.application import Application
 from tests.api.watchdog import Watchdog
 
 from headrace.filters.syntax.parser import parsing_elsewhere
@@ -27,21 +27,22 @@ def peak() -> int:
 
 
 async def main(folder: Path) -> None:
-    door = Door(folder)
+    api = Application(folder)
     watchdog = Watchdog()
     watching = asyncio.create_task(watchdog.run())
     lines = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
-    async with door.served() as url:
+    async with api.served() as url:
         spare_heap()
         say(url.rpartition(":")[2])
         while await lines.readline():
             await asyncio.sleep(0.1)  # the watchdog has its turn before
-            say(f"{watchdog.longest} {peak()}")
+            seconds, kind = watchdog.longest
+            say(f"{seconds} {kind or 'none'} {peak()}")
             Path("/proc/self/clear_refs").write_text("5")
             watchdog.reset()
     watching.cancel()
-    await door.close()
+    await api.close()
 
 
 if __name__ == "__main__":

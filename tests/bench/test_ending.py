@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.service.processes import parent_of, session_processes
+from headrace.service.processes.process_table import parent_of, session_processes
 
 
 def service_of(starter):

@@ -3,7 +3,7 @@ import json
 from tests.eventlog.archive.archives import archived
 
 from headrace.eventlog.archive.storage import Storage
-from headrace.eventlog.archive.values import extremes_of
+from headrace.eventlog.archive.value_ranges import file_extremes
 from headrace.filters import compile_filter
 from headrace.filters.backends.extremes import asked_of_extremes, may_hold
 from headrace_bench import seek_events
@@ -33,7 +33,7 @@ def test_the_ordered_extension_opens_one_file_and_the_random_id_most(tmp_path, m
     opened = {
         name: sum(
             may_hold(asked_of_extremes(compile_filter({"exact": {name: value}}).expression), each)
-            for each in map(extremes_of, storage.manifest().files)
+            for each in map(file_extremes, storage.manifest().files)
         )
         for name, value in (("gtid", extension_at(900)), ("id", id_at(900)))
     }

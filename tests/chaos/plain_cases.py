@@ -27,7 +27,7 @@ from tests.chaos.prepared import STATES, Prepared, copies_of, load_prepared, num
 from headrace.client.sink import Received, Sink
 from headrace.errors import HeadraceError
 from headrace.matching.warm_up import warm_up
-from headrace.service import restoration
+from headrace.service.backup import restore as restoration
 from headrace.subscriptions.tables import SUBSCRIPTIONS
 from headrace.telemetry.health import HEALTH, Status
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.delivery.office import QUICK
+from tests.delivery.harness import QUICK
 
 from headrace.config import Config, load_config
 

@@ -16,24 +16,24 @@ from unittest.mock import patch
 from tests.chaos import plain_session
 
 from headrace.config import Config
-from headrace.database import watch
+from headrace.database.sqlite import watch
 from headrace.errors import HeadraceError, LogUnavailable
-from headrace.eventlog.local.outbox import OutboxFiles
+from headrace.eventlog.local.outbox.reader import LocalOutboxReader
 from headrace.events.event import Event
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.events.recorded import Arrival
-from headrace.ledger.dead_letters import DeadQuery
 from headrace.ledger.ledger import Ledger
-from headrace.ledger.records import Records
-from headrace.service.database_guard import _refusal_in
-from headrace.service.databases import check_databases, seal_databases
-from headrace.service.draining import drain_all
-from headrace.service.layout import Layout
-from headrace.service.logs import open_log_writer
+from headrace.ledger.records.dead_letters import DeadQuery
+from headrace.ledger.records.records import Records
 from headrace.service.role import EXIT_REFUSED, _end, _only
 from headrace.service.roles.pipeline import route_until
-from headrace.subscriptions.set_aside import Kind
-from headrace.subscriptions.store import Store
+from headrace.service.storage.database_files import check_databases, seal_databases
+from headrace.service.storage.database_guard import _refusal_in
+from headrace.service.storage.layout import Layout
+from headrace.service.storage.logs import open_log_writer
+from headrace.service.upkeep.dispatcher import drain_all
+from headrace.subscriptions.store.set_aside import Kind
+from headrace.subscriptions.store.store import Store
 from headrace.subscriptions.subscription import parse_subscription
 from headrace.telemetry.health import HEALTH
 
@@ -73,10 +73,12 @@ class PlainService:
         except BaseException:
             self._opened.close()
             raise
-        self._outbox = OutboxFiles(self._layout.outbox)
+        self._outbox = LocalOutboxReader(self._layout.outbox)
         self._opened.enter_context(
             patch.multiple(
-                "headrace.pipeline.route", Session=plain_session.Session, use_pool=plain_session.use_pool
+                "headrace.pipeline.route.route",
+                Session=plain_session.Session,
+                use_pool=plain_session.use_pool,
             )
         )
         self._begin(self._guard())
@@ -136,7 +138,7 @@ class PlainService:
 
     def clear(self) -> None:
         """Remove what is delivered from the outbox, as the dispatcher does every ten seconds."""
-        self._outbox.drop(Cut.at(self.cursor()))
+        self._outbox.drop(LogPosition.at(self.cursor()))
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         self._tasks.append(asyncio.create_task(work))

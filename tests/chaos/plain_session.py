@@ -1,4 +1,4 @@
-"""Stands in for `headrace.pipeline.session`, and for nothing else of the route: its query runs in a thread, without a JVM.
+"""Stands in for `headrace.pipeline.spark.session`, and for nothing else of the route: its query runs in a thread, without a JVM.
 
 The source, the matching and the writing of batches are the real ones. With Spark the source and the workers are
 processes of their own; here a fault that kills one of them kills the role.
@@ -14,9 +14,11 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from headrace.pipeline import source, worker
-from headrace.pipeline.opened_log import opened_log
-from headrace.subscriptions.store import Store
+from headrace.eventlog.location import cached_log
+from headrace.pipeline.route import planner, worker
+from headrace.pipeline.route.offsets import Offset
+from headrace.pipeline.route.source import LogSource
+from headrace.subscriptions.store.store import Store
 
 ROUTE_POOL, JOBS_POOL = "route", "jobs"
 HOLD = threading.Lock()
@@ -41,9 +43,9 @@ class Session:
 
     def __init__(self, settings: object, work_folder: Path) -> None:
         work_folder.mkdir(parents=True, exist_ok=True)
-        source._LONGEST_WAIT = _LONGEST_WAIT
-        setattr(source, "_beat_to", lambda _: None)  # noqa: B010  it is no process of its own
-        opened_log.cache_clear()
+        planner._LONGEST_WAIT = _LONGEST_WAIT
+        setattr(planner, "_beat_to", lambda _: None)  # noqa: B010  it is no process of its own
+        cached_log.cache_clear()
         worker._rosters.cache_clear()
         self.java = SimpleNamespace(version="0", origin="nowhere")
         self.spark = _Spark()
@@ -64,7 +66,7 @@ class _Spark:
         self.dataSource = SimpleNamespace(register=self._register)
         self.sparkContext = SimpleNamespace(defaultParallelism=1)
 
-    def _register(self, source_class: type[source.LogSource]) -> None:
+    def _register(self, source_class: type[LogSource]) -> None:
         self._source = source_class
 
     @property
@@ -75,7 +77,7 @@ class _Spark:
 class _Stream:
     """Reader and writer of a stream in one, as the route puts them together."""
 
-    def __init__(self, source_class: type[source.LogSource]) -> None:
+    def __init__(self, source_class: type[LogSource]) -> None:
         self._source = source_class
         self.writeStream = self
 
@@ -107,13 +109,13 @@ class _Stream:
 
 
 class _Query:
-    def __init__(self, origin: source.LogSource, write: Callable[[Any, int], None]) -> None:
+    def __init__(self, origin: LogSource, write: Callable[[Any, int], None]) -> None:
         self._origin = origin
         self._write = write
         self._stopped = threading.Event()
         self._error: QueryFailed | None = None
         self._stores: list[Store] = []
-        setattr(source, "Store", self._open_store)  # noqa: B010
+        setattr(planner, "Store", self._open_store)  # noqa: B010
         self._thread = threading.Thread(target=self._run, name="plain-query", daemon=True)
         self._thread.start()
 
@@ -153,7 +155,7 @@ class _Query:
                     done, number = end, number + 1
             time.sleep(0.001)  # so that who waits for the lock gets it
 
-    def _batch(self, reader: Any, start: source.Offset, end: source.Offset, number: int) -> None:
+    def _batch(self, reader: Any, start: Offset, end: Offset, number: int) -> None:
         rows = [batch for part in reader.partitions(start, end) for batch in reader.read(part)]
         table = pa.Table.from_batches(rows)
         self._write(SimpleNamespace(toArrow=lambda: table), number)

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.chaos.account import Account
 from tests.chaos.kinds import DATABASES, Kind, kinds_in
 
-from headrace.database.seal import seal
+from headrace.database.sqlite.seal import seal
 from headrace.events.event import Event
 
 STATES = ("stopped", "killed", "running")

@@ -18,8 +18,8 @@ from tests.chaos.account import Telling
 from headrace.client import Client
 from headrace.errors import HeadraceError, ServiceRefused, ServiceUnreachable
 from headrace.events.event import Event
-from headrace.service.process import ServiceProcess, free_port
-from headrace.service.processes import role_processes, session_processes
+from headrace.service.processes.process_table import role_processes, session_processes
+from headrace.service.processes.service import ServiceProcess, free_port
 from headrace.subscriptions.tables import SUBSCRIPTIONS
 
 SETTINGS = {

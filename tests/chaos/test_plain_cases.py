@@ -55,7 +55,7 @@ def account():
         (Telling(refusals=["something went wrong"], until=10), Verdict.LOST),
         (Telling(standing=["something went wrong"]), Verdict.LOST),
         (Telling(standing=["positions 3 to 7 can't be read"]), Verdict.TOLD),
-        (Telling(standing=["positions up to 7 were asked for, and the log ends at 3"]), Verdict.LOST),
+        (Telling(standing=["positions up to 7 were requested, but the log ends at 3"]), Verdict.LOST),
         (Telling(set_aside=[range(2, 5)]), Verdict.TOLD),
         (Telling(set_aside=[range(4, 9)]), Verdict.LOST),
         (Telling(dead={("plain", 3)}), Verdict.TOLD),

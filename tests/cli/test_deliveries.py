@@ -8,13 +8,13 @@ import msgspec
 import pytest
 from tests.ledger.entries import attempt, dead, write
 
-from headrace.delivery.redriving import Redriving
+from headrace.delivery.retry.redrives import RedriveWorker
 from headrace.eventlog.local.reader import SegmentReader
-from headrace.eventlog.shares import UNSHARED
-from headrace.ledger.probes import ProbeOutcome
-from headrace.ledger.records import Records
-from headrace.ledger.status import DeliveryReport
-from headrace.subscriptions.store import Store
+from headrace.eventlog.outbox_partitions import WHOLE_OUTBOX
+from headrace.ledger.records.probes import ProbeOutcome
+from headrace.ledger.records.records import Records
+from headrace.ledger.records.status import DeliveryReport
+from headrace.subscriptions.store.store import Store
 
 SINK = "http://127.0.0.1:9000/"
 
@@ -38,7 +38,7 @@ def dispatcher(service, url, outcome=None):
 
     def work():
         with closing(Records(url)) as records, closing(Store(f"sqlite:///{service.data}/store.db")) as store:
-            redriving = Redriving(records, store, SegmentReader(service.data / "log"), UNSHARED)
+            redriving = RedriveWorker(records, store, SegmentReader(service.data / "log"), WHOLE_OUTBOX)
             while not stop.is_set():
                 redriving.step()
                 for probe in records.claim_probes(1):

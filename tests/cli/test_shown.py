@@ -1,6 +1,6 @@
 """What others wrote commands no terminal and forges no line; JSON stays as it is."""
 
-from headrace.cli.events import described
+from headrace.cli.events.lines import described
 from headrace.cli.tables import print_table
 from headrace.events import Event
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from headrace.subscriptions.status import FilterStatus
-from headrace.subscriptions.store import Store
+from headrace.subscriptions.store.store import Store
 
 SINK = "http://127.0.0.1:9000/"
 

@@ -1,37 +1,37 @@
 import socket
 
 import pytest
-from tests.api.door import Door
+from tests.api.application import Application
 from tests.delivery.raw_sink import RawSink, answer, silence
 
 from headrace.client import Client
 from headrace.errors import ServiceRefused, ServiceUnreachable
 from headrace.events import Event
-from headrace.telemetry.readiness import Standing, Word
+from headrace.telemetry.readiness import RoleState, RoleStatus
 
 EVENT = Event({"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}, b"x")
 
 
 @pytest.fixture
-async def door(tmp_path):
-    door = Door(tmp_path)
-    yield door
-    await door.close()
+async def api(tmp_path):
+    api = Application(tmp_path)
+    yield api
+    await api.close()
 
 
 @pytest.fixture
-async def client(door):
-    async with door.served() as url, Client(url + "/") as client:
+async def client(api):
+    async with api.served() as url, Client(url + "/") as client:
         yield client
 
 
-async def test_it_publishes_to_the_channel_it_is_told(door, client):
+async def test_it_publishes_to_the_channel_it_is_told(api, client):
     await client.create_channel("shop", "orders")
     await client.publish(EVENT)
     await client.publish(EVENT, "shop/orders", structured=True)
     await client.publish_batch([EVENT, EVENT], "shop/orders")
-    assert [each.arrival.channel for each in door.recorded()] == ["default", "orders", "orders", "orders"]
-    assert all(each.event == EVENT for each in door.recorded())
+    assert [each.arrival.channel for each in api.recorded()] == ["default", "orders", "orders", "orders"]
+    assert all(each.event == EVENT for each in api.recorded())
 
 
 async def test_it_manages_channels_and_subscriptions(client):
@@ -47,9 +47,9 @@ async def test_it_manages_channels_and_subscriptions(client):
     assert await client.subscriptions() == []
 
 
-async def test_readiness_is_an_answer_either_way(door, client):
+async def test_readiness_is_an_answer_either_way(api, client):
     assert (await client.readiness())["ready"] is True
-    door.roles["pipeline"] = Standing(Word.STARTING, 5.0, problem="Spark is starting")
+    api.roles["pipeline"] = RoleStatus(RoleState.STARTING, 5.0, problem="Spark is starting")
     answer = await client.readiness()
     assert (answer["ready"], answer["roles"]["pipeline"]) == (False, "starting")
     assert answer["details"]["pipeline"]["problem"] == "Spark is starting"

@@ -5,33 +5,33 @@ import gc
 from contextlib import closing
 
 import pytest
+from tests.api.application import Application
 from tests.api.consumers import Consumers, subscribe
-from tests.api.door import Door
 
 from headrace.client import Client, consumer
 from headrace.errors import ServiceRefused
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 
 
 @pytest.fixture
-async def door(tmp_path):
-    door = Door(tmp_path)
-    yield door
-    await door.close()
+async def api(tmp_path):
+    api = Application(tmp_path)
+    yield api
+    await api.close()
 
 
 @pytest.fixture
-async def mailbox(door):
-    with closing(Consumers(door, await subscribe(door))) as made:
+async def mailbox(api):
+    with closing(Consumers(api, await subscribe(api))) as made:
         yield made
 
 
 @pytest.fixture
-async def client(door):
-    async with door.served() as url:
+async def client(api):
+    async with api.served() as url:
         async with Client(url) as client:
             yield client
-        door.pulling.close()
+        api.pull.close()
 
 
 async def until(condition, seconds=10.0):
@@ -86,9 +86,9 @@ async def test_an_error_in_the_loop_lets_the_event_come_again(mailbox, client):
         assert await some(events, 2) == ["2", "3"]
 
 
-async def test_a_slow_loop_keeps_its_lease(door, client, monkeypatch):
+async def test_a_slow_loop_keeps_its_lease(api, client, monkeypatch):
     monkeypatch.setattr(consumer, "_KEEP_SECONDS", 0.1)
-    with closing(Consumers(door, await subscribe(door, protocolsettings={"lease": 1}))) as mailbox:
+    with closing(Consumers(api, await subscribe(api, protocolsettings={"lease": 1}))) as mailbox:
         await mailbox.publish(1, 2)
         async with client.events(mailbox.id) as events:
             await anext(events)
@@ -97,9 +97,9 @@ async def test_a_slow_loop_keeps_its_lease(door, client, monkeypatch):
             assert (await anext(events)).id == "2"
 
 
-async def test_a_consumer_that_nobody_has_any_more_lets_go(door, client, monkeypatch):
+async def test_a_consumer_that_nobody_has_any_more_lets_go(api, client, monkeypatch):
     monkeypatch.setattr(consumer, "_KEEP_SECONDS", 0.1)
-    with closing(Consumers(door, await subscribe(door, protocolsettings={"lease": 1}))) as mailbox:
+    with closing(Consumers(api, await subscribe(api, protocolsettings={"lease": 1}))) as mailbox:
         await mailbox.publish(1, 2)
         async for event in client.events(mailbox.id):
             assert event.id == "1"
@@ -109,17 +109,17 @@ async def test_a_consumer_that_nobody_has_any_more_lets_go(door, client, monkeyp
         assert [(each.event.id, each.handed) for each in pulled] == [("1", 2), ("2", 2)]
 
 
-async def test_a_client_that_ends_gives_back_what_its_consumers_hold(mailbox, door):
+async def test_a_client_that_ends_gives_back_what_its_consumers_hold(mailbox, api):
     await mailbox.publish(1, 2)
-    async with door.served() as url:
+    async with api.served() as url:
         async with Client(url) as client:
             events = client.events(mailbox.id)
             await some(events, 2)
-        assert mailbox.door.mailroom.fill(mailbox.id).held == 0
+        assert mailbox.api.leases.fill(mailbox.id).held == 0
         assert mailbox.waiting == 1
         with pytest.raises(StopAsyncIteration):
             await anext(events)
-        door.pulling.close()
+        api.pull.close()
 
 
 async def test_consumers_share_the_work(mailbox, client):
@@ -141,9 +141,9 @@ async def test_consumers_share_the_work(mailbox, client):
     assert sorted(seen) == list(range(100))
 
 
-async def test_a_service_that_is_away_is_waited_for(mailbox, door, monkeypatch):
+async def test_a_service_that_is_away_is_waited_for(mailbox, api, monkeypatch):
     await mailbox.publish(1, 2)
-    async with door.served() as url, Client(url) as client:
+    async with api.served() as url, Client(url) as client:
         events = client.events(mailbox.id, max_events=1)
         assert (await anext(events)).id == "1"
         real, refusals = client._request, iter([503, 503, None])
@@ -156,10 +156,10 @@ async def test_a_service_that_is_away_is_waited_for(mailbox, door, monkeypatch):
         monkeypatch.setattr(client, "_request", request)
         assert (await anext(events)).id == "2"
         assert next(refusals, "all") == "all"
-        door.pulling.close()
+        api.pull.close()
 
 
-async def test_what_can_t_be_pulled_is_said(client, door):
+async def test_what_can_t_be_pulled_is_said(client, api):
     made = await client.subscribe({"sink": "http://127.0.0.1:1/"})
     for subscription, status in ((made["id"], 409), ("nobody", 404)):
         with pytest.raises(ServiceRefused) as refused:
@@ -167,13 +167,13 @@ async def test_what_can_t_be_pulled_is_said(client, door):
         assert refused.value.status == status
 
 
-async def test_a_seek_drops_what_was_fetched(mailbox, client, door, monkeypatch):
+async def test_a_seek_drops_what_was_fetched(mailbox, client, api, monkeypatch):
     """The pipeline's part is played: the subscription goes live elsewhere, and the job is done."""
     await mailbox.publish(*range(5))
     result = {"found": True, "position": 4, "moved": True}
 
     async def finished(_):
-        door.store.go_live(mailbox.id, Cut.at(4), lambda _: None)
+        api.store.go_live(mailbox.id, LogPosition.at(4), lambda _: None)
         return result
 
     monkeypatch.setattr(client, "finished", finished)

@@ -7,11 +7,11 @@ import time
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.api.door import Door
+from tests.api.application import Application
 from tests.filters.every_dialect import every_event, every_filter
 
 from headrace.api.app import build_app
-from headrace.api.interest import InterestDoor
+from headrace.api.handlers.interest import InterestHandler
 from headrace.client import Client
 from headrace.client.interest import may_be_wanted
 from headrace.errors import InvalidEvent, ServiceRefused, ServiceUnreachable
@@ -21,10 +21,10 @@ from headrace.events.recorded import Arrival, Recorded
 from headrace.filters import compile_filter
 from headrace.filters.upstream.sieve import Sieve
 from headrace.interest import InterestSettings
-from headrace.interest.building import Task, write_bloom, write_text
-from headrace.interest.wants import want_of
+from headrace.interest.criteria import criterion_of
+from headrace.interest.union import BuildTask, write_bloom, write_text
 from headrace.matching import Matcher
-from headrace.subscriptions.channel import ChannelName
+from headrace.subscriptions.channels.name import ChannelName
 from headrace.subscriptions.subscription import Subscription
 
 HERE = ChannelName("default", "default")
@@ -45,20 +45,20 @@ def leave_alone(publisher):
 
 
 @pytest.fixture
-async def door(tmp_path):
-    door = Door(tmp_path)
-    yield door
-    await door.close()
+async def api(tmp_path):
+    api = Application(tmp_path)
+    yield api
+    await api.close()
 
 
 @pytest.fixture
-async def client(door):
-    async with door.served() as url, Client(url) as client:
+async def client(api):
+    async with api.served() as url, Client(url) as client:
         yield client
 
 
 @pytest.mark.parametrize("kind", ["cel", "bloom"])
-async def test_what_nobody_wants_is_not_sent(door, client, kind):
+async def test_what_nobody_wants_is_not_sent(api, client, kind):
     await client.subscribe(wish("x"))
     async with client.publisher(interest=kind) as publisher:
         assert await publisher.publish(event("x", "1"))
@@ -68,15 +68,15 @@ async def test_what_nobody_wants_is_not_sent(door, client, kind):
         assert await publisher.publish_batch(batch) == 1
         assert await publisher.publish_batch([event("y")]) == 0
         assert (publisher.sent, publisher.dropped) == (3, 4)
-    assert door.ids() == ["1", "3", "5"]
+    assert api.ids() == ["1", "3", "5"]
 
 
-async def test_without_interest_everything_is_sent(door, client):
+async def test_without_interest_everything_is_sent(api, client):
     async with client.publisher(interest=None) as publisher:
         assert not publisher.is_informed
         assert await publisher.publish(event("y"))
         assert await publisher.publish_batch([event("y"), event("z")]) == 2
-    assert len(door.ids()) == 3
+    assert len(api.ids()) == 3
 
 
 @pytest.mark.parametrize("kind", ["cel", "bloom"])
@@ -93,7 +93,7 @@ async def test_who_subscribes_is_heard_of_long_before_the_interest_is_too_old(cl
 
 
 @pytest.mark.parametrize("kind", ["cel", "bloom"])
-async def test_who_has_subscribed_misses_nothing_from_the_next_event_on(door, client, kind):
+async def test_who_has_subscribed_misses_nothing_from_the_next_event_on(api, client, kind):
     """The publisher has heard of nothing yet; it asks before it drops."""
     async with client.publisher(interest=kind) as publisher:
         for number in range(10):
@@ -104,7 +104,7 @@ async def test_who_has_subscribed_misses_nothing_from_the_next_event_on(door, cl
             assert not await publisher.publish(event("nobody"))
         await client.subscribe(wish("late"))
         assert await publisher.publish_batch([event("nobody"), event("late", "late"), event("nobody")]) == 1
-    assert door.ids() == [*map(str, range(10)), "late"]
+    assert api.ids() == [*map(str, range(10)), "late"]
 
 
 async def test_who_drops_at_once_asks_once(client, monkeypatch):
@@ -126,8 +126,8 @@ async def test_who_drops_at_once_asks_once(client, monkeypatch):
         assert len(asked) == before + 1
 
 
-async def test_what_can_t_be_asked_about_is_sent(door, monkeypatch):
-    async with door.served() as url, Client(url) as client, client.publisher() as publisher:
+async def test_what_can_t_be_asked_about_is_sent(api, monkeypatch):
+    async with api.served() as url, Client(url) as client, client.publisher() as publisher:
         leave_alone(publisher)
 
         async def fails(*_, **__):
@@ -137,7 +137,7 @@ async def test_what_can_t_be_asked_about_is_sent(door, monkeypatch):
         monkeypatch.setattr(client, "ask", fails)
         assert await publisher.publish(event("y"))
         assert (await publisher.publish_batch([event("y"), event("z")]), publisher.is_informed) == (2, False)
-    assert len(door.ids()) == 3
+    assert len(api.ids()) == 3
 
 
 async def test_an_answer_to_an_earlier_question_does_not_undo_a_later_one(client):
@@ -153,19 +153,19 @@ async def test_an_answer_to_an_earlier_question_does_not_undo_a_later_one(client
         assert await publisher.publish(event("x"))
 
 
-async def test_a_service_can_have_every_publisher_ask_first(door):
-    strict = InterestDoor(door.interests, door.channels, InterestSettings(max_age_seconds=0.0))
-    others = [each for each in door.doors if not isinstance(each, InterestDoor)]
-    door.app = build_app(door.ingress, *others, strict)
-    async with door.served() as url, Client(url) as client, client.publisher(max_age=60.0) as publisher:
+async def test_a_service_can_have_every_publisher_ask_first(api):
+    strict = InterestHandler(api.interests, api.channels, InterestSettings(max_age_seconds=0.0))
+    others = [each for each in api.handlers if not isinstance(each, InterestHandler)]
+    api.app = build_app(api.ingress, *others, strict)
+    async with api.served() as url, Client(url) as client, client.publisher(max_age=60.0) as publisher:
         leave_alone(publisher)
         assert not await publisher.publish(event("x"))
         await client.subscribe(wish("x"))
         assert await publisher.publish(event("x"))
 
 
-async def test_an_interest_that_is_too_old_drops_nothing(door):
-    async with Client("http://127.0.0.1:1") as nowhere, door.served() as url, Client(url) as client:
+async def test_an_interest_that_is_too_old_drops_nothing(api):
+    async with Client("http://127.0.0.1:1") as nowhere, api.served() as url, Client(url) as client:
         publisher = nowhere.publisher(max_age=0.5)
         publisher._client = client
         await publisher.__aenter__()
@@ -200,13 +200,13 @@ async def test_the_age_counts_from_the_question_not_from_the_answer(client, monk
         assert publisher._asked - began < 0.2
 
 
-async def test_a_service_that_does_not_tell_gets_everything(door):
-    closed = InterestDoor(door.interests, door.channels, InterestSettings(enabled=False))
-    door.app = build_app(door.ingress, closed)
-    async with door.served() as url, Client(url) as client, client.publisher() as publisher:
+async def test_a_service_that_does_not_tell_gets_everything(api):
+    closed = InterestHandler(api.interests, api.channels, InterestSettings(enabled=False))
+    api.app = build_app(api.ingress, closed)
+    async with api.served() as url, Client(url) as client, client.publisher() as publisher:
         assert await publisher.publish(event("y"))
         assert not publisher.is_informed
-    assert door.ids() == ["1"]
+    assert api.ids() == ["1"]
 
 
 async def test_an_unknown_channel_is_named_and_nothing_is_dropped(client):
@@ -263,8 +263,8 @@ def test_never_drops_what_would_have_matched_in_whichever_way_it_is_sent(filters
         sent.data,
     )
     asking = [Subscription("", HERE, "http://x.example/", "HTTP", filters=(each,)) for each in filters]
-    wants = sorted({want_of(each) for each in asking})
-    sieve = Sieve(compile_filter({"cel": write_text(Task(HERE, wants, 20_000, 1.0)).cel}))
+    wants = sorted({criterion_of(each) for each in asking})
+    sieve = Sieve(compile_filter({"cel": write_text(BuildTask(HERE, wants, 20_000, 1.0)).cel}))
     bloom = write_bloom(HERE, wants)
     matcher = Matcher()
     matcher.add_many((str(number), compile_filter(each)) for number, each in enumerate(filters))

@@ -8,9 +8,9 @@ import aiohttp
 import pytest
 
 from headrace.client import Received, Sink
-from headrace.delivery.signatures import signature_headers
+from headrace.delivery.sinks.signatures import signature_headers
 from headrace.events import Event
-from headrace.events.bindings.http import Message, encode_batch, encode_binary, encode_structured
+from headrace.events.bindings.http import HttpMessage, encode_batch, encode_binary, encode_structured
 
 EVENT = Event({"specversion": "1.0", "id": "1", "source": "/s", "type": "t", "subject": "ä"}, b"x")
 
@@ -46,7 +46,7 @@ async def test_it_answers_with_the_status_it_is_given():
 async def test_what_is_no_event_is_refused_and_not_handed_on():
     received: list[Received] = []
     async with Sink(received.append) as sink:
-        status, text = await post(sink.url, Message([], b"hello"))
+        status, text = await post(sink.url, HttpMessage([], b"hello"))
     assert status == 400
     assert "id" in text
     assert received == []
@@ -94,7 +94,9 @@ async def test_with_a_key_it_takes_only_what_is_signed_with_it():
     received: list[Received] = []
 
     def signed(by, at):
-        return Message([*message.headers, *signature_headers([by], "msg_1", at, message.body)], message.body)
+        return HttpMessage(
+            [*message.headers, *signature_headers([by], "msg_1", at, message.body)], message.body
+        )
 
     async with Sink(received.append, key=key) as sink:
         assert await post(sink.url, signed(key, time.time())) == (200, "")

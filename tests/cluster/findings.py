@@ -14,7 +14,7 @@ from tests.cluster.spark import SparkCluster
 
 from headrace.ledger.ledger import Ledger
 from headrace.ledger.tables import DEAD, WAITING
-from headrace.subscriptions.store import Store
+from headrace.subscriptions.store.store import Store
 
 _TOOL = Path(__file__).with_name("Transactions.java")
 _TAIL = 4000

@@ -7,7 +7,7 @@ from typing import Self
 from confluent_kafka import Consumer, TopicPartition
 from tests.cluster.load import Load
 
-from headrace.eventlog.kafka.outbox import read_outbox_record
+from headrace.eventlog.kafka.outbox.writer import read_outbox_record
 
 
 class Judge:

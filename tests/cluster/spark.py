@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 import pyspark
 
-from headrace.pipeline.class_archive import ClassArchive, cache_folder
-from headrace.pipeline.java import find_java
-from headrace.service.process import free_port
+from headrace.pipeline.spark.class_archive import ClassArchive, cache_folder
+from headrace.pipeline.spark.java import find_java
+from headrace.service.processes.service import free_port
 
 _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"

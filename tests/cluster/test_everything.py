@@ -21,7 +21,7 @@ from tests.cluster.spark import SparkCluster
 
 from headrace.client import Client, Sink
 from headrace.events.event import Event
-from headrace.service.process import free_port
+from headrace.service.processes.service import free_port
 
 _PARTITIONS = 4
 _EVERYTHING = [f"all-{number}" for number in range(6)]  # some for each dispatcher

@@ -1,13 +1,13 @@
 from contextlib import closing
 
 import pytest
-from tests.api.door import Door
+from tests.api.application import Application
 
 from headrace.controlplane.deployment import Deployment
 from headrace.controlplane.plane import ControlPlane
 from headrace.controlplane.registry import Registry
-from headrace.events.positions import Cut
-from headrace.subscriptions.store import Store
+from headrace.events.positions import LogPosition
+from headrace.subscriptions.store.store import Store
 
 
 class Plant:
@@ -16,7 +16,7 @@ class Plant:
     def __init__(self, url: str) -> None:
         self.store, self.registry, self.end = Store(url), Registry(url), 0
         self.deployment = Deployment(
-            self.store, self.registry, lambda: Cut.at(self.end), "http://headrace.example"
+            self.store, self.registry, lambda: LogPosition.at(self.end), "http://headrace.example"
         )
         self.plane = ControlPlane(self.deployment)
 
@@ -38,7 +38,7 @@ def plant(database_url):
 
 
 @pytest.fixture
-async def door(tmp_path):
-    made = Door(tmp_path)
+async def api(tmp_path):
+    made = Application(tmp_path)
     yield made
     await made.close()

@@ -73,7 +73,7 @@ BAD = [
     (trigger(subscriber="http://x/"), "spec.subscriber", "has to be an object"),
     (trigger(subscriber={"uri": "/path"}), "spec.subscriber.uri", "does not fit protocol HTTP"),
     (trigger(subscriber=KNATIVE_SERVICE), "spec.subscriber.ref", "can't be looked up outside its cluster"),
-    (trigger(subscriber=ref_to("Channel", "c") | {"uri": "http://x/"}), "spec.subscriber.uri", "beside a ref only a path"),
+    (trigger(subscriber=ref_to("Channel", "c") | {"uri": "http://x/"}), "spec.subscriber.uri", "uri has to be a path"),
     (trigger(subscriber={"uri": "http://x/", "CACerts": "pem"}), "spec.subscriber.CACerts", "not supported"),
     (trigger(subscriber={"url": "http://x/"}), "spec.subscriber.url", "unknown member"),
     (trigger(subscriber={"ref": {"apiVersion": MESSAGING, "kind": "Channel", "name": "c", "namespace": "other"}}), "spec.subscriber.ref.namespace", "another namespace"),
@@ -89,23 +89,23 @@ BAD = [
     (channel(subscribers="x"), "spec.subscribers", "a list"),
     (channel(subscribers=[{"subscriberUri": "http://x/"}]), "spec.subscribers[0].uid", "is required"),
     (channel(subscribers=["x"]), "spec.subscribers[0]", "has to be an object"),
-    (channel(subscribers=[{"uid": "a", "subscriberUri": "http://x/", "generation": -1}]), "spec.subscribers[0].generation", "no whole number"),
+    (channel(subscribers=[{"uid": "a", "subscriberUri": "http://x/", "generation": -1}]), "spec.subscribers[0].generation", "not a whole number"),
     (channel(subscribers=[{"uid": "a", "subscriberUri": "http://x/", "auth": {}, "subscriberAudience": "y"}]), "spec.subscribers[0].subscriberAudience", "not supported"),
     (channel(subscribers=[{"uid": "a", "subscriberUri": "http://x/", "delivery": {"retry": "3"}}]), "spec.subscribers[0].delivery.retry", "no whole number"),
     (generic(subscribers=[{"uid": "a", "subscriberUri": "http://x/"}]), "spec.subscribers", "must not be set on the generic Channel"),
-    (generic(channelTemplate={"apiVersion": "messaging.knative.dev/v1", "kind": "KafkaChannel"}), "spec.channelTemplate", "'KafkaChannel' is no channel"),
+    (generic(channelTemplate={"apiVersion": "messaging.knative.dev/v1", "kind": "KafkaChannel"}), "spec.channelTemplate", "'KafkaChannel' can't back a Channel"),
     (generic(channelTemplate={"apiVersion": MESSAGING, "kind": "InMemoryChannel", "spec": {"partitions": 3}}), "spec.channelTemplate.spec.partitions", "unknown member"),
     (subscription(channel=None), "spec.channel", "is required"),
     (subscription(kind="Broker", api_version="eventing.knative.dev/v1"), "spec.channel", "refer to one of Channel"),
     (subscription(subscriber=None), "spec", "neither subscriber nor reply"),
     (subscription(reply={"uri": "mailto:x"}), "spec.reply.uri", "does not fit protocol HTTP"),
-    (subscription(subscriber=ref_to("Channel", "c")), "spec.subscriber", "go round for ever"),
-    (subscription(subscriber=ref_to("HeadraceChannel", "c", "messaging.headrace.dev/v1")), "spec.subscriber", "go round for ever"),
-    (subscription(subscriber=None, reply=ref_to("Channel", "c")), "spec.reply", "go round for ever"),
-    (trigger(subscriber=ref_to("Broker", "default", "eventing.knative.dev/v1")), "spec.subscriber", "go round for ever"),
+    (subscription(subscriber=ref_to("Channel", "c")), "spec.subscriber", "circulate for ever"),
+    (subscription(subscriber=ref_to("HeadraceChannel", "c", "messaging.headrace.dev/v1")), "spec.subscriber", "circulate for ever"),
+    (subscription(subscriber=None, reply=ref_to("Channel", "c")), "spec.reply", "circulate for ever"),
+    (trigger(subscriber=ref_to("Broker", "default", "eventing.knative.dev/v1")), "spec.subscriber", "circulate for ever"),
 ]  # fmt: skip
 ENVELOPES = [
-    ("text", "", "a manifest is an object"),
+    ("text", "", "a manifest has to be an object"),
     ({}, "kind", "is not accepted here"),
     ({"apiVersion": "v1", "kind": "Service"}, "kind", "there are HeadraceChannel"),
     ({**trigger(), "apiVersion": "eventing.knative.dev/v2"}, "kind", "in the versions v1 and v1beta1"),
@@ -177,7 +177,7 @@ def test_all_faults_are_listed():
 )
 def test_what_an_object_hangs_on_can_t_be_changed(old, new, path):
     admit(read_manifest(old), old["spec"])
-    with pytest.raises(InvalidManifest, match="delete the object and apply it anew") as refused:
+    with pytest.raises(InvalidManifest, match="delete the object and apply it again") as refused:
         admit(read_manifest(new), old["spec"])
     assert refused.value.faults[0][0] == path
 
@@ -186,7 +186,7 @@ def test_what_is_passed_over_is_warned_of():
     [note] = admit(read_manifest(trigger(filter={"sourceAndType": {"type": "a"}})))
     assert "deprecated" in note
     both = trigger(filter={"attributes": {"type": "a"}}, filters=[{"exact": {"type": "b"}}])
-    assert admit(read_manifest(both)) == ["spec.filter doesn't count, because spec.filters is there"]
+    assert admit(read_manifest(both)) == ["spec.filter is ignored, because there is spec.filters"]
     other = broker(config={"kind": "ConfigMap"})
     other["metadata"]["annotations"] = {"eventing.knative.dev/broker.class": "MTChannelBasedBroker"}
     assert [each.split()[0] for each in admit(read_manifest(other))] == ["the", "spec.config"]

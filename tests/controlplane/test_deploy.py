@@ -12,12 +12,12 @@ import yaml  # type: ignore[import-untyped]
 
 from headrace.auth.exposure import check_exposure
 from headrace.cli.main import main
-from headrace.cli.operator import operator
+from headrace.cli.service.operator import operator
 from headrace.config import load_config
 from headrace.controlplane.kinds import HEADRACE_CHANNEL, VERSIONS
-from headrace.delivery.guard import Guard
+from headrace.delivery.sinks.guard import Guard
 from headrace.errors import RefusedAddress
-from headrace.subscriptions.delivery_members import MEMBERS
+from headrace.subscriptions.delivery.members import MEMBERS
 
 _ROOT = Path(__file__).parents[2]
 _FOLDER = _ROOT / "deploy" / "knative"

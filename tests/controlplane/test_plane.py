@@ -23,16 +23,16 @@ from headrace.controlplane.kinds import (
     SUBSCRIPTION,
     TRIGGER,
 )
-from headrace.controlplane.objects import Key
+from headrace.controlplane.objects import ObjectKey
 from headrace.errors import Conflict, InvalidManifest, NotFound
-from headrace.events.positions import Cut
-from headrace.subscriptions.channel import ChannelName
+from headrace.events.positions import LogPosition
+from headrace.subscriptions.channels.name import ChannelName
 
 URL = "http://headrace.example/channels/default/"
 
 
 def key(kind, name):
-    return Key(kind, "default", name)
+    return ObjectKey(kind, "default", name)
 
 
 def conditions(document):
@@ -59,7 +59,7 @@ def test_a_broker_and_a_trigger(plant):
         ChannelName("default", "default"): {"retry": 5, "deadLetterSink": dead}
     }
     [subscribed] = listed(plant.store)
-    assert subscribed.created == Cut.at(7)
+    assert subscribed.created == LogPosition.at(7)
     assert subscribed.filters == ({"attributes": {"type": "a"}},)
     assert subscribed.delivery == {"retry": 2}
     assert subscribed.reply == URL + "default"  # what a trigger's subscriber answers goes back to the broker
@@ -99,7 +99,7 @@ def test_a_changed_trigger_keeps_its_subscription_and_where_it_began(plant):
         trigger(filters=[{"exact": {"type": "new"}}], subscriber={"uri": "http://other.example/"})
     )
     [new] = listed(plant.store)
-    assert (new.id, new.created) == (old.id, Cut.at(3))
+    assert (new.id, new.created) == (old.id, LogPosition.at(3))
     assert (new.filters, new.sink) == (({"exact": {"type": "new"}},), "http://other.example/")
     assert changed.outcome == "configured"
     assert changed.document["metadata"]["generation"] == changed.document["status"]["observedGeneration"] == 2
@@ -118,7 +118,7 @@ def test_a_trigger_waits_for_its_broker_and_loses_it(plant):
     [waiting] = plant.apply(trigger(broker="late"))
     assert ready(waiting.document) == "False"
     assert conditions(waiting.document)["BrokerReady"]["reason"] == "BrokerDoesNotExist"
-    assert conditions(waiting.document)["Ready"]["message"] == "Broker default/late is not there"
+    assert conditions(waiting.document)["Ready"]["message"] == "Broker default/late does not exist"
     assert listed(plant.store) == []
     plant.apply(broker("late"))
     assert ready(plant.plane.get(key(TRIGGER, "t"))) == "True"
@@ -260,7 +260,7 @@ def test_what_refers_to_an_object_that_is_not_there_is_not_ready_until_it_is(pla
     )
     shown = plant.plane.get(key(BROKER, "b"))
     assert conditions(shown)["Addressable"]["status"] == "True"
-    assert conditions(shown)["DeadLetterSinkResolved"]["message"] == "Channel default/dead is not there"
+    assert conditions(shown)["DeadLetterSinkResolved"]["message"] == "Channel default/dead does not exist"
     assert plant.store.channel_deliveries() == {ChannelName("default", "b"): {"retry": 1}}
     assert listed(plant.store) == []
     plant.apply(generic("dead"))
@@ -294,9 +294,9 @@ def test_a_dry_run_says_what_would_be(plant):
 def test_two_objects_can_t_be_one_channel(plant):
     plant.apply(broker("b"))
     for other in (channel("b"), generic("b"), channel("b", "InMemoryChannel", MESSAGING)):
-        with pytest.raises(InvalidManifest, match="is that of Broker default/b already"):
+        with pytest.raises(InvalidManifest, match="belongs to Broker default/b already"):
             plant.apply(other)
-    with pytest.raises(InvalidManifest, match="is that of HeadraceChannel default/x already"):
+    with pytest.raises(InvalidManifest, match="belongs to HeadraceChannel default/x already"):
         plant.apply(channel("x"), broker("x"))
     with pytest.raises(InvalidManifest, match="is given twice"):
         plant.apply(trigger(), trigger())
@@ -321,7 +321,7 @@ def test_a_change_at_another_resource_version_is_a_conflict(plant):
     plant.apply(broker("b", delivery={"retry": 1}))
     with pytest.raises(Conflict, match="get it again"):
         plant.apply(shown | {"spec": {"delivery": {"retry": 2}}})
-    with pytest.raises(Conflict, match="it is not there"):
+    with pytest.raises(Conflict, match="it does not exist"):
         plant.apply(manifest("Broker", EVENTING, "c", {}, resourceVersion="headrace-1"))
     now = plant.plane.get(key(BROKER, "b"))
     assert plant.outcomes(now | {"spec": {"delivery": {"retry": 2}}}) == ["configured"]
@@ -370,7 +370,7 @@ def test_status_tells_what_happened_to_the_subscription(plant):
     plant.store.resume(subscribed.id)
     plant.store.end(subscribed.id, "the sink answered 410")
     assert status() == ("False", "its deliveries ended: the sink answered 410")
-    plant.store.delete(subscribed.id, lambda: Cut.at(9))
+    plant.store.delete(subscribed.id, lambda: LogPosition.at(9))
     assert status()[0] == "False"
     plant.apply(channel(subscribers=[{"uid": "u", "subscriberUri": "http://x/"}]))
     assert status() == ("True", None)

@@ -2,7 +2,7 @@ import pytest
 from sqlalchemy import insert
 from tests.subscriptions.library import LIBRARY, SHELVES
 
-from headrace.subscriptions.database import open_database
+from headrace.database.engine import open_database
 from headrace.telemetry.health import HEALTH
 
 

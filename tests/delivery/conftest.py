@@ -2,7 +2,7 @@
 
 import pytest
 import uvloop
-from tests.delivery.office import Office
+from tests.delivery.harness import Harness
 from tests.delivery.raw_sink import RawSink
 
 
@@ -11,10 +11,10 @@ def pytest_asyncio_loop_factories():
 
 
 @pytest.fixture
-def office(tmp_path, database_url):
-    office = Office(tmp_path, database_url)
-    yield office
-    office.close()
+def harness(tmp_path, database_url):
+    harness = Harness(tmp_path, database_url)
+    yield harness
+    harness.close()
 
 
 @pytest.fixture

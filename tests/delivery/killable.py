@@ -8,17 +8,17 @@ from typing import Any
 
 import msgspec
 from tests.delivery.guards import LOOPBACK
-from tests.delivery.office import WishingStore, delivery_settings
+from tests.delivery.harness import WishingStore, delivery_settings
 from tests.delivery.replying import ReplyingSender
 
+from headrace.delivery.attempt.specs import default_spec
 from headrace.delivery.dispatcher import Dispatcher
-from headrace.delivery.specs import default_spec
-from headrace.eventlog.local.outbox import OutboxFiles
+from headrace.eventlog.local.outbox.reader import LocalOutboxReader
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
 from headrace.ledger.ledger import Ledger
-from headrace.subscriptions.delivery_spec import DeliverySpec
+from headrace.subscriptions.delivery.spec import DeliverySpec
 
 
 class Order(msgspec.Struct):
@@ -45,7 +45,7 @@ async def run(order: Order) -> None:
 
     folder = Path(order.folder)
     await Dispatcher(
-        OutboxFiles(folder / "outbox"),
+        LocalOutboxReader(folder / "outbox"),
         SegmentReader(folder / "log"),
         store,
         Ledger(order.url, 5.0),

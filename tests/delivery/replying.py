@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from tests.delivery.office import sample
+from tests.delivery.harness import sample
 
-from headrace.delivery.outcome import Verdict
-from headrace.delivery.protocols.http import HttpSender
+from headrace.delivery.attempt.outcome import Verdict
+from headrace.delivery.protocols.http.sender import HttpSender
 
 
 class ReplyingSender(HttpSender):
@@ -15,9 +15,9 @@ class ReplyingSender(HttpSender):
         super().__init__(guard)
         self._attributes = {"subject": "the answer", **attributes}
 
-    async def send(self, target, parcels):
-        outcome = await super().send(target, parcels)
+    async def send(self, target, payloads):
+        outcome = await super().send(target, payloads)
         if outcome.verdict is Verdict.DONE and target.uri.endswith("/asks"):
-            number = int(parcels[0].recorded.event.id)
+            number = int(payloads[0].recorded.event.id)
             return replace(outcome, reply=sample(900 + number, **self._attributes))
         return outcome

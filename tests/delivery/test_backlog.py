@@ -5,10 +5,10 @@ import time
 import tracemalloc
 
 import pytest
-from tests.delivery.office import Office, eventually, sample
+from tests.delivery.harness import Harness, eventually, sample
 from tests.delivery.raw_sink import RawSink, silence
 
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.ledger.tables import DEAD, WAITING
 
 ROWS = 300_000
@@ -17,7 +17,7 @@ ROWS = 300_000
 _EVENT = '{"specversion":"1.0","id":"x","source":"/s","type":"t"}'
 
 
-def fill(office, table, subscription, first, count, **values):
+def fill(harness, table, subscription, first, count, **values):
     """Write rows as the dispatcher would have, without the hours that it would have taken."""
     columns = {
         "subscription": subscription,
@@ -26,7 +26,7 @@ def fill(office, table, subscription, first, count, **values):
         "attempts": 1,
         "reason": "refused",
     } | values
-    with office.ledger._engine.begin() as connection:
+    with harness.ledger._engine.begin() as connection:
         connection.exec_driver_sql(
             "WITH RECURSIVE n(position) AS (SELECT :first UNION ALL SELECT position + 1 FROM n WHERE position < :last) "
             f"INSERT INTO {table.name} (position, {', '.join(columns)}) "
@@ -36,19 +36,19 @@ def fill(office, table, subscription, first, count, **values):
 
 
 @pytest.fixture
-def office(tmp_path):
-    office = Office(tmp_path, f"sqlite:///{tmp_path}/delivery.db")
-    yield office
-    office.close()
+def harness(tmp_path):
+    harness = Harness(tmp_path, f"sqlite:///{tmp_path}/delivery.db")
+    yield harness
+    harness.close()
 
 
-async def test_hundreds_of_thousands_of_waiting_rows_are_not_held_in_memory(office, sink):
+async def test_hundreds_of_thousands_of_waiting_rows_are_not_held_in_memory(harness, sink):
     """Some wait, due or not, for a sink that hangs; some are dead; all lie behind the cursor, as after a crash."""
     async with RawSink(lambda _: silence()) as hanging:
-        stuck, live = office.subscribe(hanging.url), office.subscribe(sink.url)
-        office.send([sample(number) for number in range(20)], live)
+        stuck, live = harness.subscribe(hanging.url), harness.subscribe(sink.url)
+        harness.send([sample(number) for number in range(20)], live)
         fill(
-            office,
+            harness,
             WAITING,
             stuck,
             0,
@@ -57,28 +57,28 @@ async def test_hundreds_of_thousands_of_waiting_rows_are_not_held_in_memory(offi
             share=0,
             event=b'{"specversion":"1.0","id":"x","source":"/s","type":"t"}',
         )
-        fill(office, WAITING, stuck, ROWS, ROWS // 2, due=time.time() + 3600, share=0)
-        fill(office, DEAD, "somebody", 0, ROWS // 4, time=1.0, event=b"{}")
-        office.store.wish(live, created=Cut())
+        fill(harness, WAITING, stuck, ROWS, ROWS // 2, due=time.time() + 3600, share=0)
+        fill(harness, DEAD, "somebody", 0, ROWS // 4, time=1.0, event=b"{}")
+        harness.store.wish(live, created=LogPosition())
         tracemalloc.start()
         try:
-            async with office.delivering(queue_length=500, shutdown_seconds=0.1):
+            async with harness.delivering(queue_length=500, shutdown_seconds=0.1):
                 await eventually(lambda: len(sink.requests) == 20 and len(hanging.requests) == 16)
                 await asyncio.sleep(1.2)
                 _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-    assert office.ledger.count()[0] == ROWS
+    assert harness.ledger.count()[0] == ROWS
     assert peak < 30_000_000, "a row that is held takes about 500 bytes"
 
 
-async def test_who_waits_is_found_without_looking_at_all_that_waits(office):
-    fill(office, WAITING, "a", 0, ROWS, due=5.0, share=0)
-    fill(office, WAITING, "b", 0, 10, due=7.0, share=0)
+async def test_who_waits_is_found_without_looking_at_all_that_waits(harness):
+    fill(harness, WAITING, "a", 0, ROWS, due=5.0, share=0)
+    fill(harness, WAITING, "b", 0, 10, due=7.0, share=0)
     began = time.perf_counter()
-    assert office.ledger.earliest() == [("a", "sink", 5.0), ("b", "sink", 7.0)]
-    assert [each.key.position for each in office.ledger.due("b", "sink", 8.0, 3)] == [0, 1, 2]
-    assert len(office.ledger.in_order("a", 5)) == 5
-    assert office.ledger.next_due("a", "sink", 5.0) is None
-    assert len(office.ledger.kept(500, 600)) == 101
+    assert harness.ledger.earliest() == [("a", "sink", 5.0), ("b", "sink", 7.0)]
+    assert [each.key.position for each in harness.ledger.due("b", "sink", 8.0, 3)] == [0, 1, 2]
+    assert len(harness.ledger.in_order("a", 5)) == 5
+    assert harness.ledger.next_due("a", "sink", 5.0) is None
+    assert len(harness.ledger.kept(500, 600)) == 101
     assert time.perf_counter() - began < 1, "a scan of the table would take longer than all of these"

@@ -11,18 +11,18 @@ from functools import partial
 
 import pytest
 from sqlalchemy import select
-from tests.delivery.office import Office, eventually, sample
+from tests.delivery.harness import Harness, eventually, sample
+from tests.delivery.intake.test_mailboxes import drain, expiry
 from tests.delivery.raw_sink import answer
-from tests.delivery.test_mailing import drain, expiry
 from tests.delivery.test_replays import Past
 
-from headrace.delivery import mailing
-from headrace.delivery.waiting import next_look
+from headrace.delivery.intake import mailboxes
+from headrace.delivery.retry.retries import next_look
 from headrace.ledger.ledger import Changes, Key, Wait
-from headrace.ledger.mailroom import Mailroom
+from headrace.ledger.pull.leases import MessageLeases
 from headrace.ledger.schedule import HELD
 from headrace.ledger.tables import WAITING
-from headrace.subscriptions.delivery_spec import Ordering
+from headrace.subscriptions.delivery.spec import Ordering
 from headrace.subscriptions.subscription import parse_subscription
 
 ORDERED = {"ordering": Ordering.ORDERED}
@@ -30,15 +30,15 @@ EVENTS, FIRST = 7, 1000
 
 
 @pytest.fixture
-def office(tmp_path):
-    office = Office(tmp_path, f"sqlite:///{tmp_path}/delivery.db", patience=20.0)
-    yield office
-    office.close()
+def harness(tmp_path):
+    harness = Harness(tmp_path, f"sqlite:///{tmp_path}/delivery.db", patience=20.0)
+    yield harness
+    harness.close()
 
 
 @pytest.fixture
-def mailroom(office):
-    with closing(Mailroom(office.database_url, 20.0)) as opened:
+def leases(harness):
+    with closing(MessageLeases(harness.database_url, 20.0)) as opened:
         yield opened
 
 
@@ -71,16 +71,16 @@ class Gate:
         yield last_answer
 
 
-def send(office, numbers, *subscriptions):
-    return office.send([sample(number) for number in numbers], *subscriptions)
+def send(harness, numbers, *subscriptions):
+    return harness.send([sample(number) for number in numbers], *subscriptions)
 
 
-def lose_sink(office, subscription):
-    office.store.replace(replace(parse_subscription({"protocol": "PULL"}), id=subscription))
+def lose_sink(harness, subscription):
+    harness.store.replace(replace(parse_subscription({"protocol": "PULL"}), id=subscription))
 
 
-def give_sink(office, subscription, sink):
-    office.store.replace(replace(parse_subscription({"sink": sink.url + "/b"}), id=subscription))
+def give_sink(harness, subscription, sink):
+    harness.store.replace(replace(parse_subscription({"sink": sink.url + "/b"}), id=subscription))
 
 
 async def follow(dispatcher):
@@ -88,197 +88,197 @@ async def follow(dispatcher):
     await dispatcher._refresh()
 
 
-def dues(office):
-    with office.ledger._engine.connect() as connection:
+def dues(harness):
+    with harness.ledger._engine.connect() as connection:
         return dict(connection.execute(select(WAITING.c.position, WAITING.c.due)).all())
 
 
-async def begin(office, dispatcher, subscription):
-    """Deliver one event, and wait until the lane knows that the ledger holds nothing: what comes goes into it."""
-    send(office, [FIRST], subscription)
-    await eventually(office.settled)
-    lane = dispatcher._lanes.find(subscription)
-    await eventually(lambda: not lane.backlog and lane.joining is None)
+async def begin(harness, dispatcher, subscription):
+    """Deliver one event, and wait until the queue knows that the ledger holds nothing: what comes goes into it."""
+    send(harness, [FIRST], subscription)
+    await eventually(harness.settled)
+    queue = dispatcher._queues.find(subscription)
+    await eventually(lambda: not queue.backlog and queue.joining is None)
 
 
-def all_held(office):
-    return set(dues(office).values()) == {HELD} and len(dues(office)) == EVENTS
+def all_held(harness):
+    return set(dues(harness).values()) == {HELD} and len(dues(harness)) == EVENTS
 
 
-def is_drained(office):
-    return office.ledger.count()[0] == 0
+def is_drained(harness):
+    return harness.ledger.count()[0] == 0
 
 
 @pytest.mark.parametrize("spec", [{}, ORDERED])
-async def test_what_is_read_from_the_ledger_at_that_moment_is_pulled(office, sink, mailroom, spec):
+async def test_what_is_read_from_the_ledger_at_that_moment_is_pulled(harness, sink, leases, spec):
     sink.reply = lambda _: answer(503)
-    one = office.subscribe(sink.url, spec)
-    async with office.crashing(retries=1000):
-        positions = send(office, range(EVENTS), one)
-        await eventually(lambda: office.ledger.count()[0] > 0)
-    async with office.delivering(retries=1000) as dispatcher:
-        gate, library = Gate(), dispatcher._library
-        library.parcels = gate.before(library.parcels)
+    one = harness.subscribe(sink.url, spec)
+    async with harness.crashing(retries=1000):
+        positions = send(harness, range(EVENTS), one)
+        await eventually(lambda: harness.ledger.count()[0] > 0)
+    async with harness.delivering(retries=1000) as dispatcher:
+        gate, events = Gate(), dispatcher._events
+        events.payloads = gate.before(events.payloads)
         await eventually(lambda: gate.held)
-        lose_sink(office, one)
+        lose_sink(harness, one)
         await follow(dispatcher)
         gate.open()
-        await eventually(lambda: mailroom.fill(one).waiting == EVENTS)
-        assert sorted(drain(mailroom, one)) == list(positions)
-        await eventually(office.settled)
+        await eventually(lambda: leases.fill(one).waiting == EVENTS)
+        assert sorted(drain(leases, one)) == list(positions)
+        await eventually(harness.settled)
 
 
 @pytest.mark.parametrize("spec", [{}, ORDERED])
-async def test_what_is_read_from_the_outbox_at_that_moment_is_pulled(office, sink, mailroom, spec):
-    one = office.subscribe(sink.url, spec)
-    async with office.delivering() as dispatcher:
-        gate, library = Gate(), dispatcher._library
-        library.read_log = gate.before(library.read_log)
-        positions = send(office, range(EVENTS), one)
+async def test_what_is_read_from_the_outbox_at_that_moment_is_pulled(harness, sink, leases, spec):
+    one = harness.subscribe(sink.url, spec)
+    async with harness.delivering() as dispatcher:
+        gate, events = Gate(), dispatcher._events
+        events.read_log = gate.before(events.read_log)
+        positions = send(harness, range(EVENTS), one)
         await eventually(lambda: gate.held)
-        lose_sink(office, one)
+        lose_sink(harness, one)
         await follow(dispatcher)
         gate.open()
-        await eventually(lambda: mailroom.fill(one).waiting == EVENTS)
-        assert drain(mailroom, one) == list(positions)
-        await eventually(office.settled)
+        await eventually(lambda: leases.fill(one).waiting == EVENTS)
+        assert drain(leases, one) == list(positions)
+        await eventually(harness.settled)
     assert not sink.requests
 
 
 @pytest.mark.parametrize("spec", [{}, ORDERED])
 @pytest.mark.parametrize(("status", "pulled"), [(503, [0]), (200, [])])
-async def test_a_retry_under_way_is_pulled_only_if_it_fails(office, sink, mailroom, spec, status, pulled):
+async def test_a_retry_under_way_is_pulled_only_if_it_fails(harness, sink, leases, spec, status, pulled):
     """It waits in the ledger, due, all the while: it must not be handed out twice, nor after the sink took it."""
     gate = Gate()
     sink.reply = lambda _: answer(503) if len(sink.requests) == 1 else gate.then(answer(status))
-    one = office.subscribe(sink.url, spec)
-    async with office.delivering(retries=1000, timeout_seconds=60.0) as dispatcher:
-        send(office, [0], one)
+    one = harness.subscribe(sink.url, spec)
+    async with harness.delivering(retries=1000, timeout_seconds=60.0) as dispatcher:
+        send(harness, [0], one)
         await eventually(lambda: gate.held)
-        lose_sink(office, one)
+        lose_sink(harness, one)
         await follow(dispatcher)
-        send(office, [1], one)  # the mailbox has it, and so everything that was looked at before
-        await eventually(lambda: mailroom.fill(one).waiting)
+        send(harness, [1], one)  # the mailbox has it, and so everything that was looked at before
+        await eventually(lambda: leases.fill(one).waiting)
         await asyncio.sleep(0.1)
-        assert drain(mailroom, one) == [1]
+        assert drain(leases, one) == [1]
         gate.open()
-        await eventually(office.settled)
-        assert drain(mailroom, one) == pulled
+        await eventually(harness.settled)
+        assert drain(leases, one) == pulled
 
 
 @pytest.mark.parametrize("spec", [{}, ORDERED])
-async def test_a_first_attempt_that_the_ledger_knows_of_is_pulled_when_it_fails(office, sink, mailroom, spec):
+async def test_a_first_attempt_that_the_ledger_knows_of_is_pulled_when_it_fails(harness, sink, leases, spec):
     gate = Gate()
     sink.reply = lambda request: answer(200) if request["ce-id"] == str(FIRST) else gate.then(answer(503))
-    one = office.subscribe(sink.url, spec | {"concurrency": 1})
+    one = harness.subscribe(sink.url, spec | {"concurrency": 1})
     settings = {"memory_seconds": 0.05, "timeout_seconds": 60.0, "backoff_seconds": 3600.0}
-    async with office.delivering(**settings, backoff_max_seconds=3600.0) as dispatcher:
-        await begin(office, dispatcher, one)
-        positions = send(office, range(EVENTS), one)
-        await eventually(partial(all_held, office))
-        lose_sink(office, one)
+    async with harness.delivering(**settings, backoff_max_seconds=3600.0) as dispatcher:
+        await begin(harness, dispatcher, one)
+        positions = send(harness, range(EVENTS), one)
+        await eventually(partial(all_held, harness))
+        lose_sink(harness, one)
         await follow(dispatcher)
-        await eventually(lambda: mailroom.fill(one).waiting == EVENTS - 1)
+        await eventually(lambda: leases.fill(one).waiting == EVENTS - 1)
         gate.open()
-        await eventually(lambda: mailroom.fill(one).waiting == EVENTS)
-        assert sorted(drain(mailroom, one)) == list(positions)
-        await eventually(office.settled)
-        assert dispatcher._lanes.queued == 0
+        await eventually(lambda: leases.fill(one).waiting == EVENTS)
+        assert sorted(drain(leases, one)) == list(positions)
+        await eventually(harness.settled)
+        assert dispatcher._queues.queued == 0
 
 
 @pytest.mark.parametrize("spec", [{}, ORDERED])
 @pytest.mark.parametrize("status", [200, 503])
 async def test_a_sink_that_is_lost_and_found_gets_what_was_under_way_first(
-    office, sink, mailroom, spec, status
+    harness, sink, leases, spec, status
 ):
     gate = Gate()
     sink.reply = lambda _: gate.then(answer(status)) if len(sink.requests) == 2 else answer(200)
-    one = office.subscribe(sink.url, spec | {"concurrency": 1})
-    async with office.delivering(memory_seconds=0.05, timeout_seconds=60.0) as dispatcher:
-        await begin(office, dispatcher, one)
-        send(office, range(EVENTS), one)
-        await eventually(partial(all_held, office))
-        lose_sink(office, one)
+    one = harness.subscribe(sink.url, spec | {"concurrency": 1})
+    async with harness.delivering(memory_seconds=0.05, timeout_seconds=60.0) as dispatcher:
+        await begin(harness, dispatcher, one)
+        send(harness, range(EVENTS), one)
+        await eventually(partial(all_held, harness))
+        lose_sink(harness, one)
         await follow(dispatcher)
-        await eventually(lambda: mailroom.fill(one).waiting == EVENTS - 1)
-        give_sink(office, one, sink)
+        await eventually(lambda: leases.fill(one).waiting == EVENTS - 1)
+        give_sink(harness, one, sink)
         await follow(dispatcher)
-        assert expiry(office).clear() == EVENTS - 1
+        assert expiry(harness).clear() == EVENTS - 1
         gate.open()
-        await eventually(office.settled)
+        await eventually(harness.settled)
     taken = [int(each) for each in sink.ids[1 + (status == 503) :]]
     assert sorted(taken) == list(range(EVENTS))
     assert not spec or taken == list(range(EVENTS))
 
 
 @pytest.mark.parametrize("has_lane", [True, False])
-async def test_no_consumer_waits_for_the_backoff_of_a_sink_that_is_gone(office, sink, mailroom, has_lane):
+async def test_no_consumer_waits_for_the_backoff_of_a_sink_that_is_gone(harness, sink, leases, has_lane):
     sink.reply = lambda _: answer(503)
-    one = office.subscribe(sink.url, ORDERED)
+    one = harness.subscribe(sink.url, ORDERED)
     settings = {"backoff_seconds": 3600.0, "backoff_max_seconds": 3600.0, "breaker_failures": 1}
-    async with office.delivering(**settings, breaker_seconds=3600.0) as dispatcher:
-        positions = send(office, range(EVENTS), one)
-        await eventually(lambda: office.ledger.count()[0] == EVENTS)
+    async with harness.delivering(**settings, breaker_seconds=3600.0) as dispatcher:
+        positions = send(harness, range(EVENTS), one)
+        await eventually(lambda: harness.ledger.count()[0] == EVENTS)
         if has_lane:
-            lose_sink(office, one)
-            await eventually(lambda: mailroom.fill(one).waiting == EVENTS)
-            await eventually(lambda: dispatcher._lanes.find(one).is_idle)
+            lose_sink(harness, one)
+            await eventually(lambda: leases.fill(one).waiting == EVENTS)
+            await eventually(lambda: dispatcher._queues.find(one).is_idle)
     if not has_lane:
-        lose_sink(office, one)
-        async with office.delivering(**settings):
-            await eventually(lambda: mailroom.fill(one).waiting == EVENTS)
-    assert drain(mailroom, one) == list(positions)
+        lose_sink(harness, one)
+        async with harness.delivering(**settings):
+            await eventually(lambda: leases.fill(one).waiting == EVENTS)
+    assert drain(leases, one) == list(positions)
 
 
-async def test_a_replay_that_waits_for_its_lane_goes_on_in_the_mailbox(office, sink, mailroom):
+async def test_a_replay_that_waits_for_its_lane_goes_on_in_the_mailbox(harness, sink, leases):
     gate = Gate()
     sink.reply = lambda _: gate.then(answer(503))
-    one = office.subscribe(sink.url, {"concurrency": 1})
-    async with office.delivering(queue_length=8, timeout_seconds=60.0) as dispatcher:
-        past = Past(office, one)
+    one = harness.subscribe(sink.url, {"concurrency": 1})
+    async with harness.delivering(queue_length=8, timeout_seconds=60.0) as dispatcher:
+        past = Past(harness, one)
         past.append(range(100, 120))
         past.complete()
-        await eventually(lambda: gate.held and dispatcher._lanes.get(one).queued == 2)
-        lose_sink(office, one)
+        await eventually(lambda: gate.held and dispatcher._queues.get(one).queued == 2)
+        lose_sink(harness, one)
         await follow(dispatcher)
         gate.open()
         seen: list[int] = []
         deadline = time.monotonic() + 60
         while not past.is_over() and time.monotonic() < deadline:
-            seen += drain(mailroom, one)
+            seen += drain(leases, one)
             await asyncio.sleep(0.01)
     assert sorted(seen) == list(range(100, 120))
 
 
-async def test_a_replay_that_waits_for_its_mailbox_goes_on_to_the_sink(office, sink, mailroom, monkeypatch):
-    monkeypatch.setattr(mailing, "_MOST_REPLAYED", 5)
-    one = office.subscribe(sink.url)
-    lose_sink(office, one)
-    async with office.delivering() as dispatcher:
-        past = Past(office, one)
+async def test_a_replay_that_waits_for_its_mailbox_goes_on_to_the_sink(harness, sink, leases, monkeypatch):
+    monkeypatch.setattr(mailboxes, "_MOST_REPLAYED", 5)
+    one = harness.subscribe(sink.url)
+    lose_sink(harness, one)
+    async with harness.delivering() as dispatcher:
+        past = Past(harness, one)
         past.append(range(100, 120))
         past.complete()
-        await eventually(lambda: mailroom.fill(one).waiting == 5)
-        give_sink(office, one, sink)
+        await eventually(lambda: leases.fill(one).waiting == 5)
+        give_sink(harness, one, sink)
         await follow(dispatcher)
         await eventually(lambda: len(sink.requests) == 15)
-        expiry(office).clear()
+        expiry(harness).clear()
         await eventually(past.is_over)
     assert sorted(map(int, sink.ids)) == list(range(100, 120))
 
 
 @pytest.mark.parametrize("spec", [{}, ORDERED])
-async def test_what_nobody_holds_is_not_held(office, sink, spec):
+async def test_what_nobody_holds_is_not_held(harness, sink, spec):
     """Another dispatcher, whose shares went over to this one, wrote its last words after this one had begun."""
-    one = office.subscribe(sink.url, spec)
-    async with office.delivering():
-        send(office, [0], one)
-        await eventually(office.settled)
-        positions = send(office, range(1, EVENTS))
-        await eventually(office.settled)
+    one = harness.subscribe(sink.url, spec)
+    async with harness.delivering():
+        send(harness, [0], one)
+        await eventually(harness.settled)
+        positions = send(harness, range(1, EVENTS))
+        await eventually(harness.settled)
         held = [Wait(Key(one, position), 0, HELD, "it is on its way") for position in positions]
-        office.ledger.commit(Changes(held, [], [], None))
-        await eventually(lambda: is_drained(office))
+        harness.ledger.commit(Changes(held, [], [], None))
+        await eventually(lambda: is_drained(harness))
     assert sorted(sink.ids) == [str(number) for number in range(EVENTS)]
     assert not spec or sink.ids == sorted(sink.ids)
 

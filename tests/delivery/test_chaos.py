@@ -11,10 +11,10 @@ from collections import Counter, defaultdict
 from contextlib import contextmanager
 from pathlib import Path
 
-from headrace.service.process import free_port
-from headrace.service.processes import role_processes
+from headrace.service.processes.process_table import role_processes
+from headrace.service.processes.service import free_port
 from headrace_bench.events import bench_events
-from headrace_bench.office import DispatcherAlone
+from headrace_bench.harness import DispatcherAlone
 
 SUBSCRIPTIONS = 200
 EVENTS = 500
@@ -87,20 +87,20 @@ async def test_kills_and_bad_sinks_lose_nothing(tmp_path, capsys):
         "DELIVERY_RECORD_SUCCESSES": "false",
     }
     events = bench_events(EVENTS)
-    with moody_sinks(tmp_path, seed) as sinks, DispatcherAlone(tmp_path, settings) as office:
+    with moody_sinks(tmp_path, seed) as sinks, DispatcherAlone(tmp_path, settings) as harness:
         subscriptions = [
-            office.subscribe(wish(number, sinks[number % SINKS])) for number in range(SUBSCRIPTIONS)
+            harness.subscribe(wish(number, sinks[number % SINKS])) for number in range(SUBSCRIPTIONS)
         ]
-        await office.start()
+        await harness.start()
         for start in range(0, EVENTS, 50):
-            office.send(events[start : start + 50], lambda _: subscriptions)
+            harness.send(events[start : start + 50], lambda _: subscriptions)
         wanted = {(str(number), event.id) for number in range(SUBSCRIPTIONS) for event in events}
         for victim in chance.sample(["dispatcher", "sink"] * (KILLS // 2), KILLS):
             await _more_arrived(sinks, chance.randrange(2_000, 8_000))
             if victim == "sink":
                 await _restart(chance.choice(sinks), chance.uniform(0, 1.0))
             else:
-                for process in role_processes(office.service.pid, "dispatcher"):
+                for process in role_processes(harness.service.pid, "dispatcher"):
                     os.kill(process, signal.SIGKILL)
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline:
@@ -136,12 +136,12 @@ async def _restart(sink: MoodySink, seconds: float) -> None:
 
 def _ordered_in_order(accepted, events):
     """Whether each ordered subscription saw the events first in the order of the log; repetitions may come later."""
-    place = {event.id: number for number, event in enumerate(events)}
+    queue_id = {event.id: number for number, event in enumerate(events)}
     first_seen: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for subscription, id_ in accepted:
         first_seen[subscription].setdefault(id_, None)
     return all(
-        [place[id_] for id_ in seen] == sorted(place[id_] for id_ in seen)
+        [queue_id[id_] for id_ in seen] == sorted(queue_id[id_] for id_ in seen)
         for subscription, seen in first_seen.items()
         if int(subscription) % 4 == 0
     )

@@ -7,15 +7,15 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.delivery.office import delivery_settings, spec
+from tests.delivery.harness import delivery_settings, spec
 
-from headrace.delivery.backoff import wait_after
-from headrace.delivery.outcome import Outcome, Verdict
-from headrace.delivery.protocols import webhooks
-from headrace.delivery.protocols.http_answers import Answer, judge, seconds_until
-from headrace.delivery.token_endpoint import _failure, _lifetime, _read, _refreshed
+from headrace.delivery.attempt.outcome import Outcome, Verdict
+from headrace.delivery.protocols.http import webhooks
+from headrace.delivery.protocols.http.answers import Answer, judge, seconds_until
+from headrace.delivery.settlement.backoff import wait_after
+from headrace.delivery.sinks.token_endpoint import _failure, _lifetime, _read, _refreshed
 from headrace.errors import RefreshFailed
-from headrace.subscriptions.credential import Refreshable, Token
+from headrace.secrets.credential import Refreshable, Token
 
 CREDENTIAL = Refreshable(Token("Bearer", "a", 0.0), "r", "https://127.0.0.1/token")
 DIGITS = st.integers(0, 10**6).map(lambda count: "9" * min(count, 5000))

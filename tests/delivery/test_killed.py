@@ -8,8 +8,8 @@ from collections import Counter
 from functools import partial
 
 import msgspec
+from tests.delivery.harness import eventually, sample
 from tests.delivery.killable import Order
-from tests.delivery.office import eventually, sample
 from tests.delivery.raw_sink import RawSink, answer
 
 KILLS = 2
@@ -20,11 +20,11 @@ def has_seen(sink, count):
 
 
 class Killable:
-    def __init__(self, office, **order):
-        self._path = office.folder / "order.json"
-        self._log = office.folder / "killable.log"
+    def __init__(self, harness, **order):
+        self._path = harness.folder / "order.json"
+        self._log = harness.folder / "killable.log"
         settings = {"flush_seconds": 0.02, "queue_length": 40, "retries": 30, "backoff_max_seconds": 0.3}
-        whole = Order(str(office.folder), office.database_url, settings, **order)
+        whole = Order(str(harness.folder), harness.database_url, settings, **order)
         self._path.write_bytes(msgspec.json.encode(whole))
 
     def start(self):
@@ -41,7 +41,7 @@ class Killable:
         assert self._process.wait(20) == 0, self._log.read_text()
 
 
-async def test_killed_again_and_again_nothing_is_lost_at_any_stage(office):
+async def test_killed_again_and_again_nothing_is_lost_at_any_stage(harness):
     chance = random.Random(7)
 
     def some_fail(request):
@@ -50,16 +50,16 @@ async def test_killed_again_and_again_nothing_is_lost_at_any_stage(office):
             return answer(400, b"no")
         return answer(503 if chance.random() < 0.2 else 200)
 
-    async with RawSink(some_fail) as sink, RawSink(some_fail) as letters, RawSink(some_fail) as answers:
+    async with RawSink(some_fail) as sink, RawSink(some_fail) as messages, RawSink(some_fail) as answers:
         ordered, asks, refuses = (
-            office.subscribe(f"{sink.url}/{name}") for name in ("ordered", "asks", "refuses")
+            harness.subscribe(f"{sink.url}/{name}") for name in ("ordered", "asks", "refuses")
         )
         killable = Killable(
-            office,
-            specs={ordered: {"ordering": "ordered"}, refuses: {"dead_letter_sink": letters.url}},
+            harness,
+            specs={ordered: {"ordering": "ordered"}, refuses: {"dead_letter_sink": messages.url}},
             replies={asks: answers.url},
         )
-        office.send([sample(number) for number in range(200)], ordered, asks, refuses)
+        harness.send([sample(number) for number in range(200)], ordered, asks, refuses)
         try:
             for round_ in range(KILLS):
                 killable.start()
@@ -68,18 +68,18 @@ async def test_killed_again_and_again_nothing_is_lost_at_any_stage(office):
                 await asyncio.sleep(chance.random() * 0.2)
                 killable.kill()
                 numbers = range(200 + round_ * 50, 250 + round_ * 50)
-                office.send([sample(number) for number in numbers], ordered, asks, refuses)
+                harness.send([sample(number) for number in numbers], ordered, asks, refuses)
             killable.start()
-            await eventually(office.settled, seconds=90)
+            await eventually(harness.settled, seconds=90)
             killable.stop()
         finally:
             killable.kill()
     total = 200 + 50 * KILLS
     arrived = {name: set(map(int, sink.ids_at(f"/{name}"))) for name in ("ordered", "asks", "refuses")}
     assert arrived == {name: set(range(total)) for name in arrived}
-    assert set(map(int, letters.ids)) == set(range(0, total, 3))
+    assert set(map(int, messages.ids)) == set(range(0, total, 3))
     assert {int(each) - 900 for each in answers.ids} == set(range(total))
     first = list(dict.fromkeys(map(int, sink.ids_at("/ordered"))))
     assert first == [*range(total)], "no event came for the first time before one that is ahead of it"
-    assert office.ledger.count() == (0, 0)
+    assert harness.ledger.count() == (0, 0)
     assert Counter(sink.ids_at("/ordered")).total() < 3 * total

@@ -5,12 +5,12 @@ from collections import Counter, defaultdict
 from functools import partial
 
 import pytest
-from tests.delivery.office import eventually, sample
+from tests.delivery.harness import eventually, sample
 from tests.delivery.raw_sink import RawSink, answer
 
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.ledger.ledger import Changes, Key, Wait
-from headrace.subscriptions.delivery_spec import Ordering
+from headrace.subscriptions.delivery.spec import Ordering
 
 ORDERED = {"ordering": Ordering.ORDERED}
 BY_KEY = {"ordering": Ordering.PARTITIONKEY}
@@ -41,57 +41,57 @@ class Moody:
         return list(dict.fromkeys(self.accepted))
 
 
-def send(office, numbers, *subscriptions, **attributes):
-    office.send([sample(number, **attributes) for number in numbers], *subscriptions)
+def send(harness, numbers, *subscriptions, **attributes):
+    harness.send([sample(number, **attributes) for number in numbers], *subscriptions)
 
 
-async def test_a_failed_head_is_tried_again_before_what_is_behind_it(office):
+async def test_a_failed_head_is_tried_again_before_what_is_behind_it(harness):
     mood = Moody(lambda event, times: event in (0, 7) and times <= 2)
-    async with RawSink(mood) as sink, office.delivering():
-        send(office, range(20), office.subscribe(sink.url, ORDERED))
-        await eventually(office.settled)
+    async with RawSink(mood) as sink, harness.delivering():
+        send(harness, range(20), harness.subscribe(sink.url, ORDERED))
+        await eventually(harness.settled)
         assert [int(each) for each in sink.ids] == [0, 0, 0, *range(1, 7), 7, 7, 7, *range(8, 20)]
-    assert office.ledger.count() == (0, 0)
-    assert [row.attempt for row in office.attempts() if row.position == 7] == [1, 2, 3]
+    assert harness.ledger.count() == (0, 0)
+    assert [row.attempt for row in harness.attempts() if row.position == 7] == [1, 2, 3]
 
 
-async def test_a_head_that_is_given_up_lets_the_others_go(office):
+async def test_a_head_that_is_given_up_lets_the_others_go(harness):
     mood = Moody(lambda event, _: event == 3)
-    async with RawSink(mood) as sink, office.delivering(retries=2):
-        send(office, range(6), office.subscribe(sink.url, ORDERED))
-        await eventually(lambda: office.settled() and office.ledger.count() == (0, 1))
+    async with RawSink(mood) as sink, harness.delivering(retries=2):
+        send(harness, range(6), harness.subscribe(sink.url, ORDERED))
+        await eventually(lambda: harness.settled() and harness.ledger.count() == (0, 1))
         assert [int(each) for each in sink.ids] == [0, 1, 2, 3, 3, 3, 4, 5]
-    assert [(row.position, row.attempts) for row in office.dead()] == [(3, 3)]
+    assert [(row.position, row.attempts) for row in harness.dead()] == [(3, 3)]
 
 
-async def test_what_overflows_into_the_ledger_keeps_its_order_while_more_comes(office):
+async def test_what_overflows_into_the_ledger_keeps_its_order_while_more_comes(harness):
     mood = Moody(lambda event, times: event % 50 == 0 and times == 1)
-    async with RawSink(mood) as sink, office.delivering(queue_length=10):
-        subscription = office.subscribe(sink.url, ORDERED)
+    async with RawSink(mood) as sink, harness.delivering(queue_length=10):
+        subscription = harness.subscribe(sink.url, ORDERED)
         for start in range(0, 400, 40):
-            send(office, range(start, start + 40), subscription)
+            send(harness, range(start, start + 40), subscription)
             await asyncio.sleep(0.02)
-        await eventually(office.settled)
+        await eventually(harness.settled)
         assert mood.accepted == [*range(400)]
 
 
-async def test_after_a_backlog_the_ledger_is_left_out_again(office):
+async def test_after_a_backlog_the_ledger_is_left_out_again(harness):
     """While events keep coming: what joins at the end of the backlog must neither overtake nor be lost."""
     mood = Moody()
-    async with RawSink(mood) as sink, office.delivering(queue_length=10) as dispatcher:
-        subscription = office.subscribe(sink.url, ORDERED)
-        send(office, range(100), subscription)
+    async with RawSink(mood) as sink, harness.delivering(queue_length=10) as dispatcher:
+        subscription = harness.subscribe(sink.url, ORDERED)
+        send(harness, range(100), subscription)
         for number in range(100, 400):
-            send(office, [number], subscription)
+            send(harness, [number], subscription)
             await asyncio.sleep(0.002)
-        await eventually(office.settled)
+        await eventually(harness.settled)
         assert mood.accepted == [*range(400)]
-        await eventually(lambda: not dispatcher._lanes.get(subscription).backlog)
-        send(office, [400], subscription)
+        await eventually(lambda: not dispatcher._queues.get(subscription).backlog)
+        send(harness, [400], subscription)
         await eventually(lambda: len(mood.accepted) == 401)
 
 
-async def test_a_key_that_fails_holds_up_only_itself(office):
+async def test_a_key_that_fails_holds_up_only_itself(harness):
     broken = asyncio.Event()
     seen = defaultdict(list)
 
@@ -102,18 +102,18 @@ async def test_a_key_that_fails_holds_up_only_itself(office):
         seen[key].append(int(request["ce-id"]))
         return answer(200)
 
-    async with RawSink(reply) as sink, office.delivering(retries=1000, backoff_max_seconds=0.05):
-        subscription = office.subscribe(sink.url, BY_KEY)
+    async with RawSink(reply) as sink, harness.delivering(retries=1000, backoff_max_seconds=0.05):
+        subscription = harness.subscribe(sink.url, BY_KEY)
         for number in range(60):
-            send(office, [number], subscription, partitionkey="abc"[number % 3])
+            send(harness, [number], subscription, partitionkey="abc"[number % 3])
         await eventually(lambda: len(seen["b"]) == len(seen["c"]) == 20)
         assert not seen["a"]
         broken.set()
-        await eventually(office.settled)
+        await eventually(harness.settled)
     assert seen == {key: [*range(index, 60, 3)] for index, key in enumerate("abc")}
 
 
-async def test_events_without_a_key_wait_for_nobody(office):
+async def test_events_without_a_key_wait_for_nobody(harness):
     held = asyncio.Event()
 
     async def hold():
@@ -122,139 +122,141 @@ async def test_events_without_a_key_wait_for_nobody(office):
 
     async with (
         RawSink(lambda request: hold() if request["ce-id"] == "0" else answer(200)) as sink,
-        office.delivering(),
+        harness.delivering(),
     ):
-        send(office, range(10), office.subscribe(sink.url, BY_KEY))
+        send(harness, range(10), harness.subscribe(sink.url, BY_KEY))
         await eventually(lambda: len(sink.requests) == 10)
         held.set()
-        await eventually(office.settled)
+        await eventually(harness.settled)
 
 
 @pytest.mark.parametrize("spec", [ORDERED, BY_KEY])
-async def test_crashes_repeat_and_keep_order_and_attempts(office, spec):
+async def test_crashes_repeat_and_keep_order_and_attempts(harness, spec):
     """Failing heads lie in the ledger when it crashes, and what is behind them in the outbox or the ledger."""
     mood = Moody(lambda event, times: event % 25 == 0 and times <= 3)
     async with RawSink(mood) as sink:
-        subscription = office.subscribe(sink.url, spec)
-        send(office, range(200), subscription, partitionkey="k")
+        subscription = harness.subscribe(sink.url, spec)
+        send(harness, range(200), subscription, partitionkey="k")
         for seen in (30, 90, 140):
-            async with office.crashing(queue_length=20, retries=20):
+            async with harness.crashing(queue_length=20, retries=20):
                 await eventually(partial(mood.has_accepted, seen))
-        send(office, range(200, 250), subscription, partitionkey="k")
-        async with office.delivering(queue_length=20, retries=20):
-            await eventually(office.settled)
+        send(harness, range(200, 250), subscription, partitionkey="k")
+        async with harness.delivering(queue_length=20, retries=20):
+            await eventually(harness.settled)
     assert mood.first_accepted == [*range(250)]
 
 
-async def test_attempts_at_a_head_are_counted_over_crashes(office):
+async def test_attempts_at_a_head_are_counted_over_crashes(harness):
     mood = Moody(lambda event, _: event == 0)
     async with RawSink(mood) as sink:
-        subscription = office.subscribe(sink.url, ORDERED)
-        send(office, range(3), subscription)
+        subscription = harness.subscribe(sink.url, ORDERED)
+        send(harness, range(3), subscription)
 
         def made(attempts):
-            waits = office.ledger.in_order(subscription, 1)
+            waits = harness.ledger.in_order(subscription, 1)
             return bool(waits) and waits[0].attempts >= attempts
 
         for times in (1, 2, 3):
-            async with office.crashing(retries=3, backoff_seconds=0.2):
+            async with harness.crashing(retries=3, backoff_seconds=0.2):
                 await eventually(partial(made, times))
-        async with office.delivering(retries=3):
-            await eventually(lambda: office.ledger.count() == (0, 1) and office.settled())
+        async with harness.delivering(retries=3):
+            await eventually(lambda: harness.ledger.count() == (0, 1) and harness.settled())
         assert mood.accepted == [1, 2]
         assert 4 <= mood.times["0"] <= 7, "an attempt whose outcome was not yet durable may be made again"
 
 
-async def test_a_pause_keeps_the_order(office):
+async def test_a_pause_keeps_the_order(harness):
     mood = Moody()
-    async with RawSink(mood) as sink, office.delivering(queue_length=40):
-        subscription = office.subscribe(sink.url, ORDERED)
+    async with RawSink(mood) as sink, harness.delivering(queue_length=40):
+        subscription = harness.subscribe(sink.url, ORDERED)
         for start in range(0, 300, 30):
-            send(office, range(start, start + 30), subscription)
+            send(harness, range(start, start + 30), subscription)
             if start in (60, 180):
-                office.store.wish(subscription, paused=True)
+                harness.store.wish(subscription, paused=True)
                 await asyncio.sleep(0.6)
             elif start in (120, 240):
-                office.store.wish(subscription, paused=False)
+                harness.store.wish(subscription, paused=False)
                 await asyncio.sleep(0.6)
-        await eventually(office.settled)
+        await eventually(harness.settled)
     assert mood.accepted == [*range(300)]
 
 
-async def test_an_open_breaker_keeps_the_order(office):
+async def test_an_open_breaker_keeps_the_order(harness):
     down = asyncio.Event()
     mood = Moody(lambda event, times: down.is_set())
     async with (
         RawSink(mood) as sink,
-        office.delivering(queue_length=40, breaker_failures=2, breaker_seconds=0.2, retries=1000),
+        harness.delivering(queue_length=40, breaker_failures=2, breaker_seconds=0.2, retries=1000),
     ):
-        subscription = office.subscribe(sink.url, ORDERED)
+        subscription = harness.subscribe(sink.url, ORDERED)
         for start in range(0, 200, 20):
-            send(office, range(start, start + 20), subscription)
+            send(harness, range(start, start + 20), subscription)
             (down.set if start == 60 else down.clear)()
             await asyncio.sleep(0.15)
-        await eventually(office.settled)
+        await eventually(harness.settled)
     assert mood.accepted == [*range(200)]
 
 
-async def test_a_subscription_that_becomes_ordered_waits_for_what_is_in_the_ledger(office):
+async def test_a_subscription_that_becomes_ordered_waits_for_what_is_in_the_ledger(harness):
     mood = Moody(lambda event, times: event == 0 and times <= 2)
-    async with RawSink(mood) as sink, office.delivering(backoff_seconds=0.8, backoff_max_seconds=0.8):
-        subscription = office.subscribe(sink.url)
-        send(office, [0], subscription)
-        await eventually(lambda: office.ledger.count()[0] == 1 and office.ledger.cursor() == Cut.at(1))
-        office.specs[subscription] = ORDERED
-        office.store.wish(subscription)
+    async with RawSink(mood) as sink, harness.delivering(backoff_seconds=0.8, backoff_max_seconds=0.8):
+        subscription = harness.subscribe(sink.url)
+        send(harness, [0], subscription)
+        await eventually(
+            lambda: harness.ledger.count()[0] == 1 and harness.ledger.cursor() == LogPosition.at(1)
+        )
+        harness.specs[subscription] = ORDERED
+        harness.store.wish(subscription)
         await asyncio.sleep(0.7)
-        send(office, range(1, 5), subscription)
-        await eventually(office.settled)
+        send(harness, range(1, 5), subscription)
+        await eventually(harness.settled)
     assert mood.accepted == [*range(5)]
 
 
-async def test_what_is_read_again_after_a_crash_goes_before_what_is_in_the_ledger(office):
-    """The lane held the first ones when it crashed, and the ledger had those behind them already."""
+async def test_what_is_read_again_after_a_crash_goes_before_what_is_in_the_ledger(harness):
+    """The queue held the first ones when it crashed, and the ledger had those behind them already."""
     mood = Moody()
     async with RawSink(mood) as sink:
-        subscription = office.subscribe(sink.url, ORDERED)
-        send(office, range(30), subscription)
+        subscription = harness.subscribe(sink.url, ORDERED)
+        send(harness, range(30), subscription)
         behind = [
             Wait(Key(subscription, position), 0, 0.0, "the queue was full") for position in range(10, 25)
         ]
-        office.ledger.commit(Changes(behind, [], [], None))
-        async with office.delivering():
-            await eventually(office.settled)
+        harness.ledger.commit(Changes(behind, [], [], None))
+        async with harness.delivering():
+            await eventually(harness.settled)
     assert mood.accepted == [*range(30)]
 
 
-async def test_a_redriven_event_lets_nothing_overtake_what_waits(office):
+async def test_a_redriven_event_lets_nothing_overtake_what_waits(harness):
     """It is a sequence of its own in the ledger, where each sequence has its part of a look."""
     mood = Moody()
     redriven = b'{"specversion":"1.0","id":"1000","source":"/s","type":"t"}'
     async with RawSink(mood) as sink:
-        subscription = office.subscribe(sink.url, ORDERED)
-        send(office, range(60))
+        subscription = harness.subscribe(sink.url, ORDERED)
+        send(harness, range(60))
         waits = [Wait(Key(subscription, position), 0, 0.0, "the queue was full") for position in range(60)]
         again = Wait(Key(subscription, 0, "a-redrive"), 0, 0.0, "it was redriven", redriven)
-        office.ledger.commit(Changes([*waits, again], [], [], Cut.at(60)))
-        async with office.delivering(queue_length=20):
+        harness.ledger.commit(Changes([*waits, again], [], [], LogPosition.at(60)))
+        async with harness.delivering(queue_length=20):
             await eventually(lambda: 1000 in mood.accepted)
-            send(office, range(60, 80), subscription)
-            await eventually(office.settled)
+            send(harness, range(60, 80), subscription)
+            await eventually(harness.settled)
     assert [each for each in mood.accepted if each != 1000] == [*range(80)]
 
 
-async def test_more_than_may_join_does_not_overtake_what_joins(office):
-    """The lane looks into the ledger, with nothing known to be there, while more comes than it lets join."""
+async def test_more_than_may_join_does_not_overtake_what_joins(harness):
+    """The queue looks into the ledger, with nothing known to be there, while more comes than it lets join."""
     mood = Moody()
-    async with RawSink(mood) as sink, office.delivering(queue_length=40) as dispatcher:
-        subscription = office.subscribe(sink.url, ORDERED)
-        send(office, range(5), subscription)
-        await eventually(office.settled)
-        lane = dispatcher._lanes.get(subscription)
-        await eventually(lambda: not lane.backlog and lane.joining is None)
-        lane.joining = []
-        send(office, range(5, 35), subscription)
-        await eventually(lambda: dispatcher._progress._lanes[0]._read_to == 35)
-        dispatcher._agenda.wake(lane.place)
-        await eventually(office.settled)
+    async with RawSink(mood) as sink, harness.delivering(queue_length=40) as dispatcher:
+        subscription = harness.subscribe(sink.url, ORDERED)
+        send(harness, range(5), subscription)
+        await eventually(harness.settled)
+        queue = dispatcher._queues.get(subscription)
+        await eventually(lambda: not queue.backlog and queue.joining is None)
+        queue.joining = []
+        send(harness, range(5, 35), subscription)
+        await eventually(lambda: dispatcher._progress._queues[0]._read_to == 35)
+        dispatcher._schedule.wake(queue.id)
+        await eventually(harness.settled)
     assert mood.accepted == [*range(35)]

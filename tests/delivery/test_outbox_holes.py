@@ -1,13 +1,13 @@
 """Outbox files that are missing or damaged: the dispatcher stops before them, and delivers all of it once they are back."""
 
 import pytest
-from tests.delivery.office import eventually, sample
+from tests.delivery.harness import eventually, sample
 
-from headrace.eventlog.local.outbox import OutboxFiles
-from headrace.eventlog.local.outbox_files import list_ranges
-from headrace.events.positions import Cut
-from headrace.ledger.ledger import Changes, Sheaf
-from headrace.subscriptions.delivery_spec import Ordering
+from headrace.eventlog.local.outbox.files import list_ranges
+from headrace.eventlog.local.outbox.reader import LocalOutboxReader
+from headrace.events.positions import LogPosition
+from headrace.ledger.ledger import Changes, WaitBatch
+from headrace.subscriptions.delivery.spec import Ordering
 from headrace.telemetry.health import HEALTH
 
 
@@ -33,19 +33,19 @@ def _own_health():
 
 
 @pytest.fixture
-def planned(tmp_path, office, sink):
+def planned(tmp_path, harness, sink):
     """Thirty events in six files, all for one subscription."""
-    subscription = office.subscribe(sink.url)
+    subscription = harness.subscribe(sink.url)
     for start in range(0, 30, 5):
-        office.send([sample(number) for number in range(start, start + 5)], subscription)
+        harness.send([sample(number) for number in range(start, start + 5)], subscription)
     return subscription
 
 
-def _route_again(office, subscription, end=30):
+def _route_again(harness, subscription, end=30):
     """Do what the route does when it finds a hole: everything from there on is matched again."""
-    office.outbox.look_again()
-    start = office.outbox.covered()[0]
-    office.plan(range(start, end), [(position, subscription) for position in range(start, end)])
+    harness.outbox.refresh()
+    start = harness.outbox.covered()[0]
+    harness.plan(range(start, end), [(position, subscription) for position in range(start, end)])
 
 
 def _files(tmp_path):
@@ -54,65 +54,65 @@ def _files(tmp_path):
 
 @pytest.mark.parametrize("spoil", SPOILS.values(), ids=SPOILS)
 async def test_what_a_file_planned_is_delivered_once_it_is_routed_again(
-    tmp_path, office, sink, planned, spoil
+    tmp_path, harness, sink, planned, spoil
 ):
     spoil(_files(tmp_path)[2])
-    async with office.delivering():
+    async with harness.delivering():
         await eventually(lambda: len(sink.ids) == 10)
         await eventually(lambda: "outbox" in HEALTH.reports())
         assert "position 10" in HEALTH.reports()["outbox"].note
-        _route_again(office, planned)
-        await eventually(office.settled)
+        _route_again(harness, planned)
+        await eventually(harness.settled)
         assert "outbox" not in HEALTH.reports()
     assert sorted(map(int, sink.ids)) == list(range(30)), "nothing lost, nothing doubled"
 
 
-async def test_all_files_at_once_while_it_is_running(tmp_path, office, sink, planned):
+async def test_all_files_at_once_while_it_is_running(tmp_path, harness, sink, planned):
     for path in _files(tmp_path)[1:]:
         path.unlink()
-    async with office.delivering():
+    async with harness.delivering():
         await eventually(lambda: len(sink.ids) == 5)
-        _route_again(office, planned)
-        await eventually(office.settled)
+        _route_again(harness, planned)
+        await eventually(harness.settled)
     assert sorted(map(int, sink.ids)) == list(range(30))
 
 
-async def test_a_ledger_that_is_older_than_what_was_dropped(tmp_path, office, sink, planned):
+async def test_a_ledger_that_is_older_than_what_was_dropped(tmp_path, harness, sink, planned):
     """Files up to 20 are gone in good order, and a copy of the ledger has its cursor at 10."""
-    OutboxFiles(tmp_path / "outbox").drop(Cut.at(20))
-    office.ledger.commit(Changes([], [], [], Cut.at(10)))
-    async with office.delivering():
+    LocalOutboxReader(tmp_path / "outbox").drop(LogPosition.at(20))
+    harness.ledger.commit(Changes([], [], [], LogPosition.at(10)))
+    async with harness.delivering():
         await eventually(lambda: "outbox" in HEALTH.reports())
-        _route_again(office, planned)
-        await eventually(office.settled)
+        _route_again(harness, planned)
+        await eventually(harness.settled)
     assert sorted(map(int, sink.ids)) == list(range(10, 30))
 
 
 async def test_an_ordered_subscription_waits_for_the_hole_before_what_waits_behind_it(
-    tmp_path, office, sink, monkeypatch
+    tmp_path, harness, sink, monkeypatch
 ):
     """The ledger has later events of it: they must not go first because the outbox yields nothing at the moment."""
-    subscription = office.subscribe(sink.url, {"ordering": Ordering.ORDERED})
+    subscription = harness.subscribe(sink.url, {"ordering": Ordering.ORDERED})
     for start in range(0, 15, 5):
-        office.send([sample(number) for number in range(start, start + 5)], subscription)
-    waiting = Sheaf(subscription, [10, 11], 0.0, "crashed")
-    office.ledger.commit(Changes([], [], [], Cut.at(5), sheaves=[waiting]))
+        harness.send([sample(number) for number in range(start, start + 5)], subscription)
+    waiting = WaitBatch(subscription, [10, 11], 0.0, "crashed")
+    harness.ledger.commit(Changes([], [], [], LogPosition.at(5), sheaves=[waiting]))
     _files(tmp_path)[1].unlink()
     reads = _count_reads(monkeypatch)
-    async with office.delivering():
+    async with harness.delivering():
         await eventually(lambda: len(reads) > 30)
         assert sink.ids == [], "nothing comes before the hole is filled"
-        _route_again(office, subscription, 15)
-        await eventually(office.settled)
+        _route_again(harness, subscription, 15)
+        await eventually(harness.settled)
     assert list(map(int, sink.ids)) == list(range(5, 15))
 
 
 def _count_reads(monkeypatch):
-    read, reads = OutboxFiles.read, []
+    read, reads = LocalOutboxReader.read, []
 
     def counted(self, start):
         reads.append(start)
         return read(self, start)
 
-    monkeypatch.setattr(OutboxFiles, "read", counted)
+    monkeypatch.setattr(LocalOutboxReader, "read", counted)
     return reads

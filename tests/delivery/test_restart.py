@@ -8,11 +8,11 @@ from collections import Counter
 from contextlib import closing
 from functools import partial
 
-from tests.delivery.office import Office, eventually, sample
+from tests.delivery.harness import Harness, eventually, sample
 from tests.delivery.raw_sink import RawSink, answer, silence
 
 from headrace.config import load_config, write_snapshot
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 
 
 def events(*numbers):
@@ -23,18 +23,20 @@ def has_seen(sink, count):
     return len(sink.requests) >= count
 
 
-async def test_only_what_was_not_settled_is_repeated(office, sink):
+async def test_only_what_was_not_settled_is_repeated(harness, sink):
     """One sink hangs and holds the cursor; the other has everything already."""
     async with RawSink(lambda request: silence() if int(request["ce-id"]) >= 40 else answer(200)) as stuck:
-        subscriptions = [office.subscribe(sink.url), office.subscribe(stuck.url)]
+        subscriptions = [harness.subscribe(sink.url), harness.subscribe(stuck.url)]
         for start in range(0, 100, 10):
-            office.send(events(*range(start, start + 10)), *subscriptions)
-        async with office.crashing():
-            await eventually(lambda: len(sink.requests) == 100 and office.ledger.cursor() == Cut.at(40))
-        cursor = office.ledger.cursor()[0]
+            harness.send(events(*range(start, start + 10)), *subscriptions)
+        async with harness.crashing():
+            await eventually(
+                lambda: len(sink.requests) == 100 and harness.ledger.cursor() == LogPosition.at(40)
+            )
+        cursor = harness.ledger.cursor()[0]
         stuck.reply = lambda _: answer(200)
-        async with office.delivering():
-            await eventually(office.settled)
+        async with harness.delivering():
+            await eventually(harness.settled)
         for each in (sink, stuck):
             counts = Counter(map(int, each.ids))
             assert set(counts) == set(range(100)), "nothing is lost"
@@ -42,85 +44,87 @@ async def test_only_what_was_not_settled_is_repeated(office, sink):
             assert max(counts.values()) <= 2
 
 
-async def test_a_stop_repeats_nothing_to_a_sink_that_kept_up(office, sink):
-    subscription = office.subscribe(sink.url)
+async def test_a_stop_repeats_nothing_to_a_sink_that_kept_up(harness, sink):
+    subscription = harness.subscribe(sink.url)
     for number in range(5):
-        async with office.delivering():
-            office.send(events(*range(number * 20, number * 20 + 20)), subscription)
-            await eventually(office.settled)
+        async with harness.delivering():
+            harness.send(events(*range(number * 20, number * 20 + 20)), subscription)
+            await eventually(harness.settled)
     assert sorted(map(int, sink.ids)) == list(range(100))
 
 
-async def test_stopped_again_and_again_in_the_middle_nothing_is_lost(office, sink):
-    subscription = office.subscribe(sink.url)
-    office.send(events(*range(400)), subscription)
+async def test_stopped_again_and_again_in_the_middle_nothing_is_lost(harness, sink):
+    subscription = harness.subscribe(sink.url)
+    harness.send(events(*range(400)), subscription)
     for seen in (50, 120, 200):
-        async with office.crashing(concurrency=2):
+        async with harness.crashing(concurrency=2):
             await eventually(partial(has_seen, sink, seen))
-    async with office.delivering():
-        await eventually(office.settled)
+    async with harness.delivering():
+        await eventually(harness.settled)
     assert set(map(int, sink.ids)) == set(range(400))
 
 
-async def test_what_a_crash_left_in_the_ledger_is_not_begun_a_second_time(office, sink):
+async def test_what_a_crash_left_in_the_ledger_is_not_begun_a_second_time(harness, sink):
     """The cursor is held by the first range; the ledger has deliveries of several ranges behind it."""
     async with RawSink(lambda _: silence()) as stuck, RawSink(lambda _: answer(400)) as gone:
         failing = asyncio.Event()
         sink.reply = lambda _: answer(200 if failing.is_set() else 500)
-        holder, dead, waiting = (office.subscribe(each.url) for each in (stuck, gone, sink))
-        office.send(events(0), holder)
+        holder, dead, waiting = (harness.subscribe(each.url) for each in (stuck, gone, sink))
+        harness.send(events(0), holder)
         for start in range(1, 31, 10):
-            office.send(events(*range(start, start + 10)), dead, waiting)
-        async with office.crashing(retries=100, backoff_seconds=60.0, backoff_max_seconds=60.0):
-            await eventually(lambda: office.ledger.count() == (30, 30))
-        assert office.ledger.cursor() == Cut.at(0)
+            harness.send(events(*range(start, start + 10)), dead, waiting)
+        async with harness.crashing(retries=100, backoff_seconds=60.0, backoff_max_seconds=60.0):
+            await eventually(lambda: harness.ledger.count() == (30, 30))
+        assert harness.ledger.cursor() == LogPosition.at(0)
         assert (len(gone.requests), len(sink.requests)) == (30, 30)
         failing.set()
         stuck.reply = lambda _: answer(200)
-        async with office.delivering():
-            await eventually(lambda: office.ledger.cursor() == Cut.at(31))
-            assert office.ledger.count() == (30, 30), "the waiting wait until they are due"
+        async with harness.delivering():
+            await eventually(lambda: harness.ledger.cursor() == LogPosition.at(31))
+            assert harness.ledger.count() == (30, 30), "the waiting wait until they are due"
         assert (len(gone.requests), len(sink.requests)) == (30, 30)
 
 
-async def test_a_retry_that_waited_is_made_after_the_restart(office, sink):
+async def test_a_retry_that_waited_is_made_after_the_restart(harness, sink):
     sink.reply = lambda _: answer(500)
-    office.send(events(1), office.subscribe(sink.url))
-    async with office.crashing(backoff_seconds=0.2):
-        await eventually(lambda: office.ledger.count()[0] == 1 and office.ledger.cursor() == Cut.at(1))
+    harness.send(events(1), harness.subscribe(sink.url))
+    async with harness.crashing(backoff_seconds=0.2):
+        await eventually(
+            lambda: harness.ledger.count()[0] == 1 and harness.ledger.cursor() == LogPosition.at(1)
+        )
     sink.reply = lambda _: answer(200)
-    async with office.delivering():
-        await eventually(office.settled)
+    async with harness.delivering():
+        await eventually(harness.settled)
     assert sink.ids == ["1", "1"]
-    assert office.ledger.count() == (0, 0)
+    assert harness.ledger.count() == (0, 0)
 
 
-async def test_attempts_are_counted_over_restarts(office, sink):
+async def test_attempts_are_counted_over_restarts(harness, sink):
     sink.reply = lambda _: answer(500)
-    subscription = office.subscribe(sink.url)
-    office.send(events(1), subscription)
+    subscription = harness.subscribe(sink.url)
+    harness.send(events(1), subscription)
 
     def made(attempts):
-        waiting = office.ledger.due(subscription, "sink", 1e12, 1)
+        waiting = harness.ledger.due(subscription, "sink", 1e12, 1)
         return bool(waiting) and waiting[0].attempts >= attempts
 
     for times in (1, 2, 3):
-        async with office.crashing(retries=3, backoff_seconds=0.2):
+        async with harness.crashing(retries=3, backoff_seconds=0.2):
             await eventually(partial(made, times))
-    async with office.delivering(retries=3):
-        await eventually(lambda: office.ledger.count() == (0, 1))
+    async with harness.delivering(retries=3):
+        await eventually(lambda: harness.ledger.count() == (0, 1))
     assert 4 <= len(sink.requests) <= 7, "an attempt whose outcome was not yet durable may be made again"
 
 
 class Role:
     """The dispatcher as a process of its own, which can be killed."""
 
-    def __init__(self, office, folder, **settings):
+    def __init__(self, harness, folder, **settings):
         (folder / "run").mkdir()
         wanted = {
             "data": str(folder),
-            "store.url": office.database_url,
-            "delivery.url": office.database_url,
+            "store.url": harness.database_url,
+            "delivery.url": harness.database_url,
             **{f"delivery.{name}": value for name, value in settings.items()},
         }
         snapshot = folder / "run" / "config.json"
@@ -142,7 +146,7 @@ class Role:
         assert self._process.returncode == 0, self._log.read_text()
 
 
-async def test_the_role_killed_in_the_middle_loses_nothing(office, sink, tmp_path):
+async def test_the_role_killed_in_the_middle_loses_nothing(harness, sink, tmp_path):
     """Some events fail at first, so that retries wait in the ledger when it is killed."""
     refused: set[str] = set()
 
@@ -154,17 +158,17 @@ async def test_the_role_killed_in_the_middle_loses_nothing(office, sink, tmp_pat
         return answer(200)
 
     sink.reply = refuse_some_once
-    subscription = office.subscribe(sink.url)
-    office.send(events(*range(300)), subscription)
+    subscription = harness.subscribe(sink.url)
+    harness.send(events(*range(300)), subscription)
     settings = {"flush_seconds": 0.02, "backoff_seconds": 0.3, "memory_seconds": 600.0}
-    role = Role(office, tmp_path, concurrency=2, **settings)
+    role = Role(harness, tmp_path, concurrency=2, **settings)
     role.start()
     try:
         await eventually(lambda: len(sink.requests) > 100)
         role.kill()
-        cursor = office.ledger.cursor()[0]
+        cursor = harness.ledger.cursor()[0]
         role.start()
-        await eventually(office.settled)
+        await eventually(harness.settled)
         role.stop()
     finally:
         role.kill()
@@ -175,15 +179,15 @@ async def test_the_role_killed_in_the_middle_loses_nothing(office, sink, tmp_pat
 
 async def test_a_database_that_dies_under_load_holds_up_nothing_but_itself(tmp_path, postgres):
     """Deliveries go on while it is away; afterwards everything is settled, and nothing was sent twice."""
-    with postgres.new_url() as url, closing(Office(tmp_path, url, patience=30.0)) as office:
-        async with RawSink() as sink, office.delivering(concurrency=4, queue_length=6000):
-            subscription = office.subscribe(sink.url)
+    with postgres.new_url() as url, closing(Harness(tmp_path, url, patience=30.0)) as harness:
+        async with RawSink() as sink, harness.delivering(concurrency=4, queue_length=6000):
+            subscription = harness.subscribe(sink.url)
             for start in range(0, 3000, 100):
-                office.send(events(*range(start, start + 100)), subscription)
+                harness.send(events(*range(start, start + 100)), subscription)
             for threshold in (300, 1500):
                 await eventually(partial(has_seen, sink, threshold))
                 await asyncio.to_thread(postgres.kill)
                 await eventually(partial(has_seen, sink, threshold + 500))
                 await asyncio.to_thread(postgres.start)
-            await eventually(office.settled)
+            await eventually(harness.settled)
         assert sorted(map(int, sink.ids)) == list(range(3000))

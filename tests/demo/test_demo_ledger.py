@@ -5,7 +5,7 @@ import pytest
 from headrace.client import Received
 from headrace.demo.ledger import DemoLedger
 from headrace.demo.run import _judge
-from headrace.demo.scenario import WISHES, sample_events
+from headrace.demo.scenario import SUBSCRIPTIONS, sample_events
 from headrace.demo.show import Screen
 from headrace.events import Event
 
@@ -26,10 +26,10 @@ def ledger():
 
 
 def deliver_all(ledger):
-    for wish in WISHES:
+    for subscription in SUBSCRIPTIONS:
         for event in EVENTS:
-            if wish.wanted(event.attributes):
-                deliver(ledger, wish.name, event)
+            if subscription.wanted(event.attributes):
+                deliver(ledger, subscription.name, event)
 
 
 def account(ledger, name):
@@ -109,8 +109,8 @@ def test_the_summary_has_a_line_for_each_subscription(ledger, capsys):
     deliver_all(ledger)
     Screen().summary(ledger, 2.0)
     shown = capsys.readouterr().out
-    for wish in WISHES:
-        assert wish.name in shown
+    for subscription in SUBSCRIPTIONS:
+        assert subscription.name in shown
     assert f"accepted {len(EVENTS)} events in 2.0 s, delivered {ledger.wanted} of {ledger.wanted}" in shown
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from headrace import compile_filter
 from headrace.demo.run import _groups
-from headrace.demo.scenario import WISHES, sample_events
+from headrace.demo.scenario import SUBSCRIPTIONS, sample_events
 from headrace.events.attributes import faults
 
 EVENTS = list(sample_events(2000))
@@ -20,17 +20,17 @@ def test_the_events_are_the_same_every_time():
     assert list(sample_events(50, seed=8)) != EVENTS[:50]
 
 
-@pytest.mark.parametrize("wish", WISHES, ids=lambda wish: wish.name)
-def test_a_wish_means_the_same_as_a_filter_and_as_python(wish):
+@pytest.mark.parametrize("subscription", SUBSCRIPTIONS, ids=lambda subscription: subscription.name)
+def test_a_wish_means_the_same_as_a_filter_and_as_python(subscription):
     """Else the demo would judge by another rule than it asks for."""
-    filter_ = compile_filter(list(wish.filters))
+    filter_ = compile_filter(list(subscription.filters))
     matched = [event.id for event in EVENTS if filter_.matches(event)]
-    assert matched == [event.id for event in EVENTS if wish.wanted(event.attributes)]
-    assert matched, "a wish that nothing fulfils shows nothing"
+    assert matched == [event.id for event in EVENTS if subscription.wanted(event.attributes)]
+    assert matched, "a subscription that nothing fulfils shows nothing"
 
 
 def test_wishes_have_names_that_fit_into_a_path():
-    names = [wish.name for wish in WISHES]
+    names = [subscription.name for subscription in SUBSCRIPTIONS]
     assert len(set(names)) == len(names)
     assert all(name.replace("-", "").isalnum() for name in names)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.service.process import ServiceProcess, free_port
+from headrace.service.processes.service import ServiceProcess, free_port
 
 _ROOT = Path(__file__).parents[2]
 _PAGES = [_ROOT / "README.md", _ROOT / "CONTRIBUTING.md", *sorted((_ROOT / "docs").rglob("*.md"))]

@@ -9,9 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from headrace.eventlog.local.mark import Mark
 from headrace.eventlog.local.reader import SegmentReader
-from headrace.eventlog.local.writer import END_MARK, SegmentWriter
+from headrace.eventlog.local.segments import END_WATERMARK
+from headrace.eventlog.local.watermark import Watermark
+from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events.batch import from_batch
 from headrace.events.event import AttributeValue, Event
 from headrace.events.recorded import Arrival, Recorded
@@ -92,9 +93,9 @@ def remember(folder: Path) -> Callable[[Path], Path]:
 
 def set_end(folder: Path, end: int | None) -> None:
     """Make the log's mark say this; None for a mark that was lost."""
-    (folder / END_MARK).unlink(missing_ok=True)
+    (folder / END_WATERMARK).unlink(missing_ok=True)
     if end is not None:
-        mark = Mark(folder / END_MARK, create=True)
+        mark = Watermark(folder / END_WATERMARK, create=True)
         mark.set(end)
         mark.close()
 

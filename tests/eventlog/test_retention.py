@@ -11,7 +11,7 @@ from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.segments import list_segments
 from headrace.eventlog.retention import expire_segments
 from headrace.eventlog.settings import LogSettings
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 
 NOW = 1_000_000.0
 SEGMENTS = 5  # of two events each, in the fixture
@@ -51,16 +51,16 @@ def log(tmp_path):
 )
 def test_nothing_that_is_not_settled_is_removed(log, settled, left):
     before = files(log)
-    freed = expire_segments(log, Cut.at(settled), settings(seconds=0, size=0), NOW)
+    freed = expire_segments(log, LogPosition.at(settled), settings(seconds=0, size=0), NOW)
     assert files(log).firsts == left
     assert freed == sum(before.sizes) - sum(files(log).sizes)
 
 
 @pytest.mark.parametrize("settled", [9, 10, 1000])
 def test_the_last_segment_stays(log, settled, open_log):
-    expire_segments(log, Cut.at(settled), settings(seconds=0, size=0), NOW)
+    expire_segments(log, LogPosition.at(settled), settings(seconds=0, size=0), NOW)
     assert files(log).firsts == [8]
-    assert SegmentReader(log).start() == Cut.at(8)
+    assert SegmentReader(log).start() == LogPosition.at(8)
     assert open_log(log).append(arrivals("k")) == 10
     assert ids(log, 8) == ["i", "j", "k"]
 
@@ -70,7 +70,7 @@ def test_the_last_segment_stays(log, settled, open_log):
     [(60, [0, 2, 4, 6, 8]), (50, [0, 2, 4, 6, 8]), (45, [2, 4, 6, 8]), (25, [6, 8]), (0, [8])],
 )
 def test_age(log, seconds, left):
-    expire_segments(log, Cut.at(10), settings(seconds=seconds), NOW)
+    expire_segments(log, LogPosition.at(10), settings(seconds=seconds), NOW)
     assert files(log).firsts == left
 
 
@@ -79,24 +79,24 @@ def test_size(log, kept):
     """The oldest go until the rest fits, and not one more."""
     sizes = files(log).sizes
     limit = sum(sizes[SEGMENTS - kept :])
-    expire_segments(log, Cut.at(10), settings(size=limit), NOW)
+    expire_segments(log, LogPosition.at(10), settings(size=limit), NOW)
     assert files(log).sizes == sizes[SEGMENTS - max(kept, 1) :]
-    assert expire_segments(log, Cut.at(10), settings(size=limit), NOW) == 0
+    assert expire_segments(log, LogPosition.at(10), settings(size=limit), NOW) == 0
 
 
 def test_a_byte_too_many(log):
     sizes = files(log).sizes
-    expire_segments(log, Cut.at(10), settings(size=sum(sizes) - 1), NOW)
+    expire_segments(log, LogPosition.at(10), settings(size=sum(sizes) - 1), NOW)
     assert files(log).firsts == [2, 4, 6, 8]
 
 
 def test_the_clock_is_the_systems_unless_told(log):
-    assert expire_segments(log, Cut.at(10), settings(seconds=time.time() - NOW + 1000)) == 0
-    assert expire_segments(log, Cut.at(10), settings(seconds=time.time() - NOW)) > 0
+    assert expire_segments(log, LogPosition.at(10), settings(seconds=time.time() - NOW + 1000)) == 0
+    assert expire_segments(log, LogPosition.at(10), settings(seconds=time.time() - NOW)) > 0
 
 
 def test_an_empty_folder(tmp_path):
-    assert expire_segments(tmp_path, Cut(), settings(seconds=0, size=0)) == 0
+    assert expire_segments(tmp_path, LogPosition(), settings(seconds=0, size=0)) == 0
 
 
 @given(
@@ -116,7 +116,7 @@ def test_what_is_left_is_one_whole_piece(commits, settled, seconds, size):
         )
         for index, segment in enumerate(list_segments(folder)):
             os.utime(segment.path, (NOW - 90 + 20 * index, NOW - 90 + 20 * index))
-        expire_segments(folder, Cut.at(settled), settings(seconds, size), NOW)
+        expire_segments(folder, LogPosition.at(settled), settings(seconds, size), NOW)
         start = SegmentReader(folder).start()[0]
         assert start <= max(settled, 0)
         assert len(ids(folder, start)) == total - start

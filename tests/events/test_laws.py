@@ -127,7 +127,7 @@ def structured_events(draw: st.DrawFn) -> Event:
 EVENTS = binary_events() | structured_events()
 
 
-def decode(message: http.Message) -> list[Event]:
+def decode(message: http.HttpMessage) -> list[Event]:
     return http.decode(
         [(name.encode("ascii"), value.encode("ascii")) for name, value in message.headers], message.body
     )

@@ -3,29 +3,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.events.positions import MOST_LANES, Cut, lane_of, offset_of, position_at
+from headrace.events.positions import MOST_PARTITIONS, LogPosition, offset_of, partition_of, position_at
 
-LANES = st.sampled_from([0, 1, 2, 1024, MOST_LANES - 1])
-POSITIONS = st.builds(position_at, LANES, st.integers(0, 6))
-CUTS = st.lists(POSITIONS, max_size=4).map(lambda positions: Cut.at(*positions))
+PARTITIONS = st.sampled_from([0, 1, 2, 1024, MOST_PARTITIONS - 1])
+POSITIONS = st.builds(position_at, PARTITIONS, st.integers(0, 6))
+CUTS = st.lists(POSITIONS, max_size=4).map(lambda positions: LogPosition.at(*positions))
 
 
-@given(LANES, st.integers(0, (1 << 44) - 1))
-def test_a_position_is_a_lane_and_an_offset_in_64_bits(lane, offset):
-    position = position_at(lane, offset)
-    assert (lane_of(position), offset_of(position)) == (lane, offset)
+@given(PARTITIONS, st.integers(0, (1 << 44) - 1))
+def test_a_position_is_a_partition_and_an_offset_in_64_bits(partition, offset):
+    position = position_at(partition, offset)
+    assert (partition_of(position), offset_of(position)) == (partition, offset)
     assert 0 <= position < 1 << 63
 
 
-def test_the_positions_of_the_first_lane_are_its_offsets():
+def test_the_positions_of_the_first_partition_are_its_offsets():
     assert position_at(0, 7) == 7
-    assert Cut.at(7)[0] == 7
+    assert LogPosition.at(7)[0] == 7
 
 
-def test_a_lane_that_is_not_named_begins_behind_the_cut():
-    assert Cut.at(7)[1] == position_at(1, 0)
-    assert Cut.at(0, position_at(3, 0)) == Cut() == Cut({1: position_at(1, 0)})
-    assert not Cut.at(7).is_behind(position_at(1, 0))
+def test_a_partition_that_is_not_named_begins_behind_the_cut():
+    assert LogPosition.at(7)[1] == position_at(1, 0)
+    assert LogPosition.at(0, position_at(3, 0)) == LogPosition() == LogPosition({1: position_at(1, 0)})
+    assert not LogPosition.at(7).is_behind(position_at(1, 0))
 
 
 @given(CUTS, CUTS, POSITIONS)
@@ -49,7 +49,7 @@ def test_counting(a, b):
 
 @given(CUTS)
 def test_it_survives_its_json(cut):
-    again = Cut.from_json(cut.to_json())
+    again = LogPosition.from_json(cut.to_json())
     assert again == cut
     assert hash(again) == hash(cut)
 
@@ -57,9 +57,13 @@ def test_it_survives_its_json(cut):
 @pytest.mark.parametrize(
     ("cut", "json", "text"),
     [
-        (Cut(), "{}", "0"),
-        (Cut.at(5), '{"0":5}', "5"),
-        (Cut.at(5, position_at(2, 9)), f'{{"0":5,"2":{position_at(2, 9)}}}', "lane 0 at 5, lane 2 at 9"),
+        (LogPosition(), "{}", "0"),
+        (LogPosition.at(5), '{"0":5}', "5"),
+        (
+            LogPosition.at(5, position_at(2, 9)),
+            f'{{"0":5,"2":{position_at(2, 9)}}}',
+            "partition 0 at 5, partition 2 at 9",
+        ),
     ],
 )
 def test_what_is_stored_and_said(cut, json, text):

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from headrace.errors import FilterError
-from headrace.filters import compile_filter
-from headrace.filters.triggers import compile_trigger
+from headrace.filters import compile_filter, compile_trigger
 
 _OLD = {"attributes": {"type": "old"}}
 _NEW: list[dict[str, Any]] = [{"exact": {"type": "new"}}, {"cesql": "subject = 'x'"}]

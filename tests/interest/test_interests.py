@@ -5,12 +5,12 @@ import time
 import pytest
 
 from headrace.events.event import Event
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.filters import compile_filter
 from headrace.interest import Interests, InterestSettings
 from headrace.interest import channel_interest as module
-from headrace.subscriptions.channel import ChannelName
-from headrace.subscriptions.store import Store
+from headrace.subscriptions.channels.name import ChannelName
+from headrace.subscriptions.store.store import Store
 from headrace.subscriptions.subscription import parse_subscription
 
 HERE, THERE = ChannelName("default", "default"), ChannelName("a", "b")
@@ -39,7 +39,7 @@ def proposal(subject, channel=HERE, **more):
 
 
 def subscribe(store, subject, channel=HERE, **more):
-    return store.create(proposal(subject, channel, **more), lambda: Cut.at(0))
+    return store.create(proposal(subject, channel, **more), lambda: LogPosition.at(0))
 
 
 def wanted(interest, *subjects):
@@ -62,7 +62,7 @@ def test_it_follows_who_comes_changes_and_goes(store, interests):
     replaced = proposal("w")
     store.replace(type(first)(**{**_members(replaced), "id": first.id}))
     assert wanted(interests.of(HERE), "x", "y", "w") == {"y", "w"}
-    store.delete(first.id, lambda: Cut.at(0))
+    store.delete(first.id, lambda: LogPosition.at(0))
     assert wanted(interests.of(HERE), "x", "y", "w") == {"y"}
     assert wanted(interests.of(THERE), "x", "y", "z") == {"z"}
 
@@ -81,7 +81,7 @@ def test_who_is_paused_or_ended_by_its_sink_still_wants_its_events(store, intere
 def test_who_is_not_settled_yet_is_in_it(store, interests):
     def end_of_log():
         assert wanted(interests.of(HERE), "x") == {"x"}
-        return Cut.at(0)
+        return LogPosition.at(0)
 
     store.create(proposal("x"), end_of_log)
 
@@ -90,8 +90,8 @@ def test_who_was_purged_unheard_is_forgotten(store, interests):
     gone = subscribe(store, "x")
     subscribe(store, "y")
     interests.of(HERE)
-    store.delete(gone.id, lambda: Cut.at(0))
-    assert store.purge(Cut.at(5)) == [gone.id]
+    store.delete(gone.id, lambda: LogPosition.at(0))
+    assert store.purge(LogPosition.at(5)) == [gone.id]
     told = interests.of(HERE)
     assert wanted(told, "x", "y") == {"y"}
     assert told.subscriptions == 1
@@ -122,7 +122,7 @@ def until_exact(interests, channel=HERE):
 
 @pytest.fixture
 def small(monkeypatch):
-    """As if a few wants were many."""
+    """As if a few criteria were many."""
     monkeypatch.setattr(module, "FEW", 4)
     monkeypatch.setattr(module, "MANY", 8)
     monkeypatch.setattr(module, "_REST", 0)
@@ -143,7 +143,7 @@ def test_many_have_a_base_and_whoever_comes_and_goes_stands_beside_it(small, sto
     assert wanted(told, "s0", "s5", "x", "y") == {"s0", "s5", "x"}
     assert told.make_bloom().header.keys == 7
     assert not told.make_bloom().may_match(Event(BASE | {"subject": "y"}))
-    store.delete(many[0].id, lambda: Cut.at(0))
+    store.delete(many[0].id, lambda: LogPosition.at(0))
     told = interests.of(HERE)
     assert not told.text.exact
     assert wanted(told, "s0", "s5", "x", "y") == {"s0", "s5", "x"}
@@ -166,13 +166,13 @@ def test_everything_is_let_through_when_no_base_can_be_made(small, store, intere
         def __init__(self, task):
             raise OSError("no process can be started")
 
-    monkeypatch.setattr(module, "Apart", Broken)
+    monkeypatch.setattr(module, "BuildProcess", Broken)
     for number in range(6):
         subscribe(store, f"s{number}")
     for _ in range(3):
         assert interests.of(HERE).text.cel == "true"
         time.sleep(0.05)
-    assert caplog.text.count("lets everything through for now: no process can be started") == 1
+    assert caplog.text.count("includes every event for now: no process can be started") == 1
 
 
 def test_closing_ends_what_is_being_made(small, store):
@@ -182,12 +182,12 @@ def test_closing_ends_what_is_being_made(small, store):
     interests.of(HERE)
     held = interests._channels[HERE]
     deadline = time.monotonic() + 60
-    while held._apart is None:
+    while held._process is None:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     interests.close()
     assert held._making is None
-    assert held._apart._process.poll() is not None
+    assert held._process._process.poll() is not None
 
 
 def test_a_subscription_to_everything_is_told_as_such(store, interests):

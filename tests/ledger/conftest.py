@@ -2,7 +2,7 @@ from contextlib import closing
 
 import pytest
 
-from headrace.ledger.records import Records
+from headrace.ledger.records.records import Records
 
 
 @pytest.fixture

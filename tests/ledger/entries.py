@@ -3,8 +3,8 @@
 from contextlib import closing
 from typing import Any
 
-from headrace.ledger.attempts import Attempt
-from headrace.ledger.ledger import Burial, Changes, Key, Ledger, Wait
+from headrace.ledger.ledger import Changes, GivenUp, Key, Ledger, Wait
+from headrace.ledger.records.attempts import Attempt
 
 BASE = Attempt("a", 1, "", "sink", 1, 100.0, 0.05, "done", 200, "", (), b"")
 
@@ -22,15 +22,15 @@ def event(number: int, **attributes: Any) -> bytes:
 def write(
     url: str,
     attempts: list[Attempt] | None = None,
-    dead: list[Burial] | None = None,
+    dead: list[GivenUp] | None = None,
     waits: list[Wait] | None = None,
 ) -> None:
     with closing(Ledger(url)) as ledger:
         ledger.commit(Changes(waits or [], dead or [], [], None, attempts=attempts or []))
 
 
-def dead(subscription: str, position: int, time: float = 50.0, **attributes: Any) -> Burial:
-    return Burial(Key(subscription, position), 4, time, "status 400", event(position, **attributes))
+def dead(subscription: str, position: int, time: float = 50.0, **attributes: Any) -> GivenUp:
+    return GivenUp(Key(subscription, position), 4, time, "status 400", event(position, **attributes))
 
 
 def wait(subscription: str, position: int, due: float) -> Wait:

@@ -2,10 +2,10 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
-from headrace.events.positions import Cut, position_at
+from headrace.events.positions import LogPosition, position_at
 from headrace.ledger import ledger as ledger_module
-from headrace.ledger.attempts import Attempt
-from headrace.ledger.ledger import Burial, Changes, Key, Ledger, Sheaf, Wait
+from headrace.ledger.ledger import Changes, GivenUp, Key, Ledger, Wait, WaitBatch
+from headrace.ledger.records.attempts import Attempt
 from headrace.ledger.stages import DEAD_LETTER, REPLY, SINK
 from headrace.ledger.tables import ATTEMPTS, DEAD
 
@@ -22,7 +22,7 @@ def wait(subscription="a", position=0, attempts=1, due=100.0, reason="status 500
 
 
 def burial(subscription="a", position=0, attempts=4, event=b"{}"):
-    return Burial(Key(subscription, position), attempts, 50.0, "status 400", event)
+    return GivenUp(Key(subscription, position), attempts, 50.0, "status 400", event)
 
 
 def commit(ledger, waits=(), burials=(), finished=(), cursor=None):
@@ -30,21 +30,21 @@ def commit(ledger, waits=(), burials=(), finished=(), cursor=None):
 
 
 def test_a_new_ledger_begins_at_nought_and_is_empty(ledger):
-    assert ledger.cursor() == Cut()
+    assert ledger.cursor() == LogPosition()
     assert ledger.count() == (0, 0)
-    assert ledger.needed_before(Cut.at(9)) == Cut.at(9)
+    assert ledger.needed_before(LogPosition.at(9)) == LogPosition.at(9)
     assert ledger.earliest() == []
-    assert ledger.last_kept() == Cut()
+    assert ledger.last_kept() == LogPosition()
     assert ledger.kept(0, 9) == set()
 
 
 def test_the_cursor_stays_where_it_was_put(ledger, database_url):
-    commit(ledger, cursor=Cut.at(5))
+    commit(ledger, cursor=LogPosition.at(5))
     commit(ledger, waits=[wait()])
-    commit(ledger, cursor=Cut.at(1 << 40))
+    commit(ledger, cursor=LogPosition.at(1 << 40))
     ledger.close()
     again = Ledger(database_url)
-    assert again.cursor() == Cut.at(1 << 40)
+    assert again.cursor() == LogPosition.at(1 << 40)
     assert again.count() == (1, 0)
     again.close()
 
@@ -81,7 +81,7 @@ def test_who_waits_and_until_when(ledger):
     ]
     assert ledger.next_due("a", SINK, 90.0) == 100.0
     assert ledger.next_due("a", SINK, 100.0) is None
-    assert ledger.needed_before(Cut.at(9)) == Cut()
+    assert ledger.needed_before(LogPosition.at(9)) == LogPosition()
 
 
 def test_in_order_comes_what_waits_for_the_sink_whenever_it_is_due(ledger):
@@ -91,7 +91,7 @@ def test_in_order_comes_what_waits_for_the_sink_whenever_it_is_due(ledger):
     assert ledger.in_order("b", 3) == []
 
 
-def test_each_lane_and_each_replay_has_its_part_of_what_comes_in_order(ledger):
+def test_each_partition_and_each_replay_has_its_part_of_what_comes_in_order(ledger):
     other = position_at(3, 0)
     commit(ledger, waits=[wait(position=p) for p in (*range(10), *range(other, other + 10))])
     commit(ledger, waits=[Wait(Key("a", p, "r"), 1, 9.0, "why") for p in range(10)])
@@ -138,13 +138,13 @@ def test_kept_are_the_waiting_and_the_dead_from_a_position_on(ledger):
     )
     assert ledger.kept(5, 7) == {("a", 5), ("b", 6), ("c", 7)}
     assert ledger.kept(4, 6) == {("a", 4), ("a", 5), ("b", 6), ("c", 4)}
-    assert ledger.last_kept() == Cut.at(8)
+    assert ledger.last_kept() == LogPosition.at(8)
 
 
-def test_what_is_kept_ends_in_each_lane(ledger):
+def test_what_is_kept_ends_in_each_partition(ledger):
     other = position_at(2, 0)
     commit(ledger, waits=[wait("a", 4), wait("a", other + 1)], burials=[burial("a", other + 6)])
-    assert ledger.last_kept() == Cut.at(5, other + 7)
+    assert ledger.last_kept() == LogPosition.at(5, other + 7)
 
 
 def test_a_deleted_subscription_is_forgotten(ledger):
@@ -162,17 +162,19 @@ def test_forgetting_goes_on_until_nothing_is_left(ledger, monkeypatch):
 
 
 def test_a_commit_is_all_or_nothing(ledger):
-    commit(ledger, waits=[wait("old", 1)], cursor=Cut.at(3))
+    commit(ledger, waits=[wait("old", 1)], cursor=LogPosition.at(3))
     with pytest.raises(IntegrityError):
-        commit(ledger, waits=[wait("new", 1), wait("new", 1)], finished=[Key("old", 1)], cursor=Cut.at(9))
-    assert ledger.cursor() == Cut.at(3)
+        commit(
+            ledger, waits=[wait("new", 1), wait("new", 1)], finished=[Key("old", 1)], cursor=LogPosition.at(9)
+        )
+    assert ledger.cursor() == LogPosition.at(3)
     assert ledger.kept(0, 9) == {("old", 1)}
 
 
 def test_two_ledgers_of_one_database_see_the_same(ledger, database_url):
     other = Ledger(database_url)
-    commit(ledger, waits=[wait()], cursor=Cut.at(4))
-    assert (other.cursor(), other.count()) == (Cut.at(4), (1, 0))
+    commit(ledger, waits=[wait()], cursor=LogPosition.at(4))
+    assert (other.cursor(), other.count()) == (LogPosition.at(4), (1, 0))
     other.close()
 
 
@@ -181,7 +183,7 @@ def test_a_replay_has_a_cursor_waits_and_dead_of_its_own(ledger):
     ledger.commit(
         Changes(
             [wait("a", 1), Wait(replayed, 1, 100.0, "status 500")],
-            [Burial(Key("a", 2, "r"), 1, 50.0, "status 400", b"{}")],
+            [GivenUp(Key("a", 2, "r"), 1, 50.0, "status 400", b"{}")],
             [],
             None,
             {"r": 3, "q": 1},
@@ -194,26 +196,30 @@ def test_a_replay_has_a_cursor_waits_and_dead_of_its_own(ledger):
     assert ledger.kept(0, 9) == {("a", 1)}
     assert ledger.kept(0, 9, "r") == {("a", 1), ("a", 2)}
     commit(ledger, finished=[Key("a", 1)])
-    assert ledger.needed_before(Cut.at(9)) == Cut.at(9)
+    assert ledger.needed_before(LogPosition.at(9)) == LogPosition.at(9)
     assert ledger.forget_replay("r") == 1
     assert (ledger.replay_cursor("r"), ledger.replay_counts("r")) == (0, (0, 1))
 
 
-def test_lanes_wait_for_themselves(ledger):
+def test_partitions_wait_for_themselves(ledger):
     other = position_at(1, 0)
-    commit(ledger, waits=[wait("a", 3), wait("a", other + 5)], cursor=Cut.at(7, other + 9))
-    assert ledger.needed_before(ledger.cursor()) == Cut.at(3, other + 5)
-    assert ledger.needed_before(Cut.at(7)) == Cut.at(3)
+    commit(ledger, waits=[wait("a", 3), wait("a", other + 5)], cursor=LogPosition.at(7, other + 9))
+    assert ledger.needed_before(ledger.cursor()) == LogPosition.at(3, other + 5)
+    assert ledger.needed_before(LogPosition.at(7)) == LogPosition.at(3)
 
 
 def test_what_carries_its_event_does_not_need_the_log(ledger):
     commit(ledger, waits=[wait("a", 5), Wait(Key("a", 2), 1, 9.0, "again", b"{}")])
-    assert ledger.needed_before(Cut.at(9)) == Cut.at(5)
+    assert ledger.needed_before(LogPosition.at(9)) == LogPosition.at(5)
 
 
 def test_what_comes_together_waits_and_a_repeated_commit_changes_nothing(ledger):
     changes = Changes(
-        [wait("a", 5)], [], [], None, sheaves=[Sheaf("a", [4, 5], 9.0, "full"), Sheaf("b", [4], 9.0, "full")]
+        [wait("a", 5)],
+        [],
+        [],
+        None,
+        sheaves=[WaitBatch("a", [4, 5], 9.0, "full"), WaitBatch("b", [4], 9.0, "full")],
     )
     ledger.commit(changes)
     ledger.commit(changes)
@@ -237,7 +243,7 @@ def test_attempts_are_written_with_everything_else(ledger):
 def test_what_a_sink_says_fits_a_column_whatever_it_is(ledger):
     bad = "no\0 \udc80 " + "x" * 5000
     attempt = Attempt("a", 7, "", SINK, 1, 1.0, 0.1, "again", 500, bad, ((bad, bad),), b"\0\xff")
-    waits, burials = [wait("a", 7, reason=bad)], [Burial(Key("a", 8), 1, 1.0, bad, b"{}")]
+    waits, burials = [wait("a", 7, reason=bad)], [GivenUp(Key("a", 8), 1, 1.0, bad, b"{}")]
     ledger.commit(Changes(waits, burials, [], None, attempts=[attempt]))
     (found,) = ledger.due("a", SINK, 200.0, 9)
     assert found.reason.startswith("no\ufffd ? xxx")

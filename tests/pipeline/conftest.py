@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, update
 
-from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
+from headrace.eventlog.local.outbox.reader import LocalOutboxReader
+from headrace.eventlog.local.outbox.writer import LocalOutboxWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events.event import Event
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.events.recorded import Arrival
-from headrace.subscriptions.channel import DEFAULT_CHANNEL
-from headrace.subscriptions.store import Store
+from headrace.subscriptions.channels.name import DEFAULT_CHANNEL
+from headrace.subscriptions.store.store import Store
 from headrace.subscriptions.subscription import Subscription, parse_subscription
 from headrace.subscriptions.tables import SUBSCRIPTIONS
 
@@ -28,7 +29,7 @@ class Deployment:
         self.store = Store(self.store_url)
         self.writer = SegmentWriter(folder / "log", 1 << 20)
         self.log = SegmentReader(folder / "log")
-        self.outbox = OutboxFileWriter(folder / "outbox")
+        self.outbox = LocalOutboxWriter(folder / "outbox")
 
     def close(self) -> None:
         self.writer.close()
@@ -60,18 +61,18 @@ class Deployment:
             "filters": list(filters),
             "config": {"channel": channel},
         }
-        return self.store.create(parse_subscription(document), lambda: Cut.at(self.writer.end))
+        return self.store.create(parse_subscription(document), lambda: LogPosition.at(self.writer.end))
 
     def subscribe_unchecked(self, *filters: object) -> Subscription:
         """Store filters that the API would refuse, as another version may have accepted them."""
         wish = parse_subscription({"sink": "http://sink/", "protocol": "HTTP"})
-        return self.store.create(replace(wish, filters=filters), lambda: Cut.at(self.writer.end))
+        return self.store.create(replace(wish, filters=filters), lambda: LogPosition.at(self.writer.end))
 
     def pairs(self) -> list[tuple[int, str]]:
         """All planned deliveries, from the files."""
         return [
             (position, subscription)
-            for _, table in OutboxFiles(self.folder / "outbox").read(Cut())
+            for _, table in LocalOutboxReader(self.folder / "outbox").read(LogPosition())
             for position, subscription in zip(
                 table["position"].to_pylist(), table["subscription"].to_pylist(), strict=True
             )

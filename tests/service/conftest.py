@@ -1,9 +1,9 @@
 """The whole service as its users run it: `headrace up` in processes of its own."""
 
 import pytest
-from tests.api.conftest import open_door  # noqa: F401  a fixture
+from tests.api.conftest import open_api  # noqa: F401  a fixture
 
-from headrace.service.process import ServiceProcess, free_port
+from headrace.service.processes.service import ServiceProcess, free_port
 
 
 @pytest.fixture

@@ -9,11 +9,12 @@ import pyarrow as pa
 
 from headrace.client import Client
 from headrace.errors import ServiceRefused
-from headrace.eventlog.local.outbox import OutboxFiles, OutboxFileWriter
+from headrace.eventlog.local.outbox.reader import LocalOutboxReader
+from headrace.eventlog.local.outbox.writer import LocalOutboxWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.events.event import Event
-from headrace.events.positions import Cut
-from headrace.service.processes import role_processes
+from headrace.events.positions import LogPosition
+from headrace.service.processes.process_table import role_processes
 
 _EVENTS = [
     Event({"specversion": "1.0", "id": f"{number}", "source": "/s", "type": "t"}, bytes(10_000))
@@ -50,7 +51,7 @@ async def test_a_pipeline_and_a_dispatcher_that_stand_still(make_service):
     service.start()
     async with Client(service.url) as client:
         await service.wait_until_ready()
-        log, outbox = service.data / "log", OutboxFileWriter(service.data / "outbox")
+        log, outbox = service.data / "log", LocalOutboxWriter(service.data / "outbox")
         reader = SegmentReader(log)
 
         def route(pairs_per_event: int) -> None:
@@ -77,7 +78,7 @@ async def test_a_pipeline_and_a_dispatcher_that_stand_still(make_service):
         _, problem = await _publish_until_refused(client)
         assert problem["code"] == "delivery-behind"
         assert "headrace_outbox_bytes" in await client.metrics()
-        assert OutboxFiles(service.data / "outbox").size(Cut()) > 1_000_000
+        assert LocalOutboxReader(service.data / "outbox").size(LogPosition()) > 1_000_000
         os.kill(dispatcher, signal.SIGCONT)
         await _publish_until_accepted(client)
         outbox.close()

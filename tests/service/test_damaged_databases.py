@@ -15,13 +15,13 @@ from tests.api.role import HttpRole
 
 from headrace.config import load_config
 from headrace.errors import DatabaseDamaged
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.ledger.ledger import Changes, Ledger
-from headrace.service.databases import check_databases, damages
-from headrace.service.heartbeats import standings
+from headrace.service.processes.heartbeats import role_statuses
 from headrace.service.role import EXIT_REFUSED
-from headrace.subscriptions.channel import ChannelName
-from headrace.subscriptions.store import Store
+from headrace.service.storage.database_files import check_databases, damages
+from headrace.subscriptions.channels.name import ChannelName
+from headrace.subscriptions.store.store import Store
 from headrace.telemetry.health import HEALTH
 
 NAMES = {"store": "store.db", "ledger": "delivery.db"}
@@ -34,7 +34,7 @@ def deployment(tmp_path):
     with closing(Store(config.store.url)) as store, closing(Ledger(config.delivery.url)) as ledger:
         for number in range(40):
             store.create_channel(ChannelName("default", f"channel-{number}"))
-            ledger.commit(Changes([], [], [], Cut.at(number)))
+            ledger.commit(Changes([], [], [], LogPosition.at(number)))
     yield config
     HEALTH.forget("database ledger")
 
@@ -88,7 +88,7 @@ def test_an_older_store_is_refused_and_an_older_ledger_is_told(deployment, caplo
         older[name] = (deployment.data / file).read_bytes()
     with closing(Store(deployment.store.url)) as store, closing(Ledger(deployment.delivery.url)) as ledger:
         store.create_channel(ChannelName("default", "newest"))
-        ledger.commit(Changes([], [], [], Cut.at(100)))
+        ledger.commit(Changes([], [], [], LogPosition.at(100)))
     (deployment.data / NAMES["ledger"]).write_bytes(older["ledger"])
     assert "older" in damages(deployment)[0].finding
     check_databases(deployment)
@@ -143,7 +143,7 @@ def test_the_dispatcher_ends_for_good_when_its_ledger_is_overwritten(tmp_path):
     role.start()
     try:
         deadline = time.monotonic() + 30
-        while not standings(role.data / "run", ["dispatcher"])["dispatcher"].is_ready:
+        while not role_statuses(role.data / "run", ["dispatcher"])["dispatcher"].is_ready:
             assert role.process.poll() is None, role.output
             assert time.monotonic() < deadline
             time.sleep(0.02)

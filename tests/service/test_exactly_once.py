@@ -21,12 +21,12 @@ from tests.service.clients import ClientLedger
 
 from headrace.client import Client
 from headrace.errors import ServiceRefused, ServiceUnreachable
-from headrace.eventlog.local.outbox import OutboxFiles
+from headrace.eventlog.local.outbox.reader import LocalOutboxReader
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.events.event import Event
-from headrace.events.positions import Cut
-from headrace.service.process import ServiceProcess, free_port
-from headrace.service.processes import parent_of, role_processes, session_processes
+from headrace.events.positions import LogPosition
+from headrace.service.processes.process_table import parent_of, role_processes, session_processes
+from headrace.service.processes.service import ServiceProcess, free_port
 
 _PRODUCERS = 2
 _BATCH = 20
@@ -87,7 +87,7 @@ class Stage:
                 await asyncio.sleep(0.03)
 
     def covered(self) -> int:
-        return OutboxFiles(self.data / "outbox").covered()[0]
+        return LocalOutboxReader(self.data / "outbox").covered()[0]
 
     def end(self) -> int:
         return SegmentReader(self.data / "log").end()[0]
@@ -122,7 +122,7 @@ class Stage:
         """All pairs of position and subscription in the outbox."""
         return [
             pair
-            for _, table in OutboxFiles(self.data / "outbox").read(Cut())
+            for _, table in LocalOutboxReader(self.data / "outbox").read(LogPosition())
             for pair in zip(table["position"].to_pylist(), table["subscription"].to_pylist(), strict=True)
         ]
 

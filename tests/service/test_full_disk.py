@@ -9,11 +9,11 @@ from tests.disks import mount_ext4, small_disk
 
 from headrace.client import Client, Sink
 from headrace.errors import HeadraceError
-from headrace.eventlog.local.outbox import OutboxFileWriter
+from headrace.eventlog.local.outbox.writer import LocalOutboxWriter
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.events.event import Event
-from headrace.service.process import ServiceProcess, free_port
-from headrace.service.processes import role_processes
+from headrace.service.processes.process_table import role_processes
+from headrace.service.processes.service import ServiceProcess, free_port
 
 _ROLES = ("http", "dispatcher")
 _PATIENCE = 1.0
@@ -24,7 +24,7 @@ class Route:
 
     def __init__(self, data, subscription):
         self._reader = SegmentReader(data / "log")
-        self._outbox = OutboxFileWriter(data / "outbox")
+        self._outbox = LocalOutboxWriter(data / "outbox")
         self._subscription = subscription
         self.close = self._outbox.close
 

@@ -17,12 +17,12 @@ from tests.pipeline.deadly import make_an_event_deadly
 from tests.service.clients import ClientLedger
 
 from headrace.client import Client, Sink
-from headrace.eventlog.kafka.outbox import Coverage
+from headrace.eventlog.kafka.outbox.writer import Coverage
 from headrace.eventlog.kafka.reader import KafkaLogReader
 from headrace.eventlog.kafka.settings import KafkaSettings
 from headrace.events.event import Event
-from headrace.events.positions import Cut
-from headrace.service.processes import role_processes
+from headrace.events.positions import LogPosition
+from headrace.service.processes.process_table import role_processes
 
 _PARTITIONS = 2
 
@@ -36,9 +36,9 @@ async def everyone_sees_what_was_accepted_while_they_were_there(
     with closing(KafkaLogReader(settings)) as log, closing(Coverage(settings)) as coverage:
         end = log.end()
         async with asyncio.timeout(120):
-            while not end <= coverage.cut():
+            while not end <= coverage.position():
                 await asyncio.sleep(0.1)
-        batches = [batch for span in Cut().ranges_to(end) for batch in log.read(*span)]
+        batches = [batch for span in LogPosition().ranges_to(end) for batch in log.read(*span)]
     ids = {
         position: id_
         for batch in batches

@@ -11,9 +11,9 @@ from contextlib import closing, contextmanager
 import pyarrow as pa
 from tests.api.role import HttpRole
 
-from headrace.eventlog.kafka.outbox import KafkaOutboxWriter
+from headrace.eventlog.kafka.outbox.writer import KafkaOutboxWriter
 from headrace.eventlog.kafka.settings import KafkaSettings
-from headrace.eventlog.opening import kafka_place, open_log
+from headrace.eventlog.location import kafka_location, open_log
 
 _PARTITIONS = 2
 
@@ -56,7 +56,7 @@ class Deployment:
         self.call("POST", "/channels/default/default", events, content_type=batch)
 
     def plan(self, subscription):
-        log = open_log(kafka_place(self.kafka))
+        log = open_log(kafka_location(self.kafka))
         with closing(KafkaOutboxWriter(self.kafka, log.start())) as outbox:
             start, end = outbox.covered(), log.end()
             batches = [batch for each in start.ranges_to(end) for batch in log.read(*each)]

@@ -11,7 +11,7 @@ from tests.controlplane.manifests import MESSAGING, broker, channel, generic, re
 
 from headrace.client import Client, Sink
 from headrace.events.event import Event
-from headrace.service.process import ServiceProcess, free_port
+from headrace.service.processes.service import ServiceProcess, free_port
 
 _CHANGES = 12
 
@@ -105,9 +105,9 @@ async def test_events_answers_and_dead_letters_go_where_the_manifests_say(servic
             assert time.monotonic() < deadline, {path: ids(path) for path in wanted}
             await asyncio.sleep(0.1)
         for path in ("dead", "more"):
-            [letter] = [request for request in sink.got[path] if request.headers["ce-id"] == "q"]
-            assert letter.headers["ce-knativeerrordest"] == f"{sink.url}/fail"
-            assert letter.headers["ce-knativeerrorcode"] == "500"
+            [message] = [request for request in sink.got[path] if request.headers["ce-id"] == "q"]
+            assert message.headers["ce-knativeerrordest"] == f"{sink.url}/fail"
+            assert message.headers["ce-knativeerrorcode"] == "500"
         [kept] = [request for request in sink.got["dead"] if request.headers["ce-id"] == "old"]
         shown = {name: text for name, text in kept.headers.items() if name.startswith("ce-")}
         assert shown == {f"ce-{name}": text for name, text in old_event.attributes.items()}, "0.3 stays 0.3"

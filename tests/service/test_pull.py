@@ -16,8 +16,8 @@ from headrace.client import Client
 from headrace.errors import ServiceRefused, ServiceUnreachable
 from headrace.events.event import Event
 from headrace.filters import message
-from headrace.service.process import ServiceProcess, free_port
-from headrace.service.processes import role_processes
+from headrace.service.processes.process_table import role_processes
+from headrace.service.processes.service import ServiceProcess, free_port
 
 _PATIENCE = 240
 _MANY = 100_000

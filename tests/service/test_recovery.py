@@ -16,7 +16,7 @@ from tests.chaos.service_run import SETTINGS, WITHOUT_SPARK, command
 from headrace.client import Client
 from headrace.client.sink import Sink
 from headrace.events.event import Event
-from headrace.service.process import ServiceProcess, free_port
+from headrace.service.processes.service import ServiceProcess, free_port
 
 _EVENTS = [str(number) for number in range(12)]
 _WAIT = {"config": {"delivery": {"retry": 1000, "backoffDelay": "PT0.2S", "backoffPolicy": "linear"}}}

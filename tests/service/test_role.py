@@ -10,7 +10,7 @@ import pytest
 from headrace.config import load_config, write_snapshot
 from headrace.errors import ConfigError, StoreUnavailable
 from headrace.service import role
-from headrace.service.heartbeats import beat_path
+from headrace.service.processes.heartbeats import beat_path
 from headrace.service.role import EXIT_FAILED, EXIT_REFUSED
 from headrace.telemetry.heartbeat import State, read_beat
 
@@ -52,8 +52,8 @@ def run(tmp_path, monkeypatch, caplog):
     ],
 )
 def test_what_was_foreseen_is_a_line(run, error, status, reason):
-    got, records, last_words = run(error)
-    assert (got, last_words) == (status, reason)
+    got, records, reason_of_end = run(error)
+    assert (got, reason_of_end) == (status, reason)
     assert [each.exc_info for each in records if each.levelno >= logging.ERROR] == [None]
 
 
@@ -61,8 +61,8 @@ def test_what_was_foreseen_is_a_line(run, error, status, reason):
     "error", [ValueError("odd\nand long"), ExceptionGroup("x", [ValueError("odd"), KeyError("a")])]
 )
 def test_what_was_not_foreseen_is_logged_with_its_trace(run, error):
-    status, records, last_words = run(error)
-    assert (status, last_words) == (EXIT_FAILED, "ValueError: odd")
+    status, records, reason_of_end = run(error)
+    assert (status, reason_of_end) == (EXIT_FAILED, "ValueError: odd")
     assert any(each.exc_info for each in records)
 
 
@@ -72,7 +72,7 @@ def test_who_finds_no_room_waits_for_it(run, monkeypatch):
     def note(*arguments):
         waited.append(arguments)
 
-    monkeypatch.setattr(role, "await_room", note)
+    monkeypatch.setattr(role, "await_space", note)
     monkeypatch.setattr("signal.signal", lambda *_: None)
     assert run(StoreUnavailable("database or disk is full"))[0] == EXIT_FAILED
     [(part, _, needed, _)] = waited

@@ -8,12 +8,12 @@ import pytest
 from tests.disks import disk
 
 from headrace.config import load_config
-from headrace.service import supervisor
-from headrace.service.heartbeats import beat_path, has_started, standings
-from headrace.service.supervisor import Supervisor
+from headrace.service.processes import supervisor
+from headrace.service.processes.heartbeats import beat_path, has_started, role_statuses
+from headrace.service.processes.supervisor import Supervisor
 from headrace.telemetry.health import Health
 from headrace.telemetry.heartbeat import Heartbeat
-from headrace.telemetry.readiness import Standing, Word
+from headrace.telemetry.readiness import RoleState, RoleStatus
 
 __all__ = ["disk"]
 
@@ -53,8 +53,8 @@ class Tended:
         self.supervisor._restart_at = dict.fromkeys(self.supervisor._restart_at, 0.0)
         return self.supervisor._tend()
 
-    def standing(self) -> Standing:
-        return standings(self.run, ["dispatcher"])["dispatcher"]
+    def status(self) -> RoleStatus:
+        return role_statuses(self.run, ["dispatcher"])["dispatcher"]
 
 
 @pytest.fixture
@@ -78,39 +78,37 @@ def tended(tmp_path, tend):
 
 
 def test_a_role_that_ended_is_restarting_and_says_why(tended):
-    assert tended.standing().word is Word.STARTING
+    assert tended.status().state is RoleState.STARTING
     assert tended.end(1) is False
-    assert tended.standing().word is Word.RESTARTING
-    assert tended.standing().problem == "it ended with status 1 and starts again in 1 s"
+    assert tended.status().state is RoleState.RESTARTING
+    assert tended.status().problem == "it ended with status 1 and starts again in 1 s"
     tended.let_the_pause_pass()
     assert len(tended.started) == 2
     tended.end(-signal.SIGKILL)
-    assert tended.standing().problem == "it was ended by SIGKILL and starts again in 2 s"
+    assert tended.status().problem == "it was ended by SIGKILL and starts again in 2 s"
 
 
 def test_its_last_words_are_passed_on(tended, monkeypatch):
     monkeypatch.setattr("os.getpid", lambda: Process.pid)
     Heartbeat(beat_path(tended.run, "dispatcher"), Health()).end("the ledger is damaged")
     tended.end(1)
-    assert (
-        tended.standing().problem == "it ended with status 1 and starts again in 1 s: the ledger is damaged"
-    )
+    assert tended.status().problem == "it ended with status 1 and starts again in 1 s: the ledger is damaged"
 
 
 def test_a_role_in_a_crash_loop_is_not_ready_from_its_second_end_on(tended):
     """It comes up each time and works for a moment; a first end may be an accident."""
-    words = []
+    states = []
     for _ in range(4):
         health = Health()
         heart = Heartbeat(beat_path(tended.run, "dispatcher"), health)
         health.started()
         heart.beat()
         assert has_started(tended.run, "dispatcher")
-        words.append(tended.standing().word)
+        states.append(tended.status().state)
         tended.end(1)
         tended.let_the_pause_pass()
-    assert words == [Word.READY, Word.READY, Word.RESTARTING, Word.RESTARTING]
-    assert "ended with status 1" in str(tended.standing().problem)
+    assert states == [RoleState.READY, RoleState.READY, RoleState.RESTARTING, RoleState.RESTARTING]
+    assert "ended with status 1" in str(tended.status().problem)
 
 
 def test_a_start_that_the_system_refuses_is_tried_again(tended):
@@ -129,8 +127,8 @@ def test_a_full_disk_does_not_end_it(disk, tend):
     disk.fill()
     for number in range(3):
         assert tended.end(1) is False
-        assert tended.standing().word is Word.RESTARTING
-        assert f"starts again in {2**number} s" in str(tended.standing().problem)
+        assert tended.status().state is RoleState.RESTARTING
+        assert f"starts again in {2**number} s" in str(tended.status().problem)
         tended.let_the_pause_pass()
     disk.free()
 
@@ -138,16 +136,16 @@ def test_a_full_disk_does_not_end_it(disk, tend):
 def test_who_isnt_ready_any_more_is_told_once(caplog):
     told = []
     watch = supervisor._Watch(lambda: told.append(True))
-    watch.look({"http": Standing(Word.STARTING)})
+    watch.look({"http": RoleStatus(RoleState.STARTING)})
     assert not told
-    for standing in (
-        Standing(Word.READY),
-        Standing(Word.BLOCKED, problem="log: the disk is full"),
-        Standing(Word.BLOCKED, problem="log: the disk is full"),
-        Standing(Word.READY),
+    for status in (
+        RoleStatus(RoleState.READY),
+        RoleStatus(RoleState.BLOCKED, problem="log: the disk is full"),
+        RoleStatus(RoleState.BLOCKED, problem="log: the disk is full"),
+        RoleStatus(RoleState.READY),
     ):
         with caplog.at_level("INFO"):
-            watch.look({"http": standing})
+            watch.look({"http": status})
     assert told == [True]
     assert caplog.messages == ["role http is blocked: log: the disk is full", "role http is ready again"]
 
@@ -157,7 +155,7 @@ def test_a_message_that_finds_no_room_ends_nothing():
         raise OSError(errno.ENOSPC, "No space left on device")
 
     watch = supervisor._Watch(fail)
-    watch.look({"http": Standing(Word.READY)})
+    watch.look({"http": RoleStatus(RoleState.READY)})
     assert watch.was_ready
 
 
@@ -167,4 +165,4 @@ def test_a_role_that_lasts_begins_anew_with_its_failures(tended):
         tended.let_the_pause_pass()
     tended.supervisor._started_at["dispatcher"] = time.monotonic() - 61
     tended.end(1)
-    assert tended.standing().problem == "it ended with status 1 and starts again in 1 s"
+    assert tended.status().problem == "it ended with status 1 and starts again in 1 s"

@@ -16,7 +16,7 @@ from headrace.events.event import Event
 from headrace.filters import message
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
-from headrace.service.process import ServiceProcess, free_port
+from headrace.service.processes.service import ServiceProcess, free_port
 
 MARK = "headracereplay"
 ROWS = 400

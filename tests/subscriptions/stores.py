@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from headrace.subscriptions.store import Store
+from headrace.subscriptions.store.query import SubscriptionQuery
+from headrace.subscriptions.store.store import Store
 from headrace.subscriptions.subscription import Subscription, parse_subscription
-from headrace.subscriptions.subscription_query import SubscriptionQuery
 
 
 def proposal(channel: str = "default/default", **properties: Any) -> Subscription:

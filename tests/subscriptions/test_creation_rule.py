@@ -16,9 +16,9 @@ from tests.conftest import new_database
 from tests.subscriptions.stores import proposal
 
 from headrace.errors import NotFound
-from headrace.events.positions import Cut
-from headrace.subscriptions.lot import Lot
-from headrace.subscriptions.store import Store
+from headrace.events.positions import LogPosition
+from headrace.subscriptions.imports.batch import Lot
+from headrace.subscriptions.store.store import Store
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
@@ -101,7 +101,7 @@ class World:
     def end_of_log(self, pause):
         def end():
             pause()
-            cut = Cut.at(len(self.accepted))
+            cut = LogPosition.at(len(self.accepted))
             pause()
             return cut
 
@@ -183,7 +183,7 @@ class World:
 
     def purge(self):
         """The dispatcher: everything routed so far was delivered."""
-        self.store.purge(Cut.at(self.covered))
+        self.store.purge(LogPosition.at(self.covered))
 
     def check(self):
         assert len(self.pairs) == len(set(self.pairs)), "a delivery was planned twice"
@@ -243,14 +243,14 @@ def test_the_steps_can_be_held_up_where_the_rule_matters(store):
     for _ in range(5):
         routing.step()
     (row,) = world._rows.values()
-    assert row.created == Cut.at(2)
+    assert row.created == LogPosition.at(2)
     assert world.covered == 0
     world.append()
     living.finish()
     world.stopping = True
     routing.finish()
     world.route_batch(lambda: None)
-    assert store.changes(0)[1][-1].created == Cut.at(2)
+    assert store.changes(0)[1][-1].created == LogPosition.at(2)
     assert [position for position, _ in world.pairs] == [2]
     world.check()
     with pytest.raises(NotFound):

@@ -8,9 +8,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from headrace.errors import InvalidSubscription
-from headrace.subscriptions.credential import Plain, Refreshable, Token
-from headrace.subscriptions.credential_form import write_time
-from headrace.subscriptions.secrets import Secrets, put_back
+from headrace.secrets.credential import Plain, Refreshable, Token
+from headrace.secrets.credential_document import write_time
+from headrace.secrets.secrets import Secrets, put_back
 from headrace.subscriptions.subscription import parse_subscription
 
 SINK = "https://example.com/in"

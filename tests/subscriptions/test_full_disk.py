@@ -11,11 +11,11 @@ from sqlalchemy.exc import OperationalError
 from tests.disks import disk
 from tests.subscriptions.stores import listed, proposal
 
+from headrace.database import patience
+from headrace.database.patience import is_out_of_room, outlast_full_disks, patiently
 from headrace.errors import StoreUnavailable
-from headrace.events.positions import Cut
-from headrace.subscriptions import patience
-from headrace.subscriptions.patience import is_out_of_room, outlast_full_disks, patiently
-from headrace.subscriptions.store import Store
+from headrace.events.positions import LogPosition
+from headrace.subscriptions.store.store import Store
 from headrace.telemetry.health import HEALTH, Status
 
 __all__ = ["disk"]
@@ -38,7 +38,7 @@ def large():
 
 def create_many(store):
     for _ in range(1_000):
-        store.create(large(), lambda: Cut.at(1))
+        store.create(large(), lambda: LogPosition.at(1))
 
 
 def fill_store(store):
@@ -79,7 +79,7 @@ def test_a_call_outlasts_the_full_disk_and_is_made_once(disk, outlasting):
         before = {each.id for each in listed(store)}
         proposed = large()
         with waiting_thread(outlasting) as thread:
-            creating = thread.submit(store.create, proposed, lambda: Cut.at(1))
+            creating = thread.submit(store.create, proposed, lambda: LogPosition.at(1))
             wait_for(is_told)
             assert not creating.done()
             disk.free()
@@ -94,7 +94,7 @@ def test_who_is_to_stop_waits_no_longer(disk, outlasting):
         outlasting.append(True)
         fill_store(store)
         with waiting_thread(outlasting) as thread:
-            creating = thread.submit(store.create, large(), lambda: Cut.at(1))
+            creating = thread.submit(store.create, large(), lambda: LogPosition.at(1))
             wait_for(is_told)
             outlasting.append(True)
             with pytest.raises(StoreUnavailable):

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from sqlalchemy import text
 
-from headrace.subscriptions.database import open_database
-from headrace.subscriptions.store import Store
-from headrace.subscriptions.subscription_query import SubscriptionQuery
+from headrace.database.engine import open_database
+from headrace.subscriptions.store.query import SubscriptionQuery
+from headrace.subscriptions.store.store import Store
 from headrace.subscriptions.tables import FAMILY
 
 DOCUMENT = (

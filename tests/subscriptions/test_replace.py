@@ -8,13 +8,13 @@ from tests.subscriptions.stores import listed, proposal
 from tests.subscriptions.test_credentials import PLAIN
 
 from headrace.errors import NotFound, SecretsLocked
-from headrace.events.positions import Cut
-from headrace.subscriptions.channel import ChannelName
-from headrace.subscriptions.keys import KeyFile
-from headrace.subscriptions.masks import MASK
-from headrace.subscriptions.safe import Safe
-from headrace.subscriptions.secrets import put_back
-from headrace.subscriptions.store import Store
+from headrace.events.positions import LogPosition
+from headrace.secrets.keys import KeyFile
+from headrace.secrets.masks import MASK
+from headrace.secrets.secrets import put_back
+from headrace.subscriptions.channels.name import ChannelName
+from headrace.subscriptions.store.secrets import SecretStore
+from headrace.subscriptions.store.store import Store
 
 
 @pytest.fixture
@@ -24,13 +24,13 @@ def store(database_url):
 
 
 @pytest.fixture
-def safe(database_url, store, tmp_path):
-    with closing(Safe(database_url, KeyFile(tmp_path / "secrets.key"))) as opened:
+def secret_store(database_url, store, tmp_path):
+    with closing(SecretStore(database_url, KeyFile(tmp_path / "secrets.key"))) as opened:
         yield opened
 
 
 def at(position):
-    return lambda: Cut.at(position)
+    return lambda: LogPosition.at(position)
 
 
 def test_it_keeps_its_id_its_cuts_and_its_place(store):
@@ -42,21 +42,21 @@ def test_it_keeps_its_id_its_cuts_and_its_place(store):
     )
     changed = store.replace(wanted)
     assert changed == store.get(first.id)
-    assert (changed.created, changed.deleted, changed.paused) == (Cut.at(5), None, True)
+    assert (changed.created, changed.deleted, changed.paused) == (LogPosition.at(5), None, True)
     assert (changed.sink, changed.filters) == ("https://example.com/other", ({"exact": {"type": "a"}},))
     assert [each.id for each in store.changes(seen)[1]] == [first.id]
     assert [each.id for each in listed(store)] == [first.id, second.id]
 
 
-def with_secrets(store, safe):
+def with_secrets(store, secret_store):
     settings = {"signing": "generate", "headers": {"x-token": "hunter2", "x-plain": "a"}}
     wish = proposal(sinkCredential=PLAIN, protocolsettings=settings)
-    return store.create(wish, at(5), safe.writing(wish))
+    return store.create(wish, at(5), secret_store.writing(wish))
 
 
-def test_it_keeps_its_secrets_and_what_is_shown_of_them_with_its_recipient(store, safe):
-    made = with_secrets(store, safe)
-    kept = safe.open(made.id)
+def test_it_keeps_its_secrets_and_what_is_shown_of_them_with_its_recipient(store, secret_store):
+    made = with_secrets(store, secret_store)
+    kept = secret_store.open(made.id)
     wanted = proposal(sink="https://EXAMPLE.com/other", protocolsettings={"headers": {"x-other": "b"}})
     changed = store.replace(replace(wanted, id=made.id))
     assert changed == store.get(made.id)
@@ -67,7 +67,7 @@ def test_it_keeps_its_secrets_and_what_is_shown_of_them_with_its_recipient(store
         "signing": made.protocolsettings["signing"],
         "headers": {"x-other": "b", "x-token": MASK},
     }
-    assert safe.open(made.id) == kept
+    assert secret_store.open(made.id) == kept
     assert put_back(changed.protocolsettings, kept.secrets)["headers"] == {
         "x-other": "b",
         "x-token": "hunter2",
@@ -83,17 +83,17 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("other", OTHERS, ids=["host", "scheme", "port", "protocol"])
-def test_its_secrets_don_t_go_to_another_recipient(store, safe, other):
-    made = with_secrets(store, safe)
+def test_its_secrets_don_t_go_to_another_recipient(store, secret_store, other):
+    made = with_secrets(store, secret_store)
     changed = store.replace(replace(proposal(**other), id=made.id))
     assert changed == store.get(made.id)
     assert not changed.has_secrets
     assert "sinkCredential" not in changed.document()
     with pytest.raises(SecretsLocked):
-        safe.open(made.id)
+        secret_store.open(made.id)
 
 
-def test_secrets_are_given_through_the_safe_only(store, safe):
+def test_secrets_are_given_through_the_safe_only(store, secret_store):
     made = store.create(proposal(), at(5))
     seen = store.revision()
     with pytest.raises(ValueError, match="brings no secrets"):
@@ -101,14 +101,14 @@ def test_secrets_are_given_through_the_safe_only(store, safe):
     assert (store.get(made.id), store.revision()) == (made, seen)
 
 
-def test_an_edit_is_told_from_what_happens_to_it(store, safe):
-    made = with_secrets(store, safe)
+def test_an_edit_is_told_from_what_happens_to_it(store, secret_store):
+    made = with_secrets(store, secret_store)
     store.pause(made.id)
     store.end(made.id, "status 410")
     store.resume(made.id)
-    store.go_live(made.id, Cut.at(9), lambda _: None)
-    opened = safe.open(made.id)
-    safe.renew(made.id, opened.secrets.credential, opened.secrets.credential)
+    store.go_live(made.id, LogPosition.at(9), lambda _: None)
+    opened = secret_store.open(made.id)
+    secret_store.renew(made.id, opened.secrets.credential, opened.secrets.credential)
     assert store.get(made.id).edited == made.edited
     changed = store.replace(replace(proposal(types=["a"]), id=made.id))
     assert changed.edited == store.get(made.id).edited > made.edited

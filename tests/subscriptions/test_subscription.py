@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.filters.strategies import json_values
 
 from headrace.errors import MOST_FAULTS, InvalidSubscription, shortened
-from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName
+from headrace.subscriptions.channels.name import DEFAULT_CHANNEL, ChannelName
 from headrace.subscriptions.subscription import PROPERTIES, parse_subscription
 
 SINK = "https://example.com/in"

@@ -40,7 +40,7 @@ def test_a_process_that_starts_on_a_full_disk_counts_in_memory(disk):
     done = count(disk, "")
     assert done.returncode == 0, done.stderr
     assert "alive" in done.stdout
-    assert "counts on in memory" in done.stderr
+    assert "goes on counting in memory" in done.stderr
 
 
 def test_what_fits_is_shared_as_before(disk):

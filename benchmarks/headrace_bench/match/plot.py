@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from headrace.cli.plots import pyplot
+from headrace.cli.history.plots import pyplot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,1 +1,10 @@
-"""The HTTP doors: channels take events in, the rest is for managing subscriptions."""
+"""The HTTP API: channels take events in, everything else manages subscriptions and shows what became of events.
+
+- `app.py` puts everything together; `problems.py` turns errors into answers.
+- `handlers/` has one handler per part of the API: its paths, methods and endpoints.
+- `ingress/` takes events: which channels there are, how fast they may come, and when they are refused.
+- `access/` decides who may do what, and records changes.
+- `requests/` reads requests and writes answers.
+- `subscriptions/` and `pull/` have what their handlers need: status, filter notes; messages, cursors, streams.
+- `openapi/` describes it all.
+"""

@@ -1,22 +1,21 @@
-"""The one ASGI application: channels' addresses go to the ingress, everything else to the control API."""
+"""The ASGI application: requests to channels go to the ingress, all others to the control API."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Route
 
-from headrace.api.documents import MAX_DOCUMENT
-from headrace.api.gate import OPEN_GATE
-from headrace.api.hosts import Hosts
-from headrace.api.management import on_error, on_status
+from headrace.api.access.gate import OPEN_GATE
+from headrace.api.handlers.openapi import OpenApiHandler
 from headrace.api.openapi.document import CHANNEL_ADDRESS
-from headrace.api.openapi.door import Description
-from headrace.api.problems import MEDIA_TYPE, body_of, status_of
-from headrace.api.proxies import Proxies
+from headrace.api.problems import MEDIA_TYPE, body_of, on_error, on_status
+from headrace.api.requests.documents import MAX_DOCUMENT
+from headrace.api.requests.hosts import Hosts
+from headrace.api.requests.proxies import Proxies
 from headrace.errors import HeadraceError, InvalidRequest, NotFound
 
 if TYPE_CHECKING:
@@ -24,11 +23,11 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from headrace.api.documents import Handler
-    from headrace.api.gate import Gate
-    from headrace.api.ingress import Ingress
+    from headrace.api.access.gate import Gate
+    from headrace.api.handlers.handler import Endpoint, Handler
+    from headrace.api.ingress.ingress import Ingress
 
-_HANDLERS: dict[Any, Any] = {
+_ERROR_HANDLERS: dict[Any, Any] = {
     HeadraceError: on_error,
     405: on_status(405, "method-not-allowed", "{path} does not take {method}"),
     500: on_status(500, "internal", "the service failed on this request; its log says why"),
@@ -39,54 +38,45 @@ _SIGNPOSTS = ("/subscriptions", "/api/channels", "/healthz", "/openapi.json")
 
 
 async def _on_disconnect(_: Request, __: Exception) -> Response:
-    """End a request whose client has gone. Nobody hears it, and nothing has failed."""
+    """End a request whose client has gone: nothing has failed."""
     return Response(status_code=_GONE)
 
 
-_HANDLERS[ClientDisconnect] = _on_disconnect
-
-
-class Door(Protocol):
-    """Something that answers under some paths."""
-
-    def served(self) -> dict[str, dict[str, Handler]]:
-        """List what is served, and by which methods."""
-        ...
+_ERROR_HANDLERS[ClientDisconnect] = _on_disconnect
 
 
 def build_app(
     ingress: Ingress | None,
-    *doors: Door,
+    *handlers: Handler,
     gate: Gate = OPEN_GATE,
     hosts: Hosts | None = None,
     proxies: Proxies | None = None,
     max_document_bytes: int = MAX_DOCUMENT,
 ) -> Callable[..., Awaitable[None]]:
-    """Put the doors together, with one that describes them, each behind the gate.
+    """Put the handlers behind the gate, and add one that describes them.
 
-    Without an ingress no channel takes events here. Without `hosts` any name is answered to, and without `proxies` no
-    proxy is believed.
+    Without an ingress no channel takes events here. Without `hosts` every host name is accepted; without `proxies` no
+    proxy is trusted.
     """
     hosts, proxies = hosts or Hosts(), proxies or Proxies()
-    served = {path: handlers for door in doors for path, handlers in door.served().items()}
+    served = {path: endpoints for handler in handlers for path, endpoints in handler.routes().items()}
     addresses = {CHANNEL_ADDRESS: ["POST"]} if ingress else {}
-    served |= Description(addresses | {path: list(handlers) for path, handlers in served.items()}).served()
+    served |= OpenApiHandler(addresses | {path: list(methods) for path, methods in served.items()}).routes()
     routes = [
-        Route(path, _without_nul(gate.guard(path, _by_method(handlers))), methods=list(handlers))
-        for path, handlers in served.items()
+        Route(path, _without_nul(gate.guard(path, _by_method(endpoints))), methods=list(endpoints))
+        for path, endpoints in served.items()
     ]
     control = Starlette(
         routes=routes,
-        exception_handlers=_HANDLERS | {404: _on_unknown(served, takes_events=ingress is not None)},
+        exception_handlers=_ERROR_HANDLERS | {404: _on_unknown(served, takes_events=ingress is not None)},
     )
-
     control.state.max_document_bytes = max_document_bytes
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         try:
             hosts.check(scope)
         except HeadraceError as refusal:
-            answer = Response(body_of(refusal), status_of(refusal), media_type=MEDIA_TYPE)
+            answer = Response(body_of(refusal), refusal.http_status, media_type=MEDIA_TYPE)
             await answer(scope, receive, send)
             return
         scope["client"] = proxies.client(scope)
@@ -102,26 +92,26 @@ def build_app(
 def _on_unknown(
     served: Mapping[str, object], *, takes_events: bool
 ) -> Callable[[Request, Exception], Awaitable[Response]]:
-    """Point to what this process serves: a role of its own has not all of the doors."""
+    """Make the answer to an unknown path; it names only what this process serves, which may be one role."""
     known = ["POST /channels/{namespace}/{name}"] if takes_events else []
     known += [f"GET {path}" for path in _SIGNPOSTS if path in served]
     hint = "; see " + ", ".join(known).replace("{", "{{").replace("}", "}}") if known else ""
     return on_status(404, "not-found", "nothing is served at {path}" + hint)
 
 
-def _without_nul(handler: Handler) -> Handler:
-    """Refuse U+0000 in an address before anybody looks it up: no name has it, and PostgreSQL fails on it."""
+def _without_nul(endpoint: Endpoint) -> Endpoint:
+    """Refuse U+0000 in an address: no name has it, and PostgreSQL fails on it."""
 
     async def answer(request: Request) -> Response:
         for name, value in request.path_params.items():
             if _NUL in value:
                 raise NotFound(name, value)
         faults = [
-            (name, "has the character U+0000") for name, value in _query(request) if _NUL in name + value
+            (name, "contains the character U+0000") for name, value in _query(request) if _NUL in name + value
         ]
         if faults:
             raise InvalidRequest(faults)
-        return await handler(request)
+        return await endpoint(request)
 
     return answer
 
@@ -130,10 +120,10 @@ def _query(request: Request) -> list[tuple[str, str]]:
     return request.query_params.multi_items() if request.url.query else []
 
 
-def _by_method(handlers: Mapping[str, Handler]) -> Handler:
-    """One route per path, or the `Allow` of a refusal would name the methods of one route only."""
+def _by_method(endpoints: Mapping[str, Endpoint]) -> Endpoint:
+    """Make one route of a path's endpoints, so that `Allow` names all of its methods."""
 
     async def answer(request: Request) -> Response:
-        return await handlers["GET" if request.method == "HEAD" else request.method](request)
+        return await endpoints["GET" if request.method == "HEAD" else request.method](request)
 
     return answer

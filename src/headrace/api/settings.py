@@ -1,4 +1,4 @@
-"""Settings of the HTTP doors; `defaults.toml` explains each."""
+"""Settings of the HTTP API; `defaults.toml` explains each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Name = Annotated[str, Meta(min_length=1)]
 
 @dataclass(frozen=True, slots=True)
 class ApiSettings:
-    """Where to listen, and how much to take."""
+    """Where to listen, and the limits."""
 
     host: str
     port: _Port
@@ -49,11 +49,11 @@ class ApiSettings:
 
     @property
     def own_address(self) -> str:
-        """Where channels are reached: as set, or as this machine reaches what listens on it."""
+        """The base URL of channels: as set, or as reached from this machine."""
         return self.address_at(self.port)
 
     def address_at(self, port: int) -> str:
-        """Return the same where it listens on another port, as it does where any would do."""
+        """Return the base URL for the port that was bound, which may be chosen by the system."""
         if self.address:
             return self.address.rstrip("/")
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104

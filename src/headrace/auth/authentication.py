@@ -1,4 +1,4 @@
-"""From a request's headers to who is asking."""
+"""From the headers of a request to its principal."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _SCHEME = "bearer"
 
 
 class Authentication:
-    """Knows keys and tokens. For one event loop."""
+    """By API key or token. For one event loop."""
 
     def __init__(self, ring: KeyRing, tokens: Tokens) -> None:
         self._ring = ring
         self._tokens = tokens
 
     async def principal(self, headers: Iterable[tuple[bytes, bytes]]) -> Principal:
-        """Return who is asking, or raise Unauthenticated. Only a token that is new here takes more than memory."""
+        """Return the principal, or raise Unauthenticated. Only a new token takes more than a look into memory."""
         credential = credential_of(headers)
         if credential.startswith(PREFIX):
             return self._ring.holder(credential)
@@ -33,7 +33,7 @@ class Authentication:
 
 
 def credential_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """Return the credential of a request's `Authorization: Bearer …`; there has to be exactly one."""
+    """Return the credential of the one `Authorization: Bearer …` header."""
     given = [value for name, value in headers if name == b"authorization"]
     if not given:
         raise Unauthenticated

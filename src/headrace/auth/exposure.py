@@ -1,4 +1,4 @@
-"""Doors that everybody can reach are not left open by accident."""
+"""A guard against serving other machines without authentication by accident."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine reaches an address. Of names only `localhost` is known to be such a one."""
+    """Tell whether only this machine can reach an address; of names only `localhost` counts."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -20,7 +20,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check_exposure(host: str, settings: AuthSettings) -> None:
-    """Refuse to listen where others can come in while nobody is asked who they are, unless an operator insists."""
+    """Refuse to listen on a reachable address without authentication, unless the operator insists."""
     if settings.is_on or settings.insist or is_loopback(host):
         return
     raise ConfigError(
@@ -32,7 +32,7 @@ def check_exposure(host: str, settings: AuthSettings) -> None:
 
 
 def describe(host: str, settings: AuthSettings) -> str:
-    """Say in a sentence who is let in."""
+    """Describe in a sentence who is let in."""
     if settings.is_on:
         whose = "API keys" + (f" and tokens of {len(settings.issuers)} issuer(s)" if settings.issuers else "")
         publishing = "; events are taken from anybody" if settings.open_publishing else ""

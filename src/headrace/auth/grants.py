@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.auth.roles import EVERYWHERE, Grants, Role
 from headrace.errors import InvalidChannel
-from headrace.subscriptions.channel import check_channel
+from headrace.subscriptions.channels.name import check_channel
 
 if TYPE_CHECKING:
-    from headrace.subscriptions.faults import Faults
+    from headrace.documents.faults import Faults
 
 _FORM = 'has to be an object of namespaces with lists of roles, {"shop": ["publish"]}'
 
@@ -20,7 +20,7 @@ def show_grants(grants: Grants) -> dict[str, list[str]]:
 
 
 def parse_grants(value: Any, path: str, faults: Faults) -> Grants:
-    """Read grants that somebody asks for; what is wrong with them is added to the faults."""
+    """Parse requested grants; faults are added to the list."""
     if not isinstance(value, dict) or not value:
         faults.append((path, _FORM))
         return {}
@@ -37,7 +37,7 @@ def parse_grants(value: Any, path: str, faults: Faults) -> Grants:
 
 
 def granted(value: Any) -> Grants:
-    """Read the grants of a token, which may say other things too: what is no role or namespace grants nothing."""
+    """Read the grants of a token; anything that isn't a known role or a valid namespace grants nothing."""
     given = value if isinstance(value, dict) else {}
     return {
         namespace: roles
@@ -47,7 +47,7 @@ def granted(value: Any) -> Grants:
 
 
 def roles_among(value: Any, prefix: str = "") -> frozenset[Role]:
-    """Return the roles in a list, or in a text of words, each after the prefix."""
+    """Return the roles in a list or a space-separated text, each after the prefix."""
     words = value.split() if isinstance(value, str) else value if isinstance(value, list) else []
     named = {each.removeprefix(prefix) for each in words if isinstance(each, str) and each.startswith(prefix)}
     return frozenset(role for role in Role if role in named)

@@ -1,4 +1,4 @@
-"""Who is asking."""
+"""Principals: who makes a request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NONE: frozenset[Role] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """`id` is what the record of changes calls them: `key:…`, `token:issuer#subject`, `command:user@machine`."""
+    """`id` is their name in the audit log: `key:…`, `token:issuer#subject`, `command:user@machine`."""
 
     id: str
     grants: Grants = field(default_factory=dict)
@@ -25,7 +25,7 @@ class Principal:
         return role in self.roles_in(namespace)
 
     def roles_in(self, namespace: str) -> frozenset[Role]:
-        """Return what they are in a namespace."""
+        """Return their roles in a namespace."""
         return expand(self.grants.get(namespace, _NONE) | self.grants.get(EVERYWHERE, _NONE))
 
     def may_everywhere(self, role: Role) -> bool:
@@ -33,14 +33,14 @@ class Principal:
         return role in expand(self.grants.get(EVERYWHERE, _NONE))
 
     def namespaces(self, role: Role) -> frozenset[str] | None:
-        """Return where they have a role; None for everywhere."""
+        """Return the namespaces where they have a role; None for all."""
         if self.may_everywhere(role):
             return None
         return frozenset(name for name, roles in self.grants.items() if role in expand(roles))
 
 
 ANYONE = Principal("anyone", {EVERYWHERE: ALL_ROLES})
-"""Whoever it is, where nobody is asked who they are."""
+"""Every caller, where authentication is off."""
 
 STRANGER = Principal("a stranger")
-"""Who didn't say who they are, and may do nothing that isn't open to everybody."""
+"""A caller without credentials, who may use only what is open to everybody."""

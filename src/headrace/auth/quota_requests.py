@@ -1,22 +1,22 @@
-"""The quotas that a namespace is to have of its own, checked."""
+"""Requests for the quotas of a namespace."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headrace.documents.whole_numbers import whole_number
 from headrace.errors import InvalidRequest
-from headrace.subscriptions.quotas import MEMBERS, Overrides
-from headrace.subscriptions.whole_numbers import whole_number
+from headrace.subscriptions.quotas.quotas import MEMBERS, Overrides
 
 if TYPE_CHECKING:
-    from headrace.subscriptions.faults import Faults
+    from headrace.documents.faults import Faults
 
 _HIGHEST = 2**53
 _FRACTIONAL = "eventsPerSecond"
 
 
 def parse_overrides(document: object) -> Overrides:
-    """Check a document of quotas; InvalidRequest lists every fault with its path. A null is the same as nothing."""
+    """Parse a document of quotas; InvalidRequest lists every fault with its path. Null means the default."""
     if not isinstance(document, dict):
         raise InvalidRequest([("", f"the body has to be a JSON object with any of: {', '.join(MEMBERS)}")])
     faults: Faults = [
@@ -35,5 +35,5 @@ def _limit(name: str, value: Any, faults: Faults) -> Any:
     number = value if is_fraction else whole_number(value)
     if value is not None and (number is None or not 0 <= number <= _HIGHEST):
         what = "number" if name == _FRACTIONAL else "whole number"
-        faults.append((name, f"{value!r} is no {what} from 0, which is no limit, to {_HIGHEST}"))
+        faults.append((name, f"{value!r} is not a {what} from 0, which means no limit, to {_HIGHEST}"))
     return number

@@ -1,4 +1,4 @@
-"""Roles, and for which namespaces somebody has them."""
+"""Roles, and the namespaces for which they are granted."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 EVERYWHERE = "*"
-"""Stands for every namespace, those that will be made later included."""
+"""Stands for every namespace, including future ones."""
 
 
 class Role(StrEnum):
-    """What one may do in a namespace. `docs/security.md` says it route by route."""
+    """What a principal may do in a namespace; `docs/security.md` lists it route by route."""
 
     PUBLISH = "publish"
-    """Send events to its channels, and ask what is of interest there."""
+    """Send events to its channels, and read their interest."""
     SUBSCRIBE = "subscribe"
-    """Everything about its subscriptions and their deliveries, and about its past."""
+    """Manage its subscriptions, their deliveries and its history."""
     ADMIN = "admin"
-    """Both, and its channels, keys and quotas and the record of its changes."""
+    """Both, and manage its channels, keys, quotas and audit log."""
 
 
 Grants = Mapping[str, frozenset[Role]]
@@ -27,5 +27,5 @@ ALL_ROLES = frozenset(Role)
 
 
 def expand(roles: frozenset[Role]) -> frozenset[Role]:
-    """Add what roles bring with them: an admin may publish and subscribe."""
+    """Add implied roles: an admin may publish and subscribe."""
     return ALL_ROLES if Role.ADMIN in roles else roles

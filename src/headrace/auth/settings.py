@@ -1,4 +1,4 @@
-"""Settings of who may do what; `defaults.toml` explains each."""
+"""Settings of authentication and the audit log; `defaults.toml` explains each."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from msgspec import Meta, Struct
 Algorithm = Literal[
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
 ]  # fmt: skip
-"""Those with a public key. One with a shared secret could be computed with the public key as the secret, and
-`none` by anybody, so they can't be named."""
+"""Public-key algorithms only. With a shared-secret algorithm the public key could be used as the secret, and `none`
+takes no key at all, so neither can be configured."""
 
 _Address = Annotated[str, Meta(pattern=r"^https?://[^\s/?#]+[^\s?#]*$")]
 _Name = Annotated[str, Meta(min_length=1)]
@@ -19,7 +19,7 @@ _Seconds = Annotated[float, Meta(ge=0)]
 
 
 class Issuer(Struct, frozen=True, forbid_unknown_fields=True):
-    """An OpenID provider whose tokens are accepted, and how its claims become roles."""
+    """An OpenID provider whose tokens are accepted, and how its claims map to roles."""
 
     url: _Address
     audience: _Name
@@ -33,7 +33,7 @@ class Issuer(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class AuthSettings:
-    """Whether it is asked who somebody is, and whose word is taken for it."""
+    """Whether callers must authenticate, and by which keys and issuers."""
 
     mode: Literal["off", "on"]
     insist: bool
@@ -47,5 +47,5 @@ class AuthSettings:
 
     @property
     def is_on(self) -> bool:
-        """Whether anybody is asked."""
+        """Whether callers must authenticate."""
         return self.mode == "on"

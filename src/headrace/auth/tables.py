@@ -1,4 +1,4 @@
-"""The tables behind keys and the record of changes, in the store's database."""
+"""The tables of keys and the audit log, in the store's database."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sqlalchemy import (
     Text,
 )
 
-from headrace.subscriptions.families import Family
+from headrace.database.families import Family
 
 METADATA = MetaData()
 FAMILY = Family("auth", METADATA, Path(__file__).with_name("migrations"))
@@ -36,8 +36,8 @@ API_KEYS = Table(
     Column("last_used", Float),
     Column("revision", BigInteger, nullable=False, index=True),
 )
-"""`digest` is all that is kept of a key, `grants` a document. Times are seconds since the epoch. Whoever follows the
-keys asks for those of later revisions; being used takes none."""
+"""Only the `digest` of a key is stored; `grants` is a JSON document. Times are seconds since the epoch. A change of a
+key gets a new `revision`, its use doesn't."""
 
 AUDIT = Table(
     "audit",
@@ -55,5 +55,5 @@ AUDIT = Table(
     Index("audit_time", "time"),
     Index("audit_namespace", "namespace", "number"),
 )
-"""What was changed, or was tried to be. `change` is a document of names and digests, never of values. Without a
-namespace it is about all of them."""
+"""Changes and attempted changes. `change` is a document of names and digests, never of values. Without a namespace an
+entry concerns all of them."""

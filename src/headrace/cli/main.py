@@ -27,56 +27,72 @@ class Listed(NamedTuple):
 
 SECTIONS: dict[str, dict[str, Listed]] = {
     "Running it": {
-        "up": Listed("up", "up", "Start the service on this machine and stay until Ctrl-C."),
-        "pipeline": Listed("pipeline", "pipeline", "Run the pipeline alone, here or on a Spark cluster."),
-        "demo": Listed("demo", "demo", "See it work: a service of its own, events, and a check."),
+        "up": Listed("service.up", "up", "Start the service on this machine and stay until Ctrl-C."),
+        "pipeline": Listed(
+            "service.pipeline", "pipeline", "Run the pipeline alone, here or on a Spark cluster."
+        ),
+        "demo": Listed("service.demo", "demo", "See it work: a service of its own, events, and a check."),
         "operator": Listed(
-            "operator", "operator", "Serve the HeadraceChannel objects of a Kubernetes cluster."
+            "service.operator", "operator", "Serve the HeadraceChannel objects of a Kubernetes cluster."
         ),
     },
     "Events": {
-        "publish": Listed("publish", "publish", "Send one event, or a file of events."),
-        "listen": Listed("listen", "listen", "Print the events that are delivered here."),
-        "tail": Listed("tail", "tail", "Print events of a channel as they come, without a sink."),
+        "publish": Listed("events.publish", "publish", "Send one event, or a file of events."),
+        "listen": Listed("events.listen", "listen", "Print the events that are delivered here."),
+        "tail": Listed("events.tail", "tail", "Print events of a channel as they come, without a sink."),
     },
     "Subscriptions and channels": {
-        "subscribe": Listed("subscribe", "subscribe", "Ask for events: create a subscription."),
-        "get": Listed("get", "get", "List what there is, or show one thing."),
-        "update": Listed("update", "update", "Change a subscription."),
-        "pause": Listed("pause", "pause", "Let a subscription's events wait."),
-        "resume": Listed("pause", "resume", "Deliver a subscription's events again."),
-        "delete": Listed("delete", "delete", "End a subscription, or remove a channel or Knative's objects."),
-        "test-send": Listed("probe", "test_send", "Send one event to a subscription's sink now."),
-        "import": Listed("import_", "import_", "Create many subscriptions from lines of JSON."),
-        "export": Listed("import_", "export", "Write the subscriptions as lines of JSON."),
-        "apply": Listed("apply", "apply", "Bring channels, brokers and triggers to what manifests say."),
+        "subscribe": Listed("events.subscribe", "subscribe", "Ask for events: create a subscription."),
+        "get": Listed("objects.get", "get", "List what there is, or show one thing."),
+        "update": Listed("events.update", "update", "Change a subscription."),
+        "pause": Listed("events.pause", "pause", "Let a subscription's events wait."),
+        "resume": Listed("events.pause", "resume", "Deliver a subscription's events again."),
+        "delete": Listed(
+            "objects.delete", "delete", "End a subscription, or remove a channel or Knative's objects."
+        ),
+        "test-send": Listed("deliveries.probe", "test_send", "Send one event to a subscription's sink now."),
+        "import": Listed("objects.import_", "import_", "Create many subscriptions from lines of JSON."),
+        "export": Listed("objects.import_", "export", "Write the subscriptions as lines of JSON."),
+        "apply": Listed(
+            "objects.apply", "apply", "Bring channels, brokers and triggers to what manifests say."
+        ),
     },
     "Filters": {
-        "filter": Listed("filter", "filter_", "Try a filter: what it means, and which events it wants."),
+        "filter": Listed(
+            "filters.command", "filter_", "Try a filter: what it means, and which events it wants."
+        ),
     },
     "Deliveries": {
-        "attempts": Listed("attempts", "attempts", "List the attempts that were made, and what sinks said."),
-        "retry": Listed("redrive", "retry", "Deliver the event of an attempt again, now."),
-        "redrive": Listed("redrive", "redrive", "Make many deliveries again: dead ones, or those that wait."),
+        "attempts": Listed(
+            "deliveries.attempts", "attempts", "List the attempts that were made, and what sinks said."
+        ),
+        "retry": Listed("deliveries.redrive", "retry", "Deliver the event of an attempt again, now."),
+        "redrive": Listed(
+            "deliveries.redrive", "redrive", "Make many deliveries again: dead ones, or those that wait."
+        ),
     },
     "History": {
-        "seek": Listed("seek", "seek", "Deliver a subscription from a point of the history on."),
-        "replay": Listed("replay", "replay", "Deliver events of the past once more."),
-        "cancel": Listed("cancel", "cancel", "End a seek, replay, backtest or redrive."),
-        "archive": Listed("archive", "archive", "Show and keep the archive of past events."),
+        "seek": Listed("history.seek", "seek", "Deliver a subscription from a point of the history on."),
+        "replay": Listed("history.replay", "replay", "Deliver events of the past once more."),
+        "cancel": Listed("history.cancel", "cancel", "End a seek, replay, backtest or redrive."),
+        "archive": Listed("service.archive", "archive", "Show and keep the archive of past events."),
     },
     "Access": {
-        "keys": Listed("keys", "keys", "Make, list and revoke API keys."),
-        "quotas": Listed("quotas", "quotas", "Show and set what namespaces may have."),
-        "audit": Listed("audit", "audit", "List changes, the newest first."),
-        "secrets": Listed("secrets", "secrets", "Look after the keys that secrets are encrypted with."),
+        "keys": Listed("access.keys", "keys", "Make, list and revoke API keys."),
+        "quotas": Listed("access.quotas", "quotas", "Show and set what namespaces may have."),
+        "audit": Listed("access.audit", "audit", "List changes, the newest first."),
+        "secrets": Listed(
+            "access.secrets", "secrets", "Look after the keys that secrets are encrypted with."
+        ),
     },
     "Looking after it": {
-        "doctor": Listed("doctor", "doctor", "Check this machine and this service, and say what to do."),
-        "config": Listed("config", "config", "Print every setting and where it comes from."),
-        "backup": Listed("backup", "backup", "Copy everything that a service needs, while it runs."),
-        "restore": Listed("restore", "restore", "Put a backup back, or mend a damaged database."),
-        "migrate": Listed("migrate", "migrate", "Bring the databases to the newest version."),
+        "doctor": Listed(
+            "service.doctor", "doctor", "Check this machine and this service, and say what to do."
+        ),
+        "config": Listed("service.config", "config", "Print every setting and where it comes from."),
+        "backup": Listed("service.backup", "backup", "Copy everything that a service needs, while it runs."),
+        "restore": Listed("service.restore", "restore", "Put a backup back, or mend a damaged database."),
+        "migrate": Listed("service.migrate", "migrate", "Bring the databases to the newest version."),
     },
 }
 _LISTED = {name: listed for section in SECTIONS.values() for name, listed in section.items()}

@@ -1,4 +1,9 @@
-"""What a Python program uses to publish, subscribe and receive."""
+"""What a Python program uses to publish, subscribe and receive.
+
+`client.py` sends and pulls events and has every call of the API (`calls/`, over `session.py`); `publisher.py` drops
+events that nobody wants (by `interest.py`); `consumer.py` pulls; `sink.py` receives; `points.py` has points in the
+history, `token_file.py` tokens.
+"""
 
 from typing import TYPE_CHECKING
 

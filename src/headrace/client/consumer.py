@@ -1,4 +1,4 @@
-"""Pulling from a Python program: the events of a subscription of protocol PULL, one after the other."""
+"""A consumer, which iterates over the events of a subscription of protocol PULL."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _TOO_MANY, _INTERNAL = 429, 500
 
 
 class PulledEvent(NamedTuple):
-    """An event as it was handed out, for the `handed`th time; `cursor` acknowledges it, and all before it.
+    """An event, handed out for the `handed`th time; `cursor` acknowledges it and all before it.
 
-    `replay` is the job that asked for it, if it is one of the past.
+    `replay` is the job that requested it, if it is a past event.
     """
 
     event: Event
@@ -39,12 +39,12 @@ class PulledEvent(NamedTuple):
 class Consumer:
     """An async iterator over events, for one event loop and one task.
 
-    Every event comes at least once. Asking for the next one says that the last one is done; it is acknowledged within a
-    second, or when the consumer is closed. One that is left in the middle, by an error or `break`, comes again, unless
-    `acknowledge` was called. A service that is away is waited for.
+    Every event comes at least once. Requesting the next one means that the last one is done; it is acknowledged within
+    a second, or when the consumer is closed. An event that is left by an error or `break` comes again, unless
+    `acknowledge` was called. While the service is unreachable, the consumer waits.
 
-    Use it as an async context manager, and what it holds is given back at the end; otherwise that takes until its lease
-    is over. Code that blocks the event loop for longer than the lease gets its events a second time.
+    Use it as an async context manager, so that what it holds is released at the end; otherwise that takes until the
+    lease is over. Code that blocks the event loop for longer than the lease gets its events twice.
     """
 
     def __init__(self, client: Client, subscription_id: str, *, most: int, wait_seconds: int) -> None:
@@ -72,7 +72,7 @@ class Consumer:
         await self.close()
 
     async def __anext__(self) -> Event:
-        """Return the next event, however long it takes; the one before is done."""
+        """Return the next event, however long it takes; the one before counts as done."""
         if self.current is not None:
             self._done, self.current = self.current.cursor, None
         while not self._waiting:
@@ -87,15 +87,15 @@ class Consumer:
         return self.current.event
 
     async def acknowledge(self) -> None:
-        """Say that the current event is done, too, and that all are durably acknowledged when this returns."""
+        """Acknowledge the current event and all before it; that is durable when this returns."""
         if self.current is not None:
             self._done = self.current.cursor
         await self._tell()
 
     async def seek(self, to: PointLike) -> dict[str, Any]:
-        """Go on from another point, and return what was found there; what was fetched before is dropped.
+        """Continue from another point, and return what was found there; what was fetched before is dropped.
 
-        Where nothing is found, everything stays as it is.
+        If nothing is found, nothing changes.
         """
         result = await self._client.finished(await self._client.seek(self.subscription_id, to))
         if result["found"]:
@@ -105,7 +105,7 @@ class Consumer:
         return result
 
     async def close(self) -> None:
-        """Acknowledge what is done, and give the rest back. The iteration ends."""
+        """Acknowledge what is done, release the rest, and end the iteration."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -116,7 +116,7 @@ class Consumer:
                 await self._client.acknowledge(self.subscription_id, up_to=self._done, release=True)
 
     async def _fetch(self) -> None:
-        """Ask for more; that acknowledges what is done. Wait for a service that is away."""
+        """Fetch more events, which acknowledges what is done. Wait while the service is unreachable."""
         pause, seeks = _FIRST_PAUSE, self._seeks
         while True:
             try:
@@ -139,7 +139,7 @@ class Consumer:
             self._waiting.extend(fetched)
 
     async def _keep(self) -> None:
-        """Begin to let the service know that this consumer is alive."""
+        """Start to renew the lease."""
         if self._keeping is None:
             subscription = await self._client.subscription(self.subscription_id)
             self._lease = float(subscription["protocolsettings"].get("lease", 0.0))
@@ -151,7 +151,7 @@ class Consumer:
         self._told, self._heard_at = told, time.monotonic()
 
     async def _keep_up(self) -> None:
-        """Acknowledge what was done meanwhile; else renew the lease in good time."""
+        """Acknowledge what was done meanwhile; otherwise renew the lease in time."""
         is_old = time.monotonic() - self._heard_at > self._lease / 3
         holds = self.current is not None or bool(self._waiting)
         if not self._is_fetching and (self._done != self._told or (holds and is_old)):
@@ -159,7 +159,7 @@ class Consumer:
 
 
 async def _keep_alive(reference: weakref.ref[Consumer]) -> None:
-    """Keep a consumer's lease for as long as somebody has the consumer."""
+    """Renew a consumer's lease for as long as the consumer is referenced."""
     while True:
         await asyncio.sleep(_KEEP_SECONDS)
         consumer = reference()

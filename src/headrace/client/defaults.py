@@ -1,4 +1,4 @@
-"""Where a client looks for the service, and the channel that it means, unless it is told otherwise."""
+"""The default URL of the service, and the default channel. The CLI imports these without the client."""
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 DEFAULT_CHANNEL = "default/default"

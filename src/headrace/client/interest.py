@@ -1,4 +1,4 @@
-"""What a publisher was told that a channel's subscriptions want."""
+"""The interest of a channel's subscriptions, as a publisher received it."""
 
 from __future__ import annotations
 
@@ -17,54 +17,57 @@ from headrace.filters.upstream.sieve import Sieve
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from headrace.events.bindings.http import Message
+    from headrace.events.bindings.http import HttpMessage
     from headrace.events.event import Event
 
-Kind: TypeAlias = Literal["cel", "bloom"]
+InterestKind: TypeAlias = Literal["cel", "bloom"]
 PATHS: dict[str, str] = {"cel": "interest", "bloom": "interest/bloom"}
 _MAX_AGE = "headrace-max-age"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """`wants` says yes to every event that a subscription matches, those of `max_age` seconds ago at least."""
+class ReceivedInterest:
+    """`wants` is true for every event that a subscription matches; it may be used for `max_age` seconds."""
 
     wants: Callable[[Event], bool]
     tag: str
     max_age: float
 
 
-def read_cel(headers: Mapping[str, str], content: bytes) -> Told:
-    """Read an expression; ServiceUnreachable where what answers isn't Headrace."""
+def read_cel(headers: Mapping[str, str], content: bytes) -> ReceivedInterest:
+    """Parse an expression; raise ServiceUnreachable if the answer isn't one."""
     try:
         document = msgspec.json.decode(content, type=dict[str, Any])
         sieve = Sieve(filters.compile_filter({"cel": document["cel"]}))
-        return Told(sieve.matches, headers["etag"], float(document["maxAge"]))
+        return ReceivedInterest(sieve.matches, headers["etag"], float(document["maxAge"]))
     except (msgspec.DecodeError, LookupError, ValueError, TypeError, FilterError) as error:
         raise ServiceUnreachable("the interest", f"it can't be read: {error}") from error
 
 
-def read_bloom(headers: Mapping[str, str], content: bytes) -> Told:
-    """Read a Bloom filter; ServiceUnreachable where what answers isn't Headrace, or another version."""
+def read_bloom(headers: Mapping[str, str], content: bytes) -> ReceivedInterest:
+    """Parse a Bloom filter; raise ServiceUnreachable if the answer isn't one of this version."""
     try:
         bloom = ExportedBloom.from_bytes(content)
-        return Told(bloom.may_match, headers["etag"], float(headers[_MAX_AGE]))
+        return ReceivedInterest(bloom.may_match, headers["etag"], float(headers[_MAX_AGE]))
     except (UnreadableExport, LookupError, ValueError) as error:
         raise ServiceUnreachable("the interest", f"it can't be read: {error}") from error
 
 
-READERS: dict[str, Callable[[Mapping[str, str], bytes], Told]] = {"cel": read_cel, "bloom": read_bloom}
+READERS: dict[str, Callable[[Mapping[str, str], bytes], ReceivedInterest]] = {
+    "cel": read_cel,
+    "bloom": read_bloom,
+}
 
 
 def may_be_wanted(wants: Callable[[Event], bool], event: Event) -> bool:
-    """Ask about an event as the service will see it, in whichever way it is sent.
+    """Tell whether an event is wanted as the service would see it, in either content mode.
 
-    What can't be sent, or what the service would refuse, is not dropped: who publishes it has to hear of that.
+    An event that can't be sent, or that the service would refuse, is not dropped, so that its publisher gets the error.
     """
     try:
         return any(
             wants(seen)
-            for message in _ways(event)
+            for message in _messages(event)
             for seen in decode(
                 [(name.encode(), value.encode()) for name, value in message.headers], message.body
             )
@@ -73,8 +76,8 @@ def may_be_wanted(wants: Callable[[Event], bool], event: Event) -> bool:
         return True
 
 
-def _ways(event: Event) -> list[Message]:
-    """Return the messages that may carry it. In headers attributes become texts, and a log may keep them so."""
+def _messages(event: Event) -> list[HttpMessage]:
+    """Return the messages that may carry an event. In headers attributes become strings, and the log keeps them so."""
     is_plain = event.data_kind is DataKind.BYTES and all(
         isinstance(value, str) for value in event.attributes.values()
     )

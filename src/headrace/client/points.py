@@ -1,4 +1,4 @@
-"""Points in the history as a Python program has them: a position, a time, an expression, or the API's own form."""
+"""Points in the history: a position, a time, an expression, or the API's own form."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ PointLike: TypeAlias = int | datetime | str | Mapping[str, Any] | Expr
 def point(value: PointLike) -> Any:
     """Return a point as the API takes it.
 
-    An integer is a position, a datetime (with its zone) when an event was accepted, an expression of the builder
-    where it first holds. "earliest", "latest" and objects stay as they are.
+    An integer is a position, a datetime (with time zone) the time of acceptance, an expression of the builder the first
+    event that it matches. "earliest", "latest" and objects stay as they are.
     """
     if isinstance(value, datetime):
         if value.tzinfo is None:
-            raise ValueError(f"{value} has no zone; give it one, datetime.now(UTC) for instance")
+            raise ValueError(f"{value} has no time zone; add one, as in datetime.now(UTC)")
         return {"time": value.isoformat()}
     if isinstance(value, int):
         return {"position": value}

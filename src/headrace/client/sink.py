@@ -1,4 +1,4 @@
-"""A local sink: an HTTP server that takes deliveries and hands them on."""
+"""A local sink: an HTTP server that receives deliveries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from aiohttp import web
 
-from headrace.delivery.signatures import signature_problem
+from headrace.delivery.sinks.signatures import signature_problem
 from headrace.errors import HeadraceError
 from headrace.events.bindings.http import decode
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A delivery as it came in: where to, when (seconds since the epoch), and the event."""
+    """A received delivery; `time` is in seconds since the epoch."""
 
     path: str
     time: float
@@ -29,9 +29,9 @@ class Received:
 
 
 class Sink:
-    """An async context manager; `on_received` is called for each event and decides the status of the answer.
+    """An async context manager; `on_received` is called for each event and may return the status of the answer.
 
-    With a `key` (`whsec_…` or `whpk_…`), what isn't signed with it is refused by 401.
+    With a `key` (`whsec_…` or `whpk_…`), deliveries that are not signed with it are refused with 401.
     """
 
     def __init__(

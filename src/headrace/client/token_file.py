@@ -1,4 +1,4 @@
-"""A token in a file: whoever writes another one there is not asked to start the program again."""
+"""A token in a file, which can be replaced without a restart of the program."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from headrace.errors import ConfigError
 
 
 class TokenFile:
-    """Called for each request, so that a Secret of a cluster can be exchanged while a program runs."""
+    """Reads the file for each request, so that a Secret of a cluster can be rotated while a program runs."""
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
 
     def __call__(self) -> str:
-        """Return what stands there now; ConfigError where nothing does."""
+        """Return the current token, or raise ConfigError."""
         try:
             token = self._path.read_text().strip()
         except OSError as error:
@@ -23,12 +23,10 @@ class TokenFile:
                 "give a file that holds one (--token-file, HEADRACE_TOKEN_FILE), readable by whoever runs this"
             ) from error
         except UnicodeDecodeError:
-            raise ConfigError(
-                f"there is no token in {str(self._path)!r}: it holds bytes that are no text"
-            ) from None
+            raise ConfigError(f"there is no token in {str(self._path)!r}: it is not a text file") from None
         if not token:
             raise ConfigError(
-                f"there is no token in {str(self._path)!r}; the file is empty: write an API key into it, and no more"
+                f"there is no token in {str(self._path)!r}: the file is empty; write an API key into it"
             )
         if not token.isascii() or not token.isprintable() or " " in token:
             raise ConfigError(f"there is no token in {str(self._path)!r}: a token is one line without spaces")

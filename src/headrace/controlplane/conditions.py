@@ -1,11 +1,11 @@
-"""Conditions: how an object fares, one line per aspect, with the reason where it fares badly.
+"""Conditions: the state of an object, one per aspect, with the reason if something is wrong.
 
-`Ready` follows from the others: false if any is false, unknown if any is unknown, and for the same reason.
+`Ready` follows from the others: false if any is false, unknown if any is unknown, for the same reason.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.subscriptions.status import timestamp
@@ -19,7 +19,7 @@ TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One aspect. `since` is when its status last changed, and empty until it is kept."""
+    """One aspect. `since` is when its status last changed; it is empty until the condition is stored."""
 
     type: str
     status: str
@@ -37,18 +37,27 @@ class Condition:
         return shown
 
 
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The observed state: `status` has the other members of the status, `subscribers` belong to a channel's spec."""
+
+    conditions: tuple[Condition, ...]
+    status: dict[str, Any] = field(default_factory=dict)
+    subscribers: tuple[dict[str, Any], ...] = ()
+
+
 def is_true(type_: str) -> Condition:
-    """Say that all is well."""
+    """Return a condition that holds."""
     return Condition(type_, TRUE)
 
 
 def is_false(type_: str, reason: str, message: str) -> Condition:
-    """Say what is wrong."""
+    """Return a condition that doesn't hold, and why."""
     return Condition(type_, FALSE, reason, message)
 
 
 def with_ready(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
-    """Put `Ready` before them."""
+    """Put `Ready` before the conditions."""
     others = tuple(conditions)
     for status in (FALSE, UNKNOWN):
         for each in others:
@@ -58,7 +67,7 @@ def with_ready(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
 
 
 def dated(new: Iterable[Condition], old: Iterable[Condition]) -> tuple[Condition, ...]:
-    """Give each the time at which its status became what it is."""
+    """Set the time at which each condition's status last changed."""
     known = {each.type: each for each in old}
     now = timestamp()
     return tuple(

@@ -1,4 +1,4 @@
-"""What objects are turned into: the store's channels and subscriptions, and the addresses under which they answer."""
+"""Where objects are deployed: the store with its channels and subscriptions, and the addresses of channels."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
-from headrace.controlplane.admission.destinations import referred_kind
-from headrace.controlplane.objects import Key
+from headrace.controlplane.admission.parts import referred_kind
+from headrace.controlplane.objects import ObjectKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from headrace.controlplane.registry import Registry
-    from headrace.events.positions import Cut
-    from headrace.subscriptions.channel import ChannelName
-    from headrace.subscriptions.store import Store
+    from headrace.events.positions import LogPosition
+    from headrace.subscriptions.channels.name import ChannelName
+    from headrace.subscriptions.store.store import Store
 
 
 class Unresolved(Exception):
-    """A reference to an object that isn't there, or has no address yet."""
+    """A reference to an object that doesn't exist, or has no address yet."""
 
-    def __init__(self, key: Key) -> None:
-        super().__init__(f"{key} is not there")
+    def __init__(self, key: ObjectKey) -> None:
+        super().__init__(f"{key} does not exist")
         self.key = key
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """`address` is where producers reach the ingress, without a slash at its end."""
+    """`address` is the base URL of the ingress, without a trailing slash."""
 
     store: Store
     registry: Registry
-    end_of_log: Callable[[], Cut]
+    end_of_log: Callable[[], LogPosition]
     address: str
 
     def url_of(self, channel: ChannelName) -> str:
-        """Return a channel's address."""
+        """Return the URL of a channel."""
         return f"{self.address}/channels/{channel}"
 
     def resolve(self, destination: Mapping[str, Any], namespace: str) -> str:
@@ -50,7 +50,7 @@ class Deployment:
         return urljoin(url + "/", destination["uri"].lstrip("/")) if destination.get("uri") else url
 
     def resolve_delivery(self, spec: Mapping[str, Any], namespace: str) -> dict[str, Any] | None:
-        """Return a spec's delivery object with the address of its dead-letter sink, or raise Unresolved."""
+        """Return the delivery object of a spec with a resolved dead-letter sink, or raise Unresolved."""
         if (delivery := spec.get("delivery")) is None:
             return None
         resolved = {name: value for name, value in delivery.items() if value is not None}
@@ -59,8 +59,8 @@ class Deployment:
         return resolved
 
 
-def reference_of(destination: Mapping[str, Any] | None, namespace: str) -> Key | None:
-    """Return what a destination refers to, if it does."""
+def reference_of(destination: Mapping[str, Any] | None, namespace: str) -> ObjectKey | None:
+    """Return the object that a destination refers to, if any."""
     ref = (destination or {}).get("ref")
     kind = referred_kind(ref) if ref else None
-    return Key(kind, namespace, ref["name"]) if ref and kind else None
+    return ObjectKey(kind, namespace, ref["name"]) if ref and kind else None

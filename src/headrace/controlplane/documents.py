@@ -1,4 +1,4 @@
-"""Objects as their readers see them: Kubernetes' shape, with the status of this moment."""
+"""Objects as they are shown: in Kubernetes' form, with their current status."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from headrace.controlplane.kinds import BACKING, CHANNEL
 
 if TYPE_CHECKING:
+    from headrace.controlplane.conditions import Observation
     from headrace.controlplane.objects import Object
-    from headrace.controlplane.reconcile.outcome import Seen
 
 
-def document_of(shown: Object, seen: Seen) -> dict[str, Any]:
-    """Return the whole object."""
+def document_of(shown: Object, seen: Observation) -> dict[str, Any]:
+    """Return an object as a document."""
     return {
         "apiVersion": shown.kind.api_version(shown.version),
         "kind": shown.kind.name,
@@ -38,13 +38,13 @@ def _metadata(shown: Object) -> dict[str, Any]:
     for name, given in (("labels", shown.labels), ("annotations", shown.annotations)):
         if given:
             metadata[name] = dict(given)
-    if shown.owner is not None:  # only a generic Channel makes an object, and gives it its own name
+    if shown.owner is not None:  # only a generic Channel owns an object, which has the same name
         owner = {"apiVersion": CHANNEL.api_version("v1"), "kind": CHANNEL.name, "name": shown.name}
         metadata["ownerReferences"] = [{**owner, "uid": shown.owner, "controller": True}]
     return metadata
 
 
-def _spec(shown: Object, seen: Seen) -> dict[str, Any]:
+def _spec(shown: Object, seen: Observation) -> dict[str, Any]:
     spec = dict(shown.spec)
     if shown.kind in BACKING:
         spec.pop("subscribers", None)

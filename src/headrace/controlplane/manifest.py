@@ -1,18 +1,18 @@
-"""A manifest's envelope: what every object has, whatever its kind."""
+"""The envelope of a manifest: what objects of every kind have."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from headrace.controlplane.kinds import KINDS, VERSIONS, Kind, kind_of
+from headrace.controlplane.kinds import KINDS, VERSIONS, ObjectKind, kind_of
 from headrace.errors import InvalidChannel, InvalidManifest
-from headrace.subscriptions.channel import check_channel
+from headrace.subscriptions.channels.name import check_channel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.subscriptions.protocols import Faults
+    from headrace.documents.faults import Faults
 
 DEFAULT_NAMESPACE = "default"
 _MEMBERS = ("apiVersion", "kind", "metadata", "spec", "status")
@@ -21,9 +21,9 @@ _MOST_METADATA = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What is asked for. `resource_version` is what the object has to be at, where the author cares."""
+    """The requested object. `resource_version`, if given, must be the object's current one."""
 
-    kind: Kind
+    kind: ObjectKind
     version: str
     namespace: str
     name: str
@@ -37,12 +37,12 @@ class Manifest:
 
 
 def read_manifest(document: Any, namespace: str = DEFAULT_NAMESPACE) -> Manifest:
-    """Check a document's envelope; InvalidManifest lists every fault. `namespace` is for those that name none.
+    """Parse the envelope of a manifest; InvalidManifest lists every fault. `namespace` is the default.
 
-    What an API server writes into `metadata`, and `status`, is passed over, so that what was got can be applied.
+    `status` and what an API server adds to `metadata` are ignored, so that objects can be applied as they were shown.
     """
     if not isinstance(document, dict):
-        raise InvalidManifest([("", f"a manifest is an object, and this is {_a(document)}")])
+        raise InvalidManifest([("", f"a manifest has to be an object, and this is {_a(document)}")])
     kind = kind_of(document.get("apiVersion"), document.get("kind"))
     if kind is None:
         raise InvalidManifest([("kind", _unknown_kind(document))])

@@ -1,4 +1,4 @@
-"""Manifests as text: YAML of many documents, or JSON, which YAML contains. Dates stay the strings that JSON has."""
+"""Manifests as text: YAML of many documents, or JSON, which is a part of YAML. Dates stay strings, as in JSON."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ _LIST = "List"
 
 
 def read_manifests(text: str | bytes, name: str = "") -> list[Any]:
-    """Return the documents, empty ones left out, and those of a `List` or a `TriggerList` one by one.
+    """Return the documents without empty ones, and the items of a `List` or a `TriggerList` one by one.
 
-    `name` is said in errors.
+    Errors mention `name`.
     """
     try:
         found = [each for each in read_documents(text) if each is not None]
     except TooMuch as error:
         raise InvalidManifest([(name, str(error))]) from None
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise InvalidManifest([(name, f"this is no YAML: {error}")]) from None
+        raise InvalidManifest([(name, f"this is not YAML: {error}")]) from None
     return [each for document in found for each in _unfold(document)]
 
 
 def write_manifests(documents: list[Any]) -> str:
-    """Write them as YAML, one document each."""
+    """Write manifests as YAML, one document each."""
     return str(yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110))
 
 
@@ -43,14 +43,14 @@ def _unfold(document: Any) -> list[Any]:
 
 
 def _itself(item: Any, api_version: Any, kind: str) -> Any:
-    """Let an item of a `TriggerList` say what it is, where only its list does."""
+    """Add the kind to an item of a `TriggerList`, where only the list names it."""
     if not kind or not isinstance(item, dict):
         return item
     return {"apiVersion": api_version, "kind": kind, **item}
 
 
 class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
-    """Writes texts of several lines as blocks, and never an alias."""
+    """Writes texts of several lines as blocks, and no aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
         return True

@@ -1,4 +1,4 @@
-"""An object as it is kept: what its author asked for, and what has become of it."""
+"""Objects as they are stored: what their authors asked for, and their state."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.controlplane.kinds import CHANNELS
-from headrace.subscriptions.channel import ChannelName
+from headrace.subscriptions.channels.name import ChannelName
 from headrace.subscriptions.status import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.controlplane.conditions import Condition
-    from headrace.controlplane.kinds import Kind
+    from headrace.controlplane.kinds import ObjectKind
     from headrace.controlplane.manifest import Manifest
 
 SUBSCRIBABLE = "messaging.knative.dev/subscribable"
-"""The annotation that says to which version of the channelable duck type a channel conforms."""
+"""The annotation with the version of the channelable duck type to which a channel conforms."""
 _OUR_VERSION = "headrace-"
 
 
-class Key(NamedTuple):
-    """What names an object."""
+class ObjectKey(NamedTuple):
+    """The name of an object."""
 
-    kind: Kind
+    kind: ObjectKind
     namespace: str
     name: str
 
@@ -35,9 +35,9 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """One object. `generation` counts changes of its spec; `observed` is the last that was acted upon."""
+    """One object. `generation` counts changes of its spec; `observed` is the last generation that was reconciled."""
 
-    kind: Kind
+    kind: ObjectKind
     version: str
     namespace: str
     name: str
@@ -54,28 +54,28 @@ class Object:
     owner: str | None = None
 
     @property
-    def key(self) -> Key:
-        """What names it."""
-        return Key(self.kind, self.namespace, self.name)
+    def key(self) -> ObjectKey:
+        """Its name."""
+        return ObjectKey(self.kind, self.namespace, self.name)
 
     @property
     def channel(self) -> ChannelName:
-        """The channel that an addressable object stands for."""
+        """The channel of an addressable object."""
         return ChannelName(self.namespace, self.name)
 
     @property
     def resource_version(self) -> str:
-        """What stands in `metadata.resourceVersion`."""
+        """The value of `metadata.resourceVersion`."""
         return f"{_OUR_VERSION}{self.revision}"
 
 
 def is_resource_version(text: str | None) -> bool:
-    """Tell a version that was got here from one that a cluster gave to an object of its own."""
+    """Tell whether a resource version is from here, and not from a cluster."""
     return text is not None and text.startswith(_OUR_VERSION)
 
 
 def object_of(manifest: Manifest, owner: str | None = None) -> Object:
-    """Make a new object of what a manifest asks for."""
+    """Make a new object from a manifest."""
     return Object(
         kind=manifest.kind,
         version=manifest.version,
@@ -89,7 +89,7 @@ def object_of(manifest: Manifest, owner: str | None = None) -> Object:
 
 
 def changed_by(old: Object, manifest: Manifest) -> Object:
-    """Return the object as the manifest wants it; the old one itself where that is how it is already."""
+    """Return the object as the manifest wants it; the same object if nothing changes."""
     wanted = replace(
         old,
         version=manifest.version,

@@ -1,4 +1,4 @@
-"""The objects, in the store's database."""
+"""The stored objects, in the store's database."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from headrace.controlplane.conditions import Condition
-from headrace.controlplane.kinds import KINDS, Kind
-from headrace.controlplane.objects import Key, Object
+from headrace.controlplane.kinds import KINDS, ObjectKind
+from headrace.controlplane.objects import Object, ObjectKey
 from headrace.controlplane.tables import BINDINGS, FAMILY, OBJECTS, REFERENCES
+from headrace.database.engine import open_database
+from headrace.database.patience import once, repeatable
 from headrace.errors import Conflict
-from headrace.subscriptions.database import open_database
-from headrace.subscriptions.patience import once, repeatable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -26,10 +26,10 @@ _BY_NAME = {kind.full_name: kind for kind in KINDS}
 
 
 class Registry:
-    """Threads and processes may share the database. A write names the revision that it changes."""
+    """Threads and processes may share the database. Every change names the revision that it changes."""
 
     def __init__(self, url: str, patience: float = 0.0) -> None:
-        """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
+        """Open it. `patience` is for how many seconds a call retries after a lost connection or a lock."""
         self.patience = patience
         self._engine = open_database(url, FAMILY, patience)
 
@@ -38,14 +38,14 @@ class Registry:
         self._engine.dispose()
 
     @repeatable
-    def get(self, key: Key) -> Object | None:
+    def get(self, key: ObjectKey) -> Object | None:
         """Return the object, if there is one."""
         found = self._select(*_is(key))
         return found[0] if found else None
 
     @repeatable
-    def find(self, kind: Kind | None = None, namespaces: Collection[str] | None = None) -> list[Object]:
-        """List objects, of some namespaces or of all, by namespace and name."""
+    def find(self, kind: ObjectKind | None = None, namespaces: Collection[str] | None = None) -> list[Object]:
+        """List objects, in some namespaces or in all, by namespace and name."""
         where = [OBJECTS.c.kind == kind.full_name] if kind else []
         if namespaces is not None:
             where.append(OBJECTS.c.namespace.in_(sorted(namespaces)))
@@ -53,12 +53,12 @@ class Registry:
 
     @repeatable
     def named(self, namespace: str, name: str) -> list[Object]:
-        """List the objects of this name, whatever their kinds."""
+        """List the objects of this name, of all kinds."""
         return self._select(OBJECTS.c.namespace == namespace, OBJECTS.c.name == name)
 
     @repeatable
-    def referring_to(self, key: Key, kind: Kind | None = None) -> list[Object]:
-        """List the objects that name this one."""
+    def referring_to(self, key: ObjectKey, kind: ObjectKind | None = None) -> list[Object]:
+        """List the objects that refer to this one."""
         naming = select(REFERENCES.c.uid).where(
             REFERENCES.c.kind == key.kind.full_name,
             REFERENCES.c.namespace == key.namespace,
@@ -69,12 +69,12 @@ class Registry:
 
     @repeatable
     def pending(self) -> list[Object]:
-        """List the objects whose last change was not acted upon: a process died over them."""
+        """List the objects whose last generation was not reconciled, because a process died."""
         return self._select(OBJECTS.c.observed != OBJECTS.c.generation)
 
     @once
-    def add(self, new: Object, references: Iterable[Key]) -> Object:
-        """Keep a new object, or raise Conflict where there is one of its name."""
+    def add(self, new: Object, references: Iterable[ObjectKey]) -> Object:
+        """Store a new object; Conflict if its name is taken."""
         try:
             with self._engine.begin() as connection:
                 connection.execute(insert(OBJECTS).values(_to_row(new)))
@@ -84,8 +84,8 @@ class Registry:
         return new
 
     @once
-    def change(self, new: Object, references: Iterable[Key] | None = None) -> Object:
-        """Keep a change of the object at this revision; Conflict where it has another one meanwhile."""
+    def change(self, new: Object, references: Iterable[ObjectKey] | None = None) -> Object:
+        """Store a change of an object; Conflict if it has another revision by now."""
         changed = replace(new, revision=new.revision + 1)
         with self._engine.begin() as connection:
             done = connection.execute(
@@ -102,11 +102,11 @@ class Registry:
 
     @repeatable
     def remove(self, uid: str) -> None:
-        """Forget an object and its bindings."""
+        """Delete an object and its bindings."""
         with self._engine.begin() as connection:
             connection.execute(delete(OBJECTS).where(OBJECTS.c.uid == uid))
 
-    # Which subscriptions stand for its subscribers
+    # The subscriptions of an object's subscribers
 
     @repeatable
     def bindings(self, uid: str) -> dict[str, str]:
@@ -116,7 +116,7 @@ class Registry:
             return {row.subscriber: row.subscription for row in connection.execute(query)}
 
     def binding(self, uid: str, subscriber: str, subscription: str) -> Callable[[Connection], None]:
-        """Make what notes a subscription, as a part of the transaction that makes it."""
+        """Return a function that stores a binding, for the transaction that creates the subscription."""
 
         def bind(connection: Connection) -> None:
             key = {"uid": uid, "subscriber": subscriber}
@@ -134,7 +134,7 @@ class Registry:
 
     @repeatable
     def unbind(self, uid: str, subscriber: str) -> None:
-        """Forget a binding."""
+        """Delete a binding."""
         with self._engine.begin() as connection:
             connection.execute(
                 delete(BINDINGS).where(BINDINGS.c.uid == uid, BINDINGS.c.subscriber == subscriber)
@@ -146,7 +146,7 @@ class Registry:
             return [_from_row(row) for row in connection.execute(query)]
 
 
-def _is(key: Key) -> tuple[ColumnElement[bool], ...]:
+def _is(key: ObjectKey) -> tuple[ColumnElement[bool], ...]:
     return (
         OBJECTS.c.kind == key.kind.full_name,
         OBJECTS.c.namespace == key.namespace,
@@ -154,7 +154,7 @@ def _is(key: Key) -> tuple[ColumnElement[bool], ...]:
     )
 
 
-def _refer(connection: Connection, uid: str, references: Iterable[Key]) -> None:
+def _refer(connection: Connection, uid: str, references: Iterable[ObjectKey]) -> None:
     rows = [
         {"uid": uid, "kind": key.kind.full_name, "namespace": key.namespace, "name": key.name}
         for key in dict.fromkeys(references)

@@ -1,4 +1,4 @@
-"""The tables behind the objects, in the store's database."""
+"""The tables of objects, in the store's database."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from headrace.subscriptions.families import Family
+from headrace.database.families import Family
 
 METADATA = MetaData()
 FAMILY = Family("objects", METADATA, Path(__file__).with_name("migrations"))
@@ -43,8 +43,8 @@ OBJECTS = Table(
     UniqueConstraint("kind", "namespace", "name"),
     Index("objects_by_name", "namespace", "name"),
 )
-"""`generation` counts changes of the spec, `observed` is the last one that was acted upon, `revision` counts all of
-them. `made_channel` says that the channel was made for the object and goes with it. `owner` is who made this one."""
+"""`generation` counts changes of the spec, `observed` is the last reconciled one, `revision` counts all changes.
+`made_channel`: the channel was created for the object, and is deleted with it. `owner` is the uid of its owner."""
 
 REFERENCES = Table(
     "object_references",
@@ -55,7 +55,7 @@ REFERENCES = Table(
     Column("name", _NAME, primary_key=True),
     Index("object_references_to", "namespace", "name", "kind"),
 )
-"""Which objects an object names; they need not be there."""
+"""The objects to which an object refers; they need not exist."""
 
 BINDINGS = Table(
     "object_subscriptions",
@@ -64,4 +64,4 @@ BINDINGS = Table(
     Column("subscriber", String(64), primary_key=True),
     Column("subscription", String(64), nullable=False),
 )
-"""The subscription of each subscriber of an object, written in the transaction that makes the subscription."""
+"""The subscription of each subscriber of an object, stored in the transaction that creates the subscription."""

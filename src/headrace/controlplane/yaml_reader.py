@@ -1,7 +1,7 @@
-"""YAML into JSON's types, in one pass over the events of libyaml's parser.
+"""YAML as JSON types, read in one pass over the events of libyaml's parser.
 
-Nothing is built that wasn't written: aliases are refused, since a few lines of them unfold into gigabytes. Depth, and
-the number of values and of documents are bounded while they are read: a text costs no more than the bounds allow.
+Aliases are refused, because a few lines of them unfold into gigabytes. The depth and the numbers of values and
+documents are bounded while reading, so that no text costs more than the bounds allow.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _PAIR = re.compile(rb"\\\\|\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-
 
 
 class TooMuch(yaml.YAMLError):  # type: ignore[misc]
-    """More than is read here."""
+    """The text exceeds a bound."""
 
 
 class _Resolver(yaml.resolver.Resolver):  # type: ignore[misc]
-    """Tells what a plain text stands for: dates are strings, and neither `<<` nor `=` means anything."""
+    """Resolves plain scalars: dates stay strings, and neither `<<` nor `=` has a meaning."""
 
 
 _Resolver.yaml_implicit_resolvers = {
@@ -41,7 +41,7 @@ _CONSTRUCTOR = yaml.constructor.SafeConstructor()
 
 
 def read_documents(text: str | bytes) -> list[Any]:
-    """Return the documents of a text; yaml.YAMLError or ValueError says why it can't be read."""
+    """Return the documents of a text; raise yaml.YAMLError or ValueError if it can't be read."""
     reader = _Reader()
     for event in yaml.parse(_with_characters(text), Loader=_Parser):
         reader.take(event)
@@ -49,7 +49,7 @@ def read_documents(text: str | bytes) -> list[Any]:
 
 
 def _with_characters(text: str | bytes) -> str | bytes:
-    """Replace pairs of escapes that stand for one character, which JSON has and YAML has not."""
+    """Replace escaped surrogate pairs, which JSON has and YAML doesn't, by their character."""
     if isinstance(text, str):
         text = text.encode(errors="surrogatepass")
     if text.lstrip()[:1] not in (b"{", b"["):
@@ -63,7 +63,7 @@ def _character(found: re.Match[bytes]) -> bytes:
 
 
 class _Reader:
-    """What was read so far: `open` are the arrays and objects that aren't complete, each object with its last key."""
+    """Builds documents. `_open` are the incomplete arrays and objects, each object with its pending key."""
 
     def __init__(self) -> None:
         self.documents: list[Any] = []
@@ -71,7 +71,7 @@ class _Reader:
         self._values = 0
 
     def take(self, event: Any) -> None:
-        """Add what the parser found next."""
+        """Add the next event of the parser."""
         match event:
             case yaml.ScalarEvent():
                 self._add(_scalar(event), event)
@@ -117,7 +117,7 @@ class _Reader:
 def _key(value: Any, mapping: dict[str, Any], event: Any) -> str:
     if not isinstance(value, str):
         shown = value if isinstance(value, int | float | None) else "of this object"
-        raise yaml.YAMLError(f"the key {shown!r} is no string; put it in quotes{event.start_mark}")
+        raise yaml.YAMLError(f"the key {shown!r} is not a string; put it in quotes{event.start_mark}")
     if value in mapping:
         raise yaml.YAMLError(f"the key {value[:60]!r} is given twice{event.start_mark}")
     return value
@@ -127,7 +127,7 @@ def _scalar(event: Any) -> Any:
     tag = event.tag
     if tag in (None, "!"):
         if not event.implicit[0] or len(event.value) > _LONGEST_WORD:
-            return event.value  # it stands in quotes, or is too long for anything but a text
+            return event.value  # quoted, or too long for anything but a string
         tag = _RESOLVER.resolve(yaml.ScalarNode, event.value, event.implicit)
     match tag.removeprefix(_TAG):
         case "str":
@@ -143,7 +143,7 @@ def _scalar(event: Any) -> Any:
 
 
 def _number(kind: str, tag: str, event: Any) -> int | float:
-    """Read a number that JSON and 64 bits can hold."""
+    """Parse a number that fits JSON and 64 bits."""
     if len(event.value) > _LONGEST_NUMBER:
         raise yaml.YAMLError(f"a number has more than {_LONGEST_NUMBER} characters{event.start_mark}")
     node = yaml.ScalarNode(tag, event.value)
@@ -155,7 +155,7 @@ def _number(kind: str, tag: str, event: Any) -> int | float:
         is_good = math.isfinite(number)
     if not is_good:
         raise yaml.YAMLError(
-            f"{event.value!r} is no number of JSON, or has more than 64 bits{event.start_mark}"
+            f"{event.value!r} is not a JSON number, or has more than 64 bits{event.start_mark}"
         )
     return number
 

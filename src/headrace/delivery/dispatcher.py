@@ -1,4 +1,4 @@
-"""The dispatcher: drains the outbox and the replays into lanes, one per subscription, and keeps account of it all.
+"""The dispatcher: drains the outbox and the replays into queues, one per subscription, and keeps account of it all.
 
 A delivery is in one of three places: in the outbox at or above the cursor, in the ledger waiting, or settled.
 """
@@ -11,47 +11,47 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from headrace.delivery.agenda import Agenda
-from headrace.delivery.counts import Counts
-from headrace.delivery.intake import Intake
-from headrace.delivery.journal import Journal
-from headrace.delivery.lanes import Lanes
-from headrace.delivery.library import Library
-from headrace.delivery.mailing import Mailing
-from headrace.delivery.progress import LaneProgress
-from headrace.delivery.replaying import Replaying
-from headrace.delivery.reports import Reports
-from headrace.delivery.settling import Settling
-from headrace.delivery.specs import default_spec
-from headrace.delivery.standstill import Standstill
-from headrace.delivery.subscribers import Subscribers
-from headrace.delivery.target import NoCredentials
-from headrace.delivery.unsaved import Unsaved
-from headrace.delivery.waiting import Waiting
+from headrace.delivery.attempt.specs import default_spec
+from headrace.delivery.attempt.target import NoCredentials
+from headrace.delivery.intake.mailboxes import MailboxIntake
+from headrace.delivery.intake.outbox import Intake
+from headrace.delivery.intake.progress import PartitionProgress
+from headrace.delivery.intake.replays import ReplayFeeds
+from headrace.delivery.intake.standstill import Standstill
+from headrace.delivery.intake.subscribers import Subscribers
+from headrace.delivery.queue.queues import SubscriptionQueues
+from headrace.delivery.queue.unsaved import Unsaved
+from headrace.delivery.retry.events import EventSource
+from headrace.delivery.retry.retries import Retries
+from headrace.delivery.retry.schedule import RetrySchedule
+from headrace.delivery.settlement.counts import Counts
+from headrace.delivery.settlement.journal import Journal
+from headrace.delivery.settlement.reports import Reports
+from headrace.delivery.settlement.settlement import Settlement
 from headrace.errors import BrokerUnavailable, StoreUnavailable
-from headrace.eventlog.shares import UNSHARED
+from headrace.eventlog.outbox_partitions import WHOLE_OUTBOX
 from headrace.ledger.stages import SINK
-from headrace.subscriptions.delivery_spec import resolve
+from headrace.subscriptions.delivery.spec import resolve
 from headrace.telemetry.health import HEALTH
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from headrace.delivery.delivery import Delivery
-    from headrace.delivery.lane import Lane
-    from headrace.delivery.outcome import Sender
+    from headrace.delivery.attempt.outcome import Sender
+    from headrace.delivery.attempt.specs import SpecOf
+    from headrace.delivery.attempt.target import Credentials
+    from headrace.delivery.queue.delivery import Delivery
+    from headrace.delivery.queue.queue import SubscriptionQueue
     from headrace.delivery.settings import DeliverySettings
-    from headrace.delivery.specs import SpecOf
-    from headrace.delivery.target import Credentials
     from headrace.eventlog.log import LogReader
     from headrace.eventlog.outbox import OutboxReader
-    from headrace.eventlog.shares import Shares
-    from headrace.events.positions import Cut
+    from headrace.eventlog.outbox_partitions import OutboxPartitions
+    from headrace.events.positions import LogPosition
     from headrace.jobs.replays import Replay, Replays
     from headrace.ledger.ledger import Key, Ledger
-    from headrace.ledger.status import DeliveryReport
-    from headrace.subscriptions.delivery_spec import DeliverySpec
-    from headrace.subscriptions.store import Store
+    from headrace.ledger.records.status import DeliveryReport
+    from headrace.subscriptions.delivery.spec import DeliverySpec
+    from headrace.subscriptions.store.store import Store
     from headrace.subscriptions.subscription import Subscription
 
 _log = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class Dispatcher:
         replays: Replays,
         senders: Mapping[str, Sender],
         settings: DeliverySettings,
-        shares: Shares = UNSHARED,
+        shares: OutboxPartitions = WHOLE_OUTBOX,
         *,
         spec_of: SpecOf | None = None,
         credentials: Credentials | None = None,
@@ -97,8 +97,8 @@ class Dispatcher:
         self._telling: set[asyncio.Task[None]] = set()
         self._failure: asyncio.Future[None] | None = None
         self._subscribers = Subscribers(store)
-        self._progress = LaneProgress(ledger.cursor())
-        self._lanes = Lanes(
+        self._progress = PartitionProgress(ledger.cursor())
+        self._queues = SubscriptionQueues(
             self._subscribers,
             spec_of or self._spec_of,
             senders,
@@ -106,31 +106,33 @@ class Dispatcher:
             settings,
             self._fail,
         )
-        self._replaying = Replaying(
+        self._replay_feeds = ReplayFeeds(
             replays, ledger, self._in_thread, self._put_replayed, self._is_known, self._end_replay, shares
         )
-        self._journal = Journal(ledger, self._progress.settled, self._in_thread, self._replaying.settled)
-        self._agenda = Agenda()
+        self._journal = Journal(ledger, self._progress.settled, self._in_thread, self._replay_feeds.settled)
+        self._schedule = RetrySchedule()
         self._reports = Reports()
         self._counts = Counts()
-        self._settling = Settling(
-            self._journal, self._lanes, self._agenda, settings, self._reports, self._counts, self._progress,
+        self._settlement = Settlement(
+            self._journal, self._queues, self._schedule, settings, self._reports, self._counts, self._progress,
             self._settled, self._end,
         )  # fmt: skip
-        self._lanes.settle, self._lanes.on_new = self._settling.attempted, self._begin_lane
-        self._unsaved = Unsaved(self._lanes, self._settling, settings.memory_seconds)
-        self._library = Library(log, self._replaying.feed)
-        self._mailing = Mailing(ledger, self._subscribers, self._settled, self._refresh, self._in_thread)
+        self._queues.settle, self._queues.on_new = self._settlement.attempted, self._begin_queue
+        self._unsaved = Unsaved(self._queues, self._settlement, settings.memory_seconds)
+        self._events = EventSource(log, self._replay_feeds.feed)
+        self._mailboxes = MailboxIntake(
+            ledger, self._subscribers, self._settled, self._refresh, self._in_thread
+        )
         self._intake = Intake(
-            outbox, ledger, self._library, self._subscribers, self._lanes, self._progress, self._journal,
-            self._settling, settings, self._mailing, self._refresh, self._in_thread,
+            outbox, ledger, self._events, self._subscribers, self._queues, self._progress, self._journal,
+            self._settlement, settings, self._mailboxes, self._refresh, self._in_thread,
         )  # fmt: skip
-        self._waiting = Waiting(
-            ledger, self._agenda, self._lanes, self._library, self._subscribers, self._journal, self._settling,
-            self._mailing, self._refresh, self._in_thread,
+        self._retries = Retries(
+            ledger, self._schedule, self._queues, self._events, self._subscribers, self._journal, self._settlement,
+            self._mailboxes, self._refresh, self._in_thread,
         )  # fmt: skip
 
-    def settled(self) -> Cut:
+    def settled(self) -> LogPosition:
         """Return the cut before which neither the outbox nor the log is needed by deliveries."""
         # In this order: the cursor passes a delivery only after the ledger has it, so that it is seen in one of them.
         return self._ledger.needed_before(self._ledger.cursor())
@@ -138,11 +140,11 @@ class Dispatcher:
     async def run(self, stop: asyncio.Event) -> None:
         """Deliver until `stop` is set, then let attempts under way finish. Nothing acknowledged is repeated then.
 
-        An error in one loop or lane ends them all at once, like a crash: the next start repeats what was not settled.
+        An error in one loop or queue ends them all at once, like a crash: the next start repeats what was not settled.
         """
         self._failure = asyncio.get_running_loop().create_future()
         await self._in_thread(self._subscribers.refresh)
-        await self._replaying.refresh()  # before anything of them is taken up
+        await self._replay_feeds.refresh()  # before anything of them is taken up
         flush_seconds = self._settings.flush_seconds
         async with asyncio.TaskGroup() as loops:
             watching = loops.create_task(self._watch())
@@ -151,13 +153,15 @@ class Dispatcher:
                 loops.create_task(_unless_stopped(self._intake.run(self._progress.settled(), stop), stop)),
                 loops.create_task(_repeat(self._flush, flush_seconds, stop)),
                 loops.create_task(_repeat(self._unsaved.save_old, self._settings.memory_seconds / 4, stop)),
-                loops.create_task(_repeat(self._mailing.flush, flush_seconds, stop)),
-                loops.create_task(_unless_stopped(self._waiting.run(flush_seconds, stop), stop)),
+                loops.create_task(_repeat(self._mailboxes.flush, flush_seconds, stop)),
+                loops.create_task(_unless_stopped(self._retries.run(flush_seconds, stop), stop)),
                 loops.create_task(_repeat(self._refresh, _REFRESH_SECONDS, stop)),
-                loops.create_task(_repeat(self._lanes.sweep, _SWEEP_SECONDS, stop)),
-                loops.create_task(self._replaying.run(stop)),
+                loops.create_task(_repeat(self._queues.sweep, _SWEEP_SECONDS, stop)),
+                loops.create_task(self._replay_feeds.run(stop)),
                 loops.create_task(_repeat(self._report, _REPORT_SECONDS, stop)),
-                loops.create_task(_repeat(Standstill(self._progress, self._lanes).look, _LOOK_SECONDS, stop)),
+                loops.create_task(
+                    _repeat(Standstill(self._progress, self._queues).look, _LOOK_SECONDS, stop)
+                ),
             ]
             await asyncio.gather(*working, closing)
             watching.cancel()
@@ -165,8 +169,8 @@ class Dispatcher:
 
     async def _close(self, stop: asyncio.Event) -> None:
         await stop.wait()
-        self._lanes.close()
-        self._library.stop_waiting()
+        self._queues.close()
+        self._events.stop_waiting()
 
     async def _watch(self) -> None:
         if self._failure is not None:
@@ -186,52 +190,52 @@ class Dispatcher:
         for changed, before in (await self._in_thread(self._subscribers.refresh)).items():
             now = self._subscribers.get(changed)
             if now is None:
-                for lane in self._lanes.drop(changed):
-                    lane.close()
-                    joining, lane.joining = lane.joining or [], None
-                    self._settling.discard(lane, joining)
-                    self._drop(lane, lane.drain())
+                for queue in self._queues.drop(changed):
+                    queue.close()
+                    joining, queue.joining = queue.joining or [], None
+                    self._settlement.discard(queue, joining)
+                    self._drop(queue, queue.drain())
             else:
-                for lane in self._lanes.existing(changed):
-                    self._follow(lane, now)
+                for queue in self._queues.existing(changed):
+                    self._follow(queue, now)
                 if now.is_pulled:
-                    self._agenda.wake((changed, SINK))
+                    self._schedule.wake((changed, SINK))
             if before is not None and _is_elsewhere(before, now) and before.protocol in self._senders:
                 await self._senders[before.protocol].forget(changed)
             if now is None:
                 self._credentials.forget(changed)
 
-    def _follow(self, lane: Lane, subscription: Subscription) -> None:
-        """Go on with a subscription that changed, in the same lane: it knows what is under way."""
-        ordering = lane.ordering
-        self._drop(lane, lane.drain(lambda delivery: not self._subscribers.wants(delivery.key)))
-        self._lanes.follow(lane, subscription)
-        if lane.obstacle is not None or lane.ordering is not ordering:
-            self._settling.part(lane)
-            self._settling.spill(lane, lane.obstacle or "the subscription's ordering changed")
-        if lane.ordering is not ordering:
-            lane.reorder()
-        if lane.obstacle is None:
-            lane.backlog = True
-            self._agenda.wake(lane.place)
+    def _follow(self, queue: SubscriptionQueue, subscription: Subscription) -> None:
+        """Go on with a subscription that changed, in the same queue: it knows what is under way."""
+        ordering = queue.ordering
+        self._drop(queue, queue.drain(lambda delivery: not self._subscribers.wants(delivery.key)))
+        self._queues.follow(queue, subscription)
+        if queue.obstacle is not None or queue.ordering is not ordering:
+            self._settlement.part(queue)
+            self._settlement.spill(queue, queue.obstacle or "the subscription's ordering changed")
+        if queue.ordering is not ordering:
+            queue.reorder()
+        if queue.obstacle is None:
+            queue.backlog = True
+            self._schedule.wake(queue.id)
 
-    def _begin_lane(self, lane: Lane) -> None:
-        """An ordered lane doesn't know what the ledger holds for it: it has to look first."""
-        if lane.is_ordered:
-            lane.backlog, lane.joining = True, []
-            self._agenda.wake(lane.place)
+    def _begin_queue(self, queue: SubscriptionQueue) -> None:
+        """An ordered queue doesn't know what the ledger holds for it: it has to look first."""
+        if queue.is_ordered:
+            queue.backlog, queue.joining = True, []
+            self._schedule.wake(queue.id)
 
-    def _drop(self, lane: Lane, drained: list[Delivery]) -> None:
-        self._lanes.queued -= len(drained)
-        self._settling.discard(lane, drained)
+    def _drop(self, queue: SubscriptionQueue, drained: list[Delivery]) -> None:
+        self._queues.queued -= len(drained)
+        self._settlement.discard(queue, drained)
 
     def _end(self, subscription_id: str, reason: str) -> None:
         """The sink wants nothing more: what is planned for it is dropped until the subscription changes."""
         if self._subscribers.end(subscription_id, reason):
             _log.warning("subscription %s has ended: %s", subscription_id, reason)
-            for lane in self._lanes.existing(subscription_id):
-                self._drop(lane, lane.drain(lambda delivery: not self._subscribers.wants(delivery.key)))
-                self._agenda.wake(lane.place)
+            for queue in self._queues.existing(subscription_id):
+                self._drop(queue, queue.drain(lambda delivery: not self._subscribers.wants(delivery.key)))
+                self._schedule.wake(queue.id)
             task = asyncio.create_task(self._tell_gone(subscription_id, reason))
             self._telling.add(task)
             task.add_done_callback(self._telling.discard)
@@ -263,13 +267,13 @@ class Dispatcher:
 
     async def _end_replay(self, replay: Replay) -> None:
         """Take back what was not begun of a replay that is over."""
-        self._mailing.forget(replay.job)
-        for lane in self._lanes.existing(replay.subscription):
-            self._drop(lane, lane.drain(lambda delivery: delivery.key.replay == replay.job))
+        self._mailboxes.forget(replay.job)
+        for queue in self._queues.existing(replay.subscription):
+            self._drop(queue, queue.drain(lambda delivery: delivery.key.replay == replay.job))
 
     def _settled(self, key: Key) -> None:
         if key.replay:
-            self._replaying.settle(key)
+            self._replay_feeds.settle(key)
         else:
             self._progress.settle(key.position)
 
@@ -286,17 +290,17 @@ class Dispatcher:
 
     async def _finish(self) -> None:
         """Let the ledger have everything, so that the cursor passes it, and then what comes of it in time."""
-        self._lanes.close()
+        self._queues.close()
         self._unsaved.save_all()
         await self._settle()
-        await self._lanes.finish(self._settings.shutdown_seconds)
+        await self._queues.finish(self._settings.shutdown_seconds)
         await self._settle()
         await asyncio.gather(*self._telling)
         for sender in self._senders.values():
             await sender.close()
         await self._credentials.close()
         self._thread.shutdown()
-        self._library.close()
+        self._events.close()
 
     async def _in_thread(self, call: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from headrace.delivery.networks import Network
+from headrace.delivery.sinks.networks import Network
 
 _AtLeastOne = Annotated[int, Meta(ge=1)]
 _Count = Annotated[int, Meta(ge=0)]

@@ -1,11 +1,11 @@
-"""The demo's account: what was sent, what should arrive, what did."""
+"""The demo's record of what was sent, what should arrive, and what did."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from headrace.demo.scenario import WISHES
+from headrace.demo.scenario import SUBSCRIPTIONS
 
 if TYPE_CHECKING:
     from headrace.client import Received
@@ -34,24 +34,26 @@ class DemoLedger:
 
     def __init__(self) -> None:
         self._sent: dict[str, tuple[Event, float]] = {}
-        self._wanted: dict[str, set[str]] = {wish.name: set() for wish in WISHES}
-        self._arrived: dict[str, Counter[str]] = {wish.name: Counter() for wish in WISHES}
+        self._wanted: dict[str, set[str]] = {subscription.name: set() for subscription in SUBSCRIPTIONS}
+        self._arrived: dict[str, Counter[str]] = {
+            subscription.name: Counter() for subscription in SUBSCRIPTIONS
+        }
         self._altered: Counter[str] = Counter()
-        self._latencies: dict[str, list[float]] = {wish.name: [] for wish in WISHES}
+        self._latencies: dict[str, list[float]] = {subscription.name: [] for subscription in SUBSCRIPTIONS}
         self.accepted = 0
         self.wanted = 0
         self.arrived = 0
 
     def sending(self, event: Event, time: float) -> None:
-        """Take note of an event before it is posted."""
+        """Record an event before it is posted."""
         self._sent[event.id] = (event, time)
-        for wish in WISHES:
-            if wish.wanted(event.attributes):
-                self._wanted[wish.name].add(event.id)
+        for subscription in SUBSCRIPTIONS:
+            if subscription.wanted(event.attributes):
+                self._wanted[subscription.name].add(event.id)
                 self.wanted += 1
 
     def received(self, delivery: Received) -> None:
-        """Take note of a delivery."""
+        """Record a delivery."""
         name, event = delivery.path.strip("/"), delivery.event
         original, sent_at = self._sent[event.id]
         self._arrived[name][event.id] += 1

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from headrace.client import Client, Sink
 from headrace.demo.ledger import DemoLedger
-from headrace.demo.scenario import WISHES, sample_events
+from headrace.demo.scenario import SUBSCRIPTIONS, sample_events
 from headrace.demo.show import Screen
-from headrace.service.process import ServiceProcess, free_port
+from headrace.service.processes.service import ServiceProcess, free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 _BATCH = 10
 _GIVE_UP_SECONDS = 60.0
-# Long enough for a delivery that should not come to come after all.
+# Long enough for an unwanted delivery to arrive.
 _SETTLE_SECONDS = 1.0
 
 
 def run_demo(events: int, rate: float) -> bool:
-    """Run it in a folder of its own, and tell whether everything was right."""
+    """Run the demo in a temporary folder; return whether everything was right."""
     with tempfile.TemporaryDirectory(prefix="headrace-demo-") as folder:
         return asyncio.run(_demo(Path(folder), events, rate))
 
@@ -49,11 +49,17 @@ async def _demo(folder: Path, count: int, rate: float) -> bool:
 
 
 async def _subscribe(client: Client, sink_url: str, screen: Screen) -> None:
-    for wish in WISHES:
+    for subscription in SUBSCRIPTIONS:
         await client.subscribe(
-            {"sink": f"{sink_url}/{wish.name}", "protocol": "HTTP", "filters": list(wish.filters)}
+            {
+                "sink": f"{sink_url}/{subscription.name}",
+                "protocol": "HTTP",
+                "filters": list(subscription.filters),
+            }
         )
-        screen.say(f"  subscribed {wish.name:<16} {' and '.join(map(str, wish.filters)) or 'to all events'}")
+        screen.say(
+            f"  subscribed {subscription.name:<16} {' and '.join(map(str, subscription.filters)) or 'to all events'}"
+        )
 
 
 async def _publish(client: Client, ledger: DemoLedger, count: int, rate: float, screen: Screen) -> float:

@@ -1,4 +1,4 @@
-"""The demo's subscriptions and events. What should arrive is said twice: as a filter, and as plain Python."""
+"""The demo's subscriptions and events. What should arrive is stated twice: as a filter, and in plain Python."""
 
 from __future__ import annotations
 
@@ -15,33 +15,35 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """A subscription, and the same wish as a Python function, which is the demo's own judge."""
+class DemoSubscription:
+    """A subscription, and the same condition as a Python function, by which the demo judges deliveries."""
 
     name: str
     filters: tuple[dict[str, Any], ...]
     wanted: Callable[[Mapping[str, Any]], bool]
 
 
-WISHES = (
-    Wish("everything", (), lambda _: True),
-    Wish(
+SUBSCRIPTIONS = (
+    DemoSubscription("everything", (), lambda _: True),
+    DemoSubscription(
         "orders",
         ({"prefix": {"type": "com.example.order."}},),
         lambda ce: ce["type"].startswith("com.example.order."),
     ),
-    Wish(
+    DemoSubscription(
         "cancelled-in-eu",
         ({"exact": {"type": "com.example.order.cancelled"}}, {"suffix": {"subject": ".eu"}}),
         lambda ce: ce["type"] == "com.example.order.cancelled" and ce.get("subject", "").endswith(".eu"),
     ),
-    Wish("failures", ({"suffix": {"type": ".failed"}},), lambda ce: ce["type"].endswith(".failed")),
-    Wish(
+    DemoSubscription(
+        "failures", ({"suffix": {"type": ".failed"}},), lambda ce: ce["type"].endswith(".failed")
+    ),
+    DemoSubscription(
         "no-sensors",
         ({"not": {"prefix": {"source": "/sensors/"}}},),
         lambda ce: not ce["source"].startswith("/sensors/"),
     ),
-    Wish(
+    DemoSubscription(
         "vip-or-payment",
         ({"any": [{"exact": {"tier": "vip"}}, {"prefix": {"type": "com.example.payment."}}]},),
         lambda ce: ce.get("tier") == "vip" or ce["type"].startswith("com.example.payment."),

@@ -1,1 +1,1 @@
-"""What happened, durably: the event log, and the outbox of deliveries planned from it."""
+"""The durable event log, its archive, and the outbox of deliveries planned from it."""

@@ -1,4 +1,4 @@
-"""Damage: positions whose events were durable once and can't be read any more."""
+"""Damage: positions whose events were durable once and can no longer be read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Damage(NamedTuple):
-    """Positions [start, end), and where in which file they should be; brokers have no files here."""
+    """Positions [start, end) and the file and offset where they should be; there is no file where brokers have them."""
 
     start: int
     end: int
@@ -21,13 +21,11 @@ class Damage(NamedTuple):
 
     def reason(self) -> str:
         """Say what is wrong, and where."""
-        return (
-            self.problem
-            if self.path is None
-            else f"{self.path} is damaged at byte {self.offset}: {self.problem}"
-        )
+        if self.path is None:
+            return self.problem
+        return f"{self.path} is damaged at byte {self.offset}: {self.problem}"
 
 
-def refuse(damage: Damage) -> None:
-    """Make damage an error."""
+def raise_damage(damage: Damage) -> None:
+    """Raise LogDamaged."""
     raise LogDamaged(damage.path or "the log", damage.offset, damage.problem)

@@ -1,29 +1,30 @@
-"""What a log is: lanes of events, whose positions increase and never change their event."""
+"""The log: partitions of events, in which positions increase and a position never changes its event."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from headrace.eventlog.damage import refuse
+from headrace.errors import LogExpired
+from headrace.eventlog.damage import Damage, raise_damage
+from headrace.events.positions import offset_of, partition_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
 
-    from headrace.eventlog.damage import Damage
-    from headrace.events.positions import Cut
+    from headrace.events.positions import LogPosition
     from headrace.events.recorded import Arrival
 
 
 class LogWriter(Protocol):
-    """The one place where events get their position. Used from one event loop."""
+    """Gives events their positions. For one event loop."""
 
     async def append(self, arrivals: Sequence[Arrival], size: int) -> int:
         """Make the events durable, all or none, and return the position of the first.
 
         Returning means that they survive a crash; raising LogUnavailable means that nothing was stored.
-        `size` is roughly what they weigh in memory, for the bound on what may wait.
+        `size` is roughly their size in memory, for the bound on what may wait.
         """
         ...
 
@@ -36,36 +37,58 @@ class LogReader(Protocol):
     """Reads a log that another process may be writing. Sees only what is durable."""
 
     least_poll_seconds: float
-    """How often it makes sense to ask for its end."""
+    """How long to wait at least before asking for its end again."""
 
     least_gap: int
-    """So many positions between two that are wanted are rather read than jumped over."""
+    """A gap of at most so many positions between wanted events is faster to read than to skip."""
 
-    def start(self) -> Cut:
-        """Return the cut before which nothing is kept any more."""
+    def start(self) -> LogPosition:
+        """Return the log position before which nothing is kept any more."""
         ...
 
-    def end(self) -> Cut:
-        """Return the cut behind the last event of each lane: where the next one will stand."""
+    def end(self) -> LogPosition:
+        """Return the log position behind the last event of each partition: that of the next one."""
         ...
 
     def read(
-        self, start: int, end: int, on_damage: Callable[[Damage], None] = refuse
+        self, start: int, end: int, on_damage: Callable[[Damage], None] = raise_damage
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the events of positions [start, end) of one lane in order, as few large batches.
+        """Yield the events of positions [start, end) of one partition in order, in few large batches.
 
-        Be careful: not every position has to have an event. Positions that can't be read any more are told to
-        `on_damage`, which may raise, and are left out.
+        Be careful: not every position has an event. Positions that can no longer be read are reported to `on_damage`,
+        which may raise, and are skipped.
         """
         ...
 
     def reach(self, start: int, end: int, most_bytes: int) -> int:
-        """Return where a range of one lane ends that begins at `start` and holds so many bytes: `end` at the latest.
+        """Return the end of the range of one partition that begins at `start` and holds at most `most_bytes`.
 
-        It holds one event at least.
+        It holds at least one event and ends at `end` at the latest.
         """
         ...
 
     def size(self, start: int, end: int) -> int:
-        """Return roughly how many bytes the log takes for positions [start, end) of one lane."""
+        """Return roughly how many bytes the log takes for positions [start, end) of one partition."""
         ...
+
+
+def read_remaining(
+    log: LogReader, start: int, end: int, on_damage: Callable[[Damage], None]
+) -> Iterator[pa.RecordBatch]:
+    """Yield what the log still has of positions [start, end) of one partition; report what it removed as damage.
+
+    Brokers remove events without knowing what is still to be done with them.
+    """
+    while start < end:
+        try:
+            for batch in log.read(start, end, on_damage):
+                start = batch["position"][-1].as_py() + 1
+                yield batch
+        except LogExpired as error:
+            first = min(log.start()[partition_of(start)], end)
+            if first <= start:
+                raise  # the log doesn't begin later, so this is another problem
+            on_damage(Damage(start, first, None, offset_of(start), str(error)))
+            start = first
+        else:
+            return

@@ -1,4 +1,4 @@
-"""Removing what nobody needs any more: segments whose events are settled and old, or settled and too many."""
+"""Retention of the embedded log: segments whose events are settled and too old, or too many, are removed."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import time
 from typing import TYPE_CHECKING
 
 from headrace.eventlog.local.files import sync_folder
-from headrace.eventlog.local.segments import ONLY_LANE, list_segments
+from headrace.eventlog.local.segments import ONLY_PARTITION, list_segments
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.eventlog.settings import LogSettings
-    from headrace.events.positions import Cut
+    from headrace.events.positions import LogPosition
 
 
-def expire_segments(folder: Path, settled: Cut, settings: LogSettings, now: float | None = None) -> int:
+def expire_segments(
+    folder: Path, settled: LogPosition, settings: LogSettings, now: float | None = None
+) -> int:
     """Remove old segments whose events all lie before `settled`; return how many bytes that freed.
 
     An event that is still to be routed, delivered or retried is never removed, however full the disk is.
@@ -28,7 +30,7 @@ def expire_segments(folder: Path, settled: Cut, settings: LogSettings, now: floa
     freed = 0
     for segment, stat, following in zip(segments, sizes, segments[1:], strict=False):
         expired = now - stat.st_mtime > settings.retention_seconds
-        if following.first > settled[ONLY_LANE] or not (expired or freed < excess):
+        if following.first > settled[ONLY_PARTITION] or not (expired or freed < excess):
             break
         segment.path.unlink()
         freed += stat.st_size

@@ -15,7 +15,7 @@ _Seconds = Annotated[float, Meta(ge=0)]
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """Which log it is; how the embedded one writes, and how long it keeps what was delivered."""
+    """The kind of log; how the embedded one writes, and how long it keeps what was delivered."""
 
     kind: _Kind
     segment_bytes: _Bytes

@@ -26,14 +26,14 @@ _STRUCTURE |= dict.fromkeys(b"[{", _OPEN) | dict.fromkeys(b"]}", _CLOSE)
 _KINDS = bytes(_STRUCTURE.get(character, 0) for character in range(256))
 
 
-class Part(NamedTuple):
+class ArrayChunk(NamedTuple):
     """Some elements, as an array of their own, and where in the whole the first of them begins."""
 
     text: bytes
     start: int
 
 
-def parts(array: bytes, size: int = PART_BYTES) -> Iterator[Part]:
+def split_array(array: bytes, size: int = PART_BYTES) -> Iterator[ArrayChunk]:
     """Yield arrays of about this size; an element that is longer is alone. What is no array comes as one part.
 
     A part without a text has nothing in it: it is for those who have something else to do meanwhile.
@@ -42,21 +42,22 @@ def parts(array: bytes, size: int = PART_BYTES) -> Iterator[Part]:
     """
     begin = re.match(rb"\s*\[", array)
     if begin is None or len(array) <= (_SHORT if size == PART_BYTES else size):
-        yield Part(array, 0)
+        yield ArrayChunk(array, 0)
         return
     start = look = begin.end()
+    view = memoryview(array)  # what is taken of it is copied once
     depth, in_string = 0, False
     while look < len(array):
         window = _window(array, look, size)
         comma, depth, in_string = _last_comma(window, depth, in_string)
         if comma is not None:
-            yield Part(b"[" + array[start : look + comma] + b"]", start)
+            yield ArrayChunk(b"".join((b"[", view[start : look + comma], b"]")), start)
             start = look = look + comma + 1
             depth, in_string = 0, False
         else:
             look += len(window)
-            yield Part(b"", start)  # a long element takes long to look at, too
-    yield Part(b"[" + array[start:], start)
+            yield ArrayChunk(b"", start)  # a long element takes long to look at, too
+    yield ArrayChunk(b"".join((b"[", view[start:])), start)
 
 
 def _window(array: bytes, start: int, size: int) -> bytes:

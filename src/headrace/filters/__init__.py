@@ -1,4 +1,4 @@
-"""Which events someone wants: one expression tree, many languages to write it in."""
+"""Filters: one expression tree, and many languages to write it in."""
 
 from typing import TYPE_CHECKING
 
@@ -6,10 +6,9 @@ from headrace.exports import exported
 
 if TYPE_CHECKING:
     from headrace.filters.bounds.limits import Limits
-    from headrace.filters.compile import compile_filter
+    from headrace.filters.compile import compile_filter, compile_trigger
     from headrace.filters.explanation import Explanation
     from headrace.filters.filter import Filter
-    from headrace.filters.triggers import compile_trigger
     from headrace.filters.upstream.bloom import ExportedBloom
     from headrace.filters.upstream.unions import Union, union
 
@@ -32,7 +31,7 @@ __getattr__ = exported(
         "Limits": "headrace.filters.bounds.limits",
         "Union": "headrace.filters.upstream.unions",
         "compile_filter": "headrace.filters.compile",
-        "compile_trigger": "headrace.filters.triggers",
+        "compile_trigger": "headrace.filters.compile",
         "union": "headrace.filters.upstream.unions",
     },
 )

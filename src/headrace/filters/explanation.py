@@ -1,4 +1,4 @@
-"""Why a filter holds on an event or doesn't: every clause with its value."""
+"""Explain the value of a filter on an event: every clause with its value."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _SCALARS = (Kind.NULL, Kind.BOOL, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.STRING,
 class Explanation:
     """A clause, its value on one event, the reason, and the same for the clauses inside it.
 
-    `clause` is the CEL text of an atom or term, the name of a connective (all of, any of, not), or the CESQL text
-    of what was written in CESQL, inside which the CEL stands where there is one. Every clause is evaluated, also those
+    `clause` is the CEL text of an atom or term, the name of a connective (all of, any of, not), or the CESQL text of a
+    CESQL expression, with its equivalent in CEL as a part if there is one. Every clause is evaluated, including those
     that a short-circuit would skip.
     """
 
@@ -43,7 +43,7 @@ class Explanation:
         return "\n".join(self._lines())
 
     def document(self) -> dict[str, Any]:
-        """Return the same as a JSON object; unknown is null, and what there is none of is left out."""
+        """Return the explanation as a JSON object. Unknown is null; an empty reason and empty parts are left out."""
         shown: dict[str, Any] = {
             "clause": self.clause,
             "value": None if self.value is UNKNOWN else self.value,
@@ -66,7 +66,7 @@ class Explanation:
 
 
 def explain(expression: Expression, variables: Variables) -> Explanation:
-    """Evaluate every clause and say why it has the value it has."""
+    """Evaluate every clause, with the reason for its value."""
     match expression:
         case Constant(value):
             return Explanation(write_literal(value), value, "on every event")
@@ -87,7 +87,7 @@ def explain(expression: Expression, variables: Variables) -> Explanation:
 
 
 def _explain_opaque(clause: Opaque, variables: Variables) -> Explanation:
-    """Show the clause in its own language and, inside it, the tree that is evaluated for it."""
+    """Show the clause in its own language with the tree that is evaluated for it as a part."""
     attributes = attributes_of(variables)
     text, reason = clause.text, clause.reason(attributes)
     if clause.lowered is None:
@@ -97,7 +97,7 @@ def _explain_opaque(clause: Opaque, variables: Variables) -> Explanation:
 
 
 def _reason(clause: Clause, truth: Truth, variables: Variables) -> str:
-    """Say what stands at every path of the clause, or why it is unknown where that says nothing."""
+    """Return the value at each path of the clause, and why it is unknown if that doesn't tell."""
     paths = list(dict.fromkeys(paths_of(clause)))
     reasons = [_described(path, variables) for path in paths]
     if truth is UNKNOWN and (

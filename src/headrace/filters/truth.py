@@ -1,6 +1,6 @@
 """Three truth values and Kleene's connectives over them.
 
-De Morgan's laws hold, so after negation normal form an unknown atom may be read as false.
+De Morgan's laws hold, so in negation normal form an unknown atom may be read as false.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 class Unknown(Enum):
-    """The type of `UNKNOWN`. It has no truth value: taking it for false turns into a match under a `not`."""
+    """The type of `UNKNOWN`. It has no truth value: if it were false, its negation would match."""
 
     UNKNOWN = "unknown"
 
     def __bool__(self) -> bool:
-        raise TypeError("unknown is neither true nor false; ask `is True`")
+        raise TypeError("unknown is neither true nor false; test with `is True`")
 
 
 UNKNOWN = Unknown.UNKNOWN
@@ -27,12 +27,12 @@ Truth: TypeAlias = bool | Unknown
 
 
 def negation(value: Truth) -> Truth:
-    """Return the opposite; the opposite of unknown is unknown."""
+    """Return the negation; that of unknown is unknown."""
     return UNKNOWN if value is UNKNOWN else not value
 
 
 def conjunction(values: Iterable[Truth]) -> Truth:
-    """Stop at the first false; without one, a single unknown makes it unknown."""
+    """Return false at the first false value, else unknown if any value is unknown."""
     result: Truth = True
     for value in values:
         if value is False:
@@ -43,7 +43,7 @@ def conjunction(values: Iterable[Truth]) -> Truth:
 
 
 def disjunction(values: Iterable[Truth]) -> Truth:
-    """Stop at the first true; without one, a single unknown makes it unknown."""
+    """Return true at the first true value, else unknown if any value is unknown."""
     result: Truth = False
     for value in values:
         if value is True:

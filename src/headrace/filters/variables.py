@@ -1,6 +1,6 @@
-"""What a filter can speak about.
+"""The variables of a filter.
 
-| variable | what it is | unknown where |
+| variable | value | unknown if |
 |---|---|---|
 | `ce` | the map of attributes and extensions | never |
 | `data` | the data, parsed, if its content type is JSON or not stated | it is absent, not JSON, malformed, too deep |
@@ -39,18 +39,18 @@ _DEEPEST = 100
 
 
 def variables_of(event: Event | Recorded) -> Variables:
-    """Bind the names that paths start with, each of them read when it is first asked for."""
+    """Return the variables of an event, each of them computed when first used."""
     return EventVariables(event)
 
 
 def attributes_of(variables: Variables) -> Mapping[str, object]:
-    """Return the attributes and extensions among the variables, for clauses that see nothing else."""
+    """Return the attributes and extensions among the variables, for clauses that read nothing else."""
     attributes = variables.get("ce")
     return attributes if isinstance(attributes, Mapping) else {}
 
 
 class EventVariables(Mapping[str, Any]):
-    """The variables of one event. Those that are unknown on it are not in the map. Belongs to one thread."""
+    """The variables of one event, without those that are unknown. Not thread-safe."""
 
     __slots__ = ("_bound", "_event", "_recorded")
 
@@ -83,7 +83,7 @@ class EventVariables(Mapping[str, Any]):
 
 def _attributes(event: Event) -> Mapping[str, Any]:
     for value in event.attributes.values():
-        # Only extensions of CloudEvents 0.3 hold other values, and integers of more than 32 bits.
+        # Only extensions of CloudEvents 0.3 have other values, or integers of more than 32 bits.
         if type(value) is not str and type(value) is not bool and not (type(value) is int and value in INT64):
             plain: Mapping[str, Any] = in_64_bits(event.attributes)
             return plain
@@ -104,7 +104,7 @@ def _data(event: Event, _: Recorded | None) -> Any:
 
 
 def _is_json(event: Event) -> bool:
-    # CloudEvents: an event without a content type is one of application/json, in the JSON format at least.
+    # CloudEvents: data without a content type is application/json, at least in the JSON format.
     media_type = event.datacontenttype
     return media_type is None or (isinstance(media_type, str) and is_json(media_type))
 
@@ -113,7 +113,7 @@ def _parse(data: bytes) -> Any:
     try:
         return read_json(data)
     except msgspec.ValidationError:
-        # A number beyond the doubles is JSON all the same: CEL reads it as infinite.
+        # A number beyond the range of doubles is valid JSON: in CEL it is infinite.
         value = json.loads(data.decode(), parse_constant=_refuse)
         msgspec.json.encode(value)
         return in_64_bits(value)

@@ -1,4 +1,4 @@
-"""The process that joins many wants: a `Task` comes in, `Built` goes out."""
+"""The process that joins many criteria: it reads a `BuildTask` and writes a `BuiltInterest`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import sys
 
 import msgspec
 
-from headrace.interest.building import Task, build
+from headrace.interest.union import BuildTask, build
 
 
 def _main() -> None:
-    task = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Task)
+    task = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=BuildTask)
     sys.stdout.buffer.write(msgspec.msgpack.encode(build(task)))
 
 

@@ -1,4 +1,4 @@
-"""Settings of the interest that is told to publishers; `defaults.toml` explains each."""
+"""Settings of the interest; `defaults.toml` explains each."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Annotated
 from msgspec import Meta
 
 _LONGEST_TEXT = 100_000
-"""Google's parser of CEL reads no more."""
+"""The longest text that Google's CEL parser accepts."""
 
 
 @dataclass(frozen=True, slots=True)
 class InterestSettings:
-    """Whether it is told, for how long it may be used, and how many characters of CEL it has at most."""
+    """Whether it is served, for how long it may be used, and its longest CEL text."""
 
     enabled: bool = True
     max_age_seconds: Annotated[float, Meta(ge=0, le=3600)] = 10.0

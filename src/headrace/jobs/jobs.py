@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from sqlalchemy import delete, insert, select, update
 
+from headrace.database.engine import open_database
+from headrace.database.patience import once, repeatable
 from headrace.errors import Conflict, JobLost, NotFound
 from headrace.jobs.job import Job, State
 from headrace.jobs.tables import FAMILY, JOBS
-from headrace.subscriptions.database import open_database
-from headrace.subscriptions.patience import once, repeatable
 from headrace.subscriptions.status import timestamp
 
 if TYPE_CHECKING:

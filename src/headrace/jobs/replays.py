@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy import delete, func, insert, select, update
 
+from headrace.database.patience import once, repeatable
 from headrace.events.batch import from_batch
 from headrace.events.event import Event
 from headrace.jobs.job import State
 from headrace.jobs.jobs import cancel_open, finish_running
 from headrace.jobs.tables import CHUNKS, JOBS, REPLAYS
-from headrace.subscriptions.patience import once, repeatable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

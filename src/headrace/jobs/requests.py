@@ -8,16 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from headrace.documents.whole_numbers import whole_number
 from headrace.errors import InvalidChannel, InvalidRequest
-from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName, parse_channel
-from headrace.subscriptions.delivery_members import HIGHEST_RATE, is_rate
+from headrace.subscriptions.channels.name import DEFAULT_CHANNEL, ChannelName, parse_channel
+from headrace.subscriptions.delivery.members import HIGHEST_RATE, is_rate
 from headrace.subscriptions.points import EARLIEST, Point, check_filter, parse_point, parse_time
-from headrace.subscriptions.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.subscriptions.faults import Faults
+    from headrace.documents.faults import Faults
 
 SEEK, BACKTEST, REPLAY, CATCH_UP = "seek", "backtest", "replay", "catch-up"
 KINDS = (SEEK, BACKTEST, REPLAY, CATCH_UP)

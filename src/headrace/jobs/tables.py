@@ -19,7 +19,7 @@ from sqlalchemy import (
     Text,
 )
 
-from headrace.subscriptions.families import Family
+from headrace.database.families import Family
 
 METADATA = MetaData()
 FAMILY = Family("jobs", METADATA, Path(__file__).with_name("migrations"))

@@ -13,25 +13,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import bindparam, delete, func, insert, select, tuple_, update
 
 from headrace.clock import CLOCK
+from headrace.database.conflicts import insert_into
+from headrace.database.engine import open_database
+from headrace.database.patience import once, repeatable
+from headrace.database.rows import delete_rows, insert_rows
 from headrace.eventlog.local.identity import LogIdentity
-from headrace.eventlog.shares import UNSHARED, Shares
-from headrace.events.positions import Cut, lane_of, position_at
-from headrace.ledger import attempts, mailboxes, schedule
-from headrace.ledger.conflicts import insert_into
-from headrace.ledger.rows import delete_rows, insert_rows
+from headrace.eventlog.outbox_partitions import WHOLE_OUTBOX, OutboxPartitions
+from headrace.events.positions import LogPosition, partition_of, position_at
+from headrace.ledger import schedule
+from headrace.ledger.pull import mailboxes
+from headrace.ledger.records import attempts
 from headrace.ledger.stages import SINK
 from headrace.ledger.tables import CURSOR, DEAD, FAMILY, LOG_IDENTITY, MAILBOXES, REPLAY_CURSORS, WAITING
 from headrace.ledger.texts import storable
-from headrace.subscriptions.database import open_database
-from headrace.subscriptions.patience import once, repeatable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Row, Table
 
-    from headrace.ledger.attempts import Attempt
-    from headrace.ledger.mailboxes import Letter
+    from headrace.ledger.pull.mailboxes import Message
+    from headrace.ledger.records.attempts import Attempt
 
 _FORGOTTEN_AT_A_TIME = 10_000
 
@@ -66,7 +68,7 @@ class Wait(NamedTuple):
     failure: str | None = None
 
 
-class Burial(NamedTuple):
+class GivenUp(NamedTuple):
     """A delivery that is given up at the stage `sink` or `reply`, with the event of that stage."""
 
     key: Key
@@ -76,7 +78,7 @@ class Burial(NamedTuple):
     event: bytes
 
 
-class Sheaf(NamedTuple):
+class WaitBatch(NamedTuple):
     """Events of the log, each for the sink of one subscription, that were not attempted and wait for the same reason.
 
     What the ledger holds already stays as it is.
@@ -93,18 +95,18 @@ class Changes:
     """What one commit makes durable."""
 
     waits: Sequence[Wait]
-    burials: Sequence[Burial]
+    burials: Sequence[GivenUp]
     finished: Sequence[Key]
-    cursor: Cut | None
+    cursor: LogPosition | None
     replay_cursors: Mapping[str, int] = field(default_factory=dict)
     attempts: Sequence[Attempt] = ()
-    sheaves: Sequence[Sheaf] = ()
+    sheaves: Sequence[WaitBatch] = ()
 
 
 class Ledger:
     """Calls block; any thread may make them. Whoever holds the shares is the only writer, from one thread."""
 
-    def __init__(self, url: str, patience: float = 0.0, shares: Shares = UNSHARED) -> None:
+    def __init__(self, url: str, patience: float = 0.0, shares: OutboxPartitions = WHOLE_OUTBOX) -> None:
         """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
         self.patience = patience
         self._engine = open_database(url, FAMILY, patience)
@@ -115,16 +117,16 @@ class Ledger:
         self._engine.dispose()
 
     @repeatable
-    def cursor(self) -> Cut:
+    def cursor(self) -> LogPosition:
         """Return the cut from which the outbox is read on: before it, every share held here is settled."""
         cursors = self.cursors()
-        return reduce(Cut.meet, (cursors.get(share, Cut()) for share in self._shares.own))
+        return reduce(LogPosition.meet, (cursors.get(share, LogPosition()) for share in self._shares.own))
 
     @repeatable
-    def cursors(self) -> dict[int, Cut]:
+    def cursors(self) -> dict[int, LogPosition]:
         """Return how far each share is settled, those of other dispatchers as well."""
         with self._engine.connect() as connection:
-            return {row.share: Cut.from_json(row.cut) for row in connection.execute(select(CURSOR))}
+            return {row.share: LogPosition.from_json(row.cut) for row in connection.execute(select(CURSOR))}
 
     @repeatable
     def log_identity(self) -> LogIdentity | None:
@@ -149,7 +151,7 @@ class Ledger:
             delete_rows(connection, WAITING, Key._fields, gone)
             delete_rows(connection, DEAD, Key._fields, buried)
             insert_rows(connection, WAITING, _WAITING_COLUMNS, list(_wait_rows(changes.waits, self._shares)))
-            of_sheaves = list(_sheaf_rows(changes.sheaves, self._shares))
+            of_sheaves = list(_batch_rows(changes.sheaves, self._shares))
             insert_rows(connection, WAITING, _WAITING_COLUMNS, of_sheaves, but_known=True)
             insert_rows(connection, DEAD, _DEAD_COLUMNS, list(_dead_rows(changes.burials)))
             if changes.cursor is not None:
@@ -159,14 +161,14 @@ class Ledger:
                 connection.execute(insert(REPLAY_CURSORS).values(replay=replay, number=number))
             attempts.write(connection, changes.attempts)
 
-    def _move_cursors(self, connection: Connection, cut: Cut) -> None:
+    def _move_cursors(self, connection: Connection, cut: LogPosition) -> None:
         """Move the cursors of the shares held here. One that was ahead of the others stays there."""
         is_own = CURSOR.c.share.in_(sorted(self._shares.own))
         rows = connection.execute(select(CURSOR).where(is_own)).all()
-        known = {row.share: Cut.from_json(row.cut) for row in rows}
+        known = {row.share: LogPosition.from_json(row.cut) for row in rows}
         connection.execute(delete(CURSOR).where(is_own))
         moved = [
-            {"share": share, "cut": known.get(share, Cut()).join(cut).to_json()}
+            {"share": share, "cut": known.get(share, LogPosition()).join(cut).to_json()}
             for share in sorted(self._shares.own)
         ]
         connection.execute(insert(CURSOR), moved)
@@ -225,14 +227,16 @@ class Ledger:
     def in_order(self, subscription: str, limit: int) -> list[Wait]:
         """Return what waits for the sink in order of position, due or not.
 
-        Each lane of the log, and each replay, has its own order and the same part of the limit.
+        Each partition of the log, and each replay, has its own order and the same part of the limit.
         """
         waits: list[Wait] = []
         with self._engine.connect() as connection:
             groups = list(_groups(connection, subscription))
             part = -(-limit // max(1, len(groups)))
-            for replay, lane in groups:
-                within = WAITING.c.position.between(position_at(lane, 0), position_at(lane + 1, 0) - 1)
+            for replay, partition in groups:
+                within = WAITING.c.position.between(
+                    position_at(partition, 0), position_at(partition + 1, 0) - 1
+                )
                 query = select(WAITING).where(
                     WAITING.c.subscription == subscription,
                     WAITING.c.stage == SINK,
@@ -251,32 +255,32 @@ class Ledger:
         )
 
     @repeatable
-    def needed_before(self, cut: Cut) -> Cut:
-        """Return the cut, taken back to the oldest event in each lane that is still needed for another attempt."""
+    def needed_before(self, cut: LogPosition) -> LogPosition:
+        """Return the cut, taken back to the oldest event in each partition that is still needed for another attempt."""
         oldest = dict(cut)
         with self._engine.connect() as connection:
-            for lane, position in cut.items():
-                within = WAITING.c.position.between(position_at(lane, 0), position - 1)
+            for partition, position in cut.items():
+                within = WAITING.c.position.between(position_at(partition, 0), position - 1)
                 query = select(func.min(WAITING.c.position)).where(
                     WAITING.c.replay == "", within, WAITING.c.event.is_(None)
                 )
                 waiting = connection.execute(query).scalar()
-                pulled = mailboxes.oldest_within(connection, position_at(lane, 0), position - 1)
-                oldest[lane] = min(each for each in (position, waiting, pulled) if each is not None)
-        return Cut(oldest)
+                pulled = mailboxes.oldest_within(connection, position_at(partition, 0), position - 1)
+                oldest[partition] = min(each for each in (position, waiting, pulled) if each is not None)
+        return LogPosition(oldest)
 
     @repeatable
-    def last_kept(self) -> Cut:
+    def last_kept(self) -> LogPosition:
         """Return the cut behind everything that waits or is dead: from it on, nothing planned can be here already."""
         ends: dict[int, int] = {}
         with self._engine.connect() as connection:
             for table in (WAITING, DEAD):
                 end: int | None = None
                 while (last := _last_position(connection, table, end)) is not None:
-                    lane = lane_of(last)
-                    ends[lane] = max(ends.get(lane, 0), last + 1)
-                    end = position_at(lane, 0)
-        return Cut(ends)
+                    partition = partition_of(last)
+                    ends[partition] = max(ends.get(partition, 0), last + 1)
+                    end = position_at(partition, 0)
+        return LogPosition(ends)
 
     @repeatable
     def kept(self, first: int, last: int, replay: str = "") -> set[tuple[str, int]]:
@@ -389,25 +393,25 @@ class Ledger:
     @repeatable
     def _move_from_mail(self, subscription: str) -> int:
         with self._engine.begin() as connection:
-            letters = mailboxes.first(connection, subscription, _FORGOTTEN_AT_A_TIME)
-            if letters:
-                mailboxes.remove(connection, [letter.number for letter in letters])
-                rows = [self._waiting_row(letter) for letter in letters]
+            messages = mailboxes.first(connection, subscription, _FORGOTTEN_AT_A_TIME)
+            if messages:
+                mailboxes.remove(connection, [message.number for message in messages])
+                rows = [self._waiting_row(message) for message in messages]
                 connection.execute(insert_into(connection, WAITING).on_conflict_do_nothing(), rows)
-        return len(letters)
+        return len(messages)
 
-    def _waiting_row(self, letter: Letter) -> dict[str, Any]:
+    def _waiting_row(self, message: Message) -> dict[str, Any]:
         return {
-            "subscription": letter.subscription,
+            "subscription": message.subscription,
             "stage": SINK,
-            "replay": letter.replay,
-            "position": letter.position,
+            "replay": message.replay,
+            "position": message.position,
             "attempts": 0,
             "due": CLOCK.time(),
             "reason": "it waited to be pulled",
-            "event": letter.event,
+            "event": message.event,
             "failure": None,
-            "share": self._shares.of(letter.subscription),
+            "share": self._shares.of(message.subscription),
         }
 
     @repeatable
@@ -423,16 +427,18 @@ class Ledger:
             return list(mailboxes.subscriptions(connection))
 
     @repeatable
-    def overdue_mail(self, subscription: str, before: float, most: int, limit: int) -> list[Letter]:
+    def overdue_mail(self, subscription: str, before: float, most: int, limit: int) -> list[Message]:
         """Return so much of a mailbox as came in before a time or is too much, and nobody holds."""
         with self._engine.connect() as connection:
             return mailboxes.overdue(connection, subscription, before, most, limit)
 
     @once
-    def expire_mail(self, letters: Sequence[Letter], events: Mapping[int, bytes] | None, reason: str) -> None:
-        """Let letters of one subscription lie with the dead, with their events; without any, drop them. Count them."""
+    def expire_mail(
+        self, messages: Sequence[Message], events: Mapping[int, bytes] | None, reason: str
+    ) -> None:
+        """Let messages of one subscription lie with the dead, with their events; without any, drop them. Count them."""
         with self._engine.begin() as connection:
-            mailboxes.expire(connection, letters, events, reason)
+            mailboxes.expire(connection, messages, events, reason)
 
     def forget_mail(self, subscription: str) -> int:
         """Drop what waits in the mailbox of a subscription that ended; return how many that were."""
@@ -464,7 +470,7 @@ def _wait_of(row: Row[Any]) -> Wait:
 
 
 def _groups(connection: Connection, subscription: str) -> Iterator[tuple[str, int]]:
-    """Yield the replays and lanes of which a subscription's sink has something waiting, one seek each."""
+    """Yield the replays and partitions of which a subscription's sink has something waiting, one seek each."""
     place = tuple_(WAITING.c.replay, WAITING.c.position)
     query = (
         select(WAITING.c.replay, WAITING.c.position)
@@ -474,9 +480,11 @@ def _groups(connection: Connection, subscription: str) -> Iterator[tuple[str, in
     )
     found = connection.execute(query).first()
     while found is not None:
-        lane = lane_of(found.position)
-        yield found.replay, lane
-        found = connection.execute(query.where(place >= (found.replay, position_at(lane + 1, 0)))).first()
+        partition = partition_of(found.position)
+        yield found.replay, partition
+        found = connection.execute(
+            query.where(place >= (found.replay, position_at(partition + 1, 0)))
+        ).first()
 
 
 def _last_position(connection: Connection, table: Table, before: int | None) -> int | None:
@@ -486,18 +494,18 @@ def _last_position(connection: Connection, table: Table, before: int | None) -> 
     return connection.execute(query).scalar()
 
 
-def _wait_rows(waits: Iterable[Wait], shares: Shares) -> Iterator[tuple[Any, ...]]:
+def _wait_rows(waits: Iterable[Wait], shares: OutboxPartitions) -> Iterator[tuple[Any, ...]]:
     for key, tries, due, reason, event, failure in waits:
         yield *key, tries, due, storable(reason), event, failure, shares.of(key.subscription)
 
 
-def _sheaf_rows(sheaves: Iterable[Sheaf], shares: Shares) -> Iterator[tuple[Any, ...]]:
+def _batch_rows(sheaves: Iterable[WaitBatch], shares: OutboxPartitions) -> Iterator[tuple[Any, ...]]:
     for subscription, positions, due, reason in sheaves:
         share = shares.of(subscription)
         for position in positions:
             yield subscription, position, "", SINK, 0, due, reason, None, None, share
 
 
-def _dead_rows(burials: Iterable[Burial]) -> Iterator[tuple[Any, ...]]:
+def _dead_rows(burials: Iterable[GivenUp]) -> Iterator[tuple[Any, ...]]:
     for key, tries, when, reason, event in burials:
         yield *key, tries, when, storable(reason), event

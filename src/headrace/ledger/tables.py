@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from headrace.database.contents import LEDGER
-from headrace.subscriptions.families import Family
+from headrace.database.families import Family
 
 METADATA = MetaData()
 FAMILY = Family("ledger", METADATA, Path(__file__).with_name("migrations"), LEDGER)

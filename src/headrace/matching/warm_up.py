@@ -1,6 +1,7 @@
 """Kernels are compiled when they are first called, which takes many seconds once per machine: call them early.
 
-Whoever comes later finds them on disk and loads them in a fraction of a second.
+Whoever comes later finds them on disk and loads them in a fraction of a second. As a program (`python -m
+headrace.matching.warm_up`) it does so for others, and takes the compiler's memory with it.
 """
 
 from __future__ import annotations
@@ -32,3 +33,7 @@ def warm_up() -> None:
     matcher.settle_down()
     document = rb'{"status": "open", "text": "\u00e4"}'
     matcher.match_pairs(to_batch([Arrival(Event(attributes, document), "n", "c")], 0, 0))
+
+
+if __name__ == "__main__":
+    warm_up()

@@ -22,32 +22,32 @@ from headrace.errors import (
     StoreUnavailable,
     first_line,
 )
-from headrace.heap import spare_heap
-from headrace.service.database_guard import DatabaseGuard
-from headrace.service.heartbeats import beat_path
-from headrace.service.layout import Layout
-from headrace.service.lifeline import hold_on_to_starter
-from headrace.service.privacy import keep_private
+from headrace.heap import spare_heap, spare_pandas
+from headrace.service.processes.heartbeats import beat_path
+from headrace.service.processes.lifeline import hold_on_to_starter
+from headrace.service.storage.database_guard import DatabaseGuard
+from headrace.service.storage.layout import Layout
+from headrace.service.storage.privacy import keep_private
+from headrace.telemetry.disk_space import await_space, is_disk_full
 from headrace.telemetry.heartbeat import Heartbeat
 from headrace.telemetry.logs import configure_logs
-from headrace.telemetry.room import await_room, lacks_room
 
 _log = logging.getLogger(__name__)
 _PASSING = (BrokerUnavailable, LogUnavailable, MasterUnreachable, StoreUnavailable)
-# What a start needs at least, with some room to spare.
+# The least that a start needs, with a margin.
 _NEEDED_BYTES = 1 << 20
 ROLES = ("http", "ingress", "api", "pipeline", "dispatcher")
 EXIT_FAILED = 1
-"""Something is not there at the moment; starting again may help."""
+"""Something is unavailable at the moment; starting again may help."""
 
 EXIT_REFUSED = 3
-"""The role can't run as things are, and starting it again would change nothing."""
+"""The role can't run as things are; starting it again would not help."""
 
 
 def main(arguments: list[str]) -> int:
     """Run one role until it is told to stop."""
     name, config_file = arguments
-    # They tell of every step they take.
+    # These libraries log every step.
     configure_logs(f"%(asctime)s {name:<10} %(levelname)-7s %(message)s", quiet=("alembic", "py4j"))
     config: Config = read_snapshot(Path(config_file))
     keep_private(config.data)
@@ -65,6 +65,7 @@ def main(arguments: list[str]) -> int:
 def _run(name: str, config: Config) -> tuple[int, str]:
     """Run the role; return the exit status, and why it ended."""
     try:
+        spare_pandas()
         role = importlib.import_module(f"headrace.service.roles.{name}")
         spare_heap()
         with DatabaseGuard():
@@ -75,7 +76,7 @@ def _run(name: str, config: Config) -> tuple[int, str]:
 
 
 def _only(error: Exception) -> Exception:
-    """Return what a group of errors comes down to, where that is one error or one that says what to do."""
+    """Reduce a group of errors to its only one, or to the first that says what to do."""
     while isinstance(error, ExceptionGroup):
         foreseen = [each for each in error.exceptions if isinstance(each, HeadraceError | ExceptionGroup)]
         if not foreseen and len(error.exceptions) > 1:
@@ -85,32 +86,32 @@ def _only(error: Exception) -> Exception:
 
 
 def _end(name: str, config: Config, error: Exception) -> tuple[int, str]:
-    """Log why the role ends: in a line what was foreseen, with its trace what wasn't."""
-    is_full = lacks_room(error)
+    """Log why the role ends: expected errors in one line, unexpected ones with their traceback."""
+    is_full = is_disk_full(error)
     if isinstance(error, HeadraceError):
         _log.error("%s", error)
     elif is_full:
         _log.error("%s", first_line(error))
     else:
-        _log.critical("the role ends by an error that nobody foresaw", exc_info=error)
+        _log.critical("the role ends because of an unexpected error", exc_info=error)
     if is_full:
-        _await_room(name, config)
+        _await_space(name, config)
     return EXIT_REFUSED if _is_final(error) and not is_full else EXIT_FAILED, first_line(error)
 
 
 def _is_final(error: Exception) -> bool:
-    """Tell whether starting again would end the same way, until an operator has done something."""
+    """Tell whether a restart would fail in the same way until an operator intervenes."""
     if isinstance(error, DatabaseDamaged):
         return True
     return isinstance(error, HeadraceError) and not isinstance(error, _PASSING)
 
 
-def _await_room(name: str, config: Config) -> None:
-    """Don't start again and again on a full disk: wait here until there is room, or the process is told to stop."""
+def _await_space(name: str, config: Config) -> None:
+    """Wait until the disk has space, or until told to stop, instead of restarting on a full disk again and again."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    await_room(name, config.data, _NEEDED_BYTES, stop.wait)
+    await_space(name, config.data, _NEEDED_BYTES, stop.wait)
 
 
 if __name__ == "__main__":

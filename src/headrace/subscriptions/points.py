@@ -4,7 +4,7 @@ A point is "earliest", "latest", or an object of conditions. It stands at the fi
 
 | member | the event |
 |---|---|
-| `position` | is at this position or behind it; in a log of several lanes, an object of a position per lane |
+| `position` | is at this position or behind it; in a log of several partitions, an object of a position per partition |
 | `time` | was accepted at this time or later: RFC 3339, or milliseconds since the epoch |
 | `eventTime` | happened at this time or later, by its own `time` |
 | `filter` | matches this filter, of any dialect |
@@ -16,20 +16,20 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from headrace.documents.whole_numbers import whole_number
 from headrace.errors import FilterError
 from headrace.filters import compile_filter
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.times import read_timestamp
-from headrace.subscriptions.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.subscriptions.faults import Faults
+    from headrace.documents.faults import Faults
 
 EARLIEST, LATEST = "earliest", "latest"
 _MEMBERS = ("position", "time", "eventTime", "filter")
-_LANE = re.compile("0|[1-9][0-9]{0,8}")
+_PARTITION = re.compile("0|[1-9][0-9]{0,8}")
 _POSITIONS = range(2**63)
 # The years 1 to 9999, which RFC 3339 can write, in milliseconds.
 TIMES = range(-62_135_596_800_000, 253_402_300_800_000)
@@ -37,7 +37,7 @@ TIMES = range(-62_135_596_800_000, 253_402_300_800_000)
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Conditions on the first event behind the point; times are milliseconds, positions are by lane."""
+    """Conditions on the first event behind the point; times are milliseconds, positions are by partition."""
 
     edge: str | None = None
     position: Mapping[int, int] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Point:
         if self.edge is not None:
             return self.edge
         members = {
-            "position": {str(lane): position for lane, position in self.position.items()} or None,
+            "position": {str(partition): position for partition, position in self.position.items()} or None,
             "time": self.time,
             "eventTime": self.event_time,
             "filter": self.filter,
@@ -115,12 +115,16 @@ def check_filter(value: Any, path: str, faults: Faults) -> None:
 
 def _positions(value: Any, path: str, faults: Faults) -> dict[int, int]:
     given = value if isinstance(value, dict) else {"0": value}
-    by_lane = {
-        int(lane): position
-        for lane, each in given.items()
-        if _LANE.fullmatch(lane) and (position := whole_number(each)) is not None and position in _POSITIONS
+    by_partition = {
+        int(partition): position
+        for partition, each in given.items()
+        if _PARTITION.fullmatch(partition)
+        and (position := whole_number(each)) is not None
+        and position in _POSITIONS
     }
-    if by_lane and len(by_lane) == len(given):
-        return by_lane
-    faults.append((path, f'{value!r} is no position: an integer of at least 0, or one per lane: {{"0": 17}}'))
+    if by_partition and len(by_partition) == len(given):
+        return by_partition
+    faults.append(
+        (path, f'{value!r} is no position: an integer of at least 0, or one per partition: {{"0": 17}}')
+    )
     return {}

@@ -15,15 +15,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import InvalidSubscription
-from headrace.subscriptions.credential_form import write_credential
-from headrace.subscriptions.masks import MASK, is_sensitive
-from headrace.subscriptions.protocols.rules import CREDENTIAL_NAMES
-from headrace.subscriptions.secrets import Secrets, put_back
-from headrace.subscriptions.signing import ED25519, GENERATE, GENERATE_ED25519, keys_of
+from headrace.protocols.rules import CREDENTIAL_NAMES
+from headrace.secrets.credential_document import write_credential
+from headrace.secrets.masks import MASK, is_sensitive
+from headrace.secrets.secrets import Secrets, put_back
+from headrace.secrets.signing_keys import ED25519, GENERATE, GENERATE_ED25519, keys_of
 from headrace.subscriptions.subscription import parse_subscription
 
 if TYPE_CHECKING:
-    from headrace.subscriptions.faults import Faults
+    from headrace.documents.faults import Faults
     from headrace.subscriptions.subscription import Subscription
 
 ROTATE = "rotate"

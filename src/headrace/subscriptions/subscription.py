@@ -6,17 +6,11 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from headrace.documents.addresses import authority_of
 from headrace.errors import FilterError, InvalidChannel, InvalidSubscription
 from headrace.events.attributes import problem_1_0
 from headrace.filters import compile_filter
-from headrace.subscriptions.channel import DEFAULT_CHANNEL, ChannelName, parse_channel
-from headrace.subscriptions.config_keys import check_keys, nothing_declared
-from headrace.subscriptions.credential import Plain
-from headrace.subscriptions.credential_form import parse_credential, show_credential, type_of
-from headrace.subscriptions.delivery_members import Refused, read_destination
-from headrace.subscriptions.delivery_spec import check_delivery
-from headrace.subscriptions.points import LATEST, Point, parse_point
-from headrace.subscriptions.protocols import (
+from headrace.protocols import (
     check_credential_type,
     check_delivery_members,
     check_protocol,
@@ -24,18 +18,24 @@ from headrace.subscriptions.protocols import (
     check_together,
     complete,
 )
-from headrace.subscriptions.protocols.addresses import authority_of
-from headrace.subscriptions.protocols.pull import NAME as PULL
-from headrace.subscriptions.protocols.rules import CREDENTIAL_NAMES
-from headrace.subscriptions.secrets import Secrets, is_masked, take_out
+from headrace.protocols.pull import NAME as PULL
+from headrace.protocols.rules import CREDENTIAL_NAMES
+from headrace.secrets.credential import Plain
+from headrace.secrets.credential_document import parse_credential, show_credential, type_of
+from headrace.secrets.secrets import Secrets, is_masked, take_out
+from headrace.subscriptions.channels.config_keys import check_keys, nothing_declared
+from headrace.subscriptions.channels.name import DEFAULT_CHANNEL, ChannelName, parse_channel
+from headrace.subscriptions.delivery.members import Refused, read_destination
+from headrace.subscriptions.delivery.spec import check_delivery
+from headrace.subscriptions.points import LATEST, Point, parse_point
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from headrace.events.positions import Cut
-    from headrace.subscriptions.config_keys import Declared
-    from headrace.subscriptions.credential import Credential
-    from headrace.subscriptions.faults import Faults
+    from headrace.documents.faults import Faults
+    from headrace.events.positions import LogPosition
+    from headrace.secrets.credential import Credential
+    from headrace.subscriptions.channels.config_keys import Declared
 
 PROPERTIES = (
     "id", "source", "types", "config", "filters", "filter", "sink", "sinkCredential", "protocol", "protocolsettings",
@@ -72,8 +72,8 @@ class Subscription:
     protocolsettings: Mapping[str, Any] = field(default_factory=dict)
     sink_credential: Mapping[str, str] | None = None
     secrets: Secrets = field(default=_NO_SECRETS, repr=False, compare=False)
-    created: Cut | None = None
-    deleted: Cut | None = None
+    created: LogPosition | None = None
+    deleted: LogPosition | None = None
     deleting: bool = False
     paused: bool = False
     ended: str | None = None
@@ -93,7 +93,7 @@ class Subscription:
 
     @property
     def has_secrets(self) -> bool:
-        """Whether the safe holds something that its deliveries need."""
+        """Whether the secret store holds something that its deliveries need."""
         return self.sink_credential is not None or is_masked(self.protocolsettings)
 
     @property

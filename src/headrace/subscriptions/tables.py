@@ -20,7 +20,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from headrace.subscriptions.families import Family
+from headrace.database.families import Family
 
 METADATA = MetaData()
 FAMILY = Family("subscriptions", METADATA, Path(__file__).with_name("migrations"))

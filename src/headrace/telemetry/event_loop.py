@@ -1,4 +1,4 @@
-"""Whether an event loop turns: it says so itself, so that one that is held falls silent."""
+"""The health of an event loop: it reports itself, so that one that is blocked falls silent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORTH_TELLING = 1.0
 
 
 async def report_turns() -> None:
-    """Report once a second, for ever; one who has been held says for how long."""
+    """Report once a second, and for how long the loop was blocked, if it was."""
     while True:
         expected = time.monotonic() + _SECONDS
         await asyncio.sleep(_SECONDS)

@@ -1,6 +1,6 @@
-"""What each part of this process is doing: one register per process, which `/readyz` is answered from.
+"""The health of each part of this process: one register per process, from which `/readyz` is answered.
 
-A part reports again and again. Silence is a fault too: a part that says nothing for longer than it promised is stuck.
+A part reports regularly. Silence is a fault too: a part that is silent for longer than it promised is stuck.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ FOREVER = float("inf")
 
 
 class Status(StrEnum):
-    """How a part is."""
+    """The state of a part."""
 
     WORKING = "working"
     IDLE = "idle"
@@ -24,9 +24,9 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a part said last, at which time of the monotonic clock, and within how many seconds it speaks again.
+    """The last report of a part, its time by the monotonic clock, and within how many seconds the next one follows.
 
-    `since` is when its status became what it is.
+    `since` is when its status last changed.
     """
 
     status: Status
@@ -36,7 +36,7 @@ class Report:
     since: float = 0.0
 
     def problem(self, now: float) -> str | None:
-        """Say why the part isn't well; None if it is."""
+        """Return why the part is unhealthy; None if it is healthy."""
         if self.status is Status.BLOCKED:
             return self.note
         silence = now - self.at
@@ -55,32 +55,32 @@ class Health:
         self._reports: dict[str, Report] = {}
         self._lock = threading.Lock()
         self.is_started = False
-        """Whether the process has done what it does once, at its start."""
+        """Whether the process has finished starting."""
         self.has_turned = threading.Event()
-        """Set when the judgement of the process changes: whoever tells others of it needn't wait for the next time."""
+        """Set when the process becomes or ceases to be blocked: the heartbeat needn't wait for its next turn."""
 
     def started(self) -> None:
-        """Say that the start is over: from here on the process works as its parts say."""
+        """Record the end of the start: from now on the parts tell how the process is."""
         self.is_started = True
         self.has_turned.set()
 
     def working(self, part: str, did: str, within: float = 15.0) -> None:
-        """Say what was just done: a sentence such as "routed 512 events up to position 9000"."""
+        """Report what was just done: a sentence such as "routed 512 events up to position 9000"."""
         self._put(part, Status.WORKING, did, within)
 
     def idle(self, part: str, reason: str, within: float = 15.0) -> None:
-        """Say why there is nothing to do: "no events are waiting"."""
+        """Report why there is nothing to do: "no events are waiting"."""
         self._put(part, Status.IDLE, reason, within)
 
     def degraded(self, part: str, reason: str) -> None:
-        """Say what fails, and what to do about it, where events are routed and delivered all the same.
+        """Report what fails, and what to do about it, while events are still routed and delivered.
 
-        The role stays ready, and the sentence is shown until the part says otherwise.
+        The role stays ready, and the sentence is shown until the part's next report.
         """
         self._put(part, Status.DEGRADED, reason, FOREVER)
 
     def blocked(self, part: str, reason: str) -> None:
-        """Say what keeps the part from working, and what to do about it. It stays blocked until it says otherwise."""
+        """Report what keeps the part from working, and what to do about it. It stays blocked until its next report."""
         self._put(part, Status.BLOCKED, reason, FOREVER)
 
     def forget(self, part: str) -> None:

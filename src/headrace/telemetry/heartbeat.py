@@ -1,7 +1,7 @@
 """The heartbeat of a process: its register of health, written once a second to a file of fixed size.
 
-The room is taken when the file is made, and each beat overwrites the one before: a full disk doesn't stop the heart.
-A checksum tells a beat that is read while it is written, and the reader looks again.
+Its space is allocated when the file is made, and each beat overwrites the one before, so a full disk doesn't stop it.
+A checksum reveals a beat that is read while it is being written; the reader then reads again.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _BYTES = 1 << 14
 _HEAD = struct.Struct("<4sII")  # magic, length, checksum
 _MAGIC = b"HRB1"
 _LOOKS = 5
-# Long enough for any sentence; with more parts than there is room for, the notes are cut further.
+# Long enough for any sentence; if there are too many parts, the notes are cut further.
 _NOTE_LENGTHS = (1_000, 200, 50)
 
 
 class State(StrEnum):
-    """Where a process is in its life."""
+    """The stage of a process's life."""
 
     STARTING = "starting"
     STARTED = "started"
@@ -40,10 +40,10 @@ class State(StrEnum):
 
 
 class Beat(msgspec.Struct, frozen=True):
-    """What a process said at one moment. Times are of the monotonic clock, which all processes of a boot share.
+    """What a process reported at one moment. Times are of the monotonic clock, which all processes of a boot share.
 
-    `failures` counts how often the process ended before, one time shortly after another, and `reason` says why it
-    ended last; or why it ends now.
+    `failures` counts how often in a row the process has ended shortly after its start, and `reason` says why it last
+    ended or why it ends now.
     """
 
     pid: int
@@ -55,7 +55,7 @@ class Beat(msgspec.Struct, frozen=True):
     reports: dict[str, Report] = {}
 
     def age(self, now: float) -> float:
-        """Return for how many seconds nothing was heard; without end where the beat is of an earlier boot."""
+        """Return how many seconds ago it was; infinity if it is from an earlier boot."""
         return now - self.at if now >= self.at else float("inf")
 
 
@@ -63,7 +63,7 @@ class Heartbeat:
     """Beats in a thread of its own from `start` to `end`. A beat that can't be written is left out."""
 
     def __init__(self, path: Path, health: Health = HEALTH) -> None:
-        """Take over what is said of an end before this start."""
+        """Carry on the count of failures and the reason of an end before this start."""
         before = read_beat(path)
         is_restart = before is not None and before.state is State.ENDED
         self._failures = before.failures if before and is_restart else 0
@@ -75,18 +75,18 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._run, name="headrace-heartbeat", daemon=True)
 
     def start(self) -> Self:
-        """Begin to beat."""
+        """Start beating."""
         self.beat()
         self._thread.start()
         return self
 
     def beat(self) -> None:
-        """Write how the process is now."""
+        """Write the present state of the process."""
         state = State.STARTED if self._health.is_started else State.STARTING
         self._write(state, self._reason)
 
     def end(self, reason: str) -> None:
-        """Stop, with a last word on why the process ends."""
+        """Stop, and write why the process ends."""
         self._stop.set()
         self._health.has_turned.set()
         if self._thread.is_alive():
@@ -105,13 +105,13 @@ class Heartbeat:
 
 
 def write_beat(path: Path, beat: Beat) -> bool:
-    """Overwrite the beat in the file, and tell whether that was possible."""
+    """Overwrite the beat in the file; return whether that succeeded."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     except OSError:
         return False
     try:
-        _take_room(descriptor)
+        _reserve_space(descriptor)
         os.pwrite(descriptor, _encoded(beat), 0)
     except OSError:
         return False
@@ -135,9 +135,9 @@ def read_beat(path: Path) -> Beat | None:
     return None
 
 
-def _take_room(descriptor: int) -> None:
+def _reserve_space(descriptor: int) -> None:
     if os.fstat(descriptor).st_size < _BYTES:
-        with suppress(OSError):  # without room the beat may still fit
+        with suppress(OSError):  # without the space the beat may still fit
             os.posix_fallocate(descriptor, 0, _BYTES)
 
 

@@ -1,4 +1,4 @@
-"""The log that an operator reads: one line for each entry, whatever others wrote into it."""
+"""The log for operators: one line per entry, whatever untrusted text is in it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class LineFormatter(logging.Formatter):
-    """An entry is a line. A traceback keeps its lines, each behind an indent: none can pass for an entry."""
+    """Writes an entry as one line. The lines of a traceback are indented, so that none can pass for an entry."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  the base class's name
         """Return the line."""
@@ -28,12 +28,12 @@ class LineFormatter(logging.Formatter):
 
 
 def configure_logs(form: str, quiet: Sequence[str] = ()) -> None:
-    """Log to standard error in this form; of the libraries named, only warnings."""
+    """Log to standard error in this format; from the `quiet` libraries only warnings."""
     handler = logging.StreamHandler()
     handler.setFormatter(LineFormatter(form))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.raiseExceptions = (
-        False  # a line that finds no room on a full disk is lost, without a trace for each
+        False  # a line that doesn't fit on a full disk is lost, without a traceback for each
     )
     for library in quiet:
         logging.getLogger(library).setLevel(logging.WARNING)

@@ -1,8 +1,7 @@
-"""The files through which processes share their counters, with room on the disk taken before they are mapped.
+"""The files through which processes share their counters, with disk space allocated before they are mapped.
 
-prometheus_client maps sparse files: storing into a page of one that finds no room on a full disk is a SIGBUS, which
-no handler survives. Where there is no room, a process counts on in memory, and `/metrics` shows what it had counted
-before.
+prometheus_client maps sparse files: on a full disk, writing to an unallocated page raises SIGBUS, which kills the
+process. Without disk space a process goes on counting in memory, and `/metrics` shows what it had counted before.
 """
 
 from __future__ import annotations
@@ -48,22 +47,22 @@ class ReservedDict(mmap_dict.MmapedDict):
         try:
             os.posix_fallocate(self._f.fileno(), 0, capacity)
             self._m, self._capacity = mmap.mmap(self._f.fileno(), capacity), capacity
-        except OSError:  # no room, or in memory already
+        except OSError:  # no space, or in memory already
             self._go_on_in_memory(capacity, self._m[: self._used])
 
     def _go_on_in_memory(self, capacity: int, content: bytes) -> None:
-        _log.warning("there is no room for more metrics on the disk; this process counts on in memory")
+        _log.warning("the disk has no space for more metrics; this process goes on counting in memory")
         self._m, self._capacity = mmap.mmap(-1, capacity), capacity
         self._m[: len(content)] = content
 
 
 def reserve_metric_files() -> None:
-    """Have all metrics that are made from now on take their room first."""
+    """Make all metrics created from now on allocate their disk space first."""
     values.MmapedDict = ReservedDict  # type: ignore[attr-defined]
 
 
 def _reserve(path: Path) -> bool:
-    """Take the room of a file that is to be mapped. One that gets none isn't left behind: it could not be read."""
+    """Allocate the space of a file to be mapped. Without space, remove the empty file: it could not be read."""
     try:
         with path.open("ab") as file:
             os.posix_fallocate(file.fileno(), 0, max(file.tell(), _FIRST_BYTES))

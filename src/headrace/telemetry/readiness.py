@@ -1,4 +1,4 @@
-"""Whether a role is ready, judged by its heartbeat: what `/readyz`, the supervisor and `headrace doctor` say of it."""
+"""The readiness of a role, judged by its heartbeat, for `/readyz`, the supervisor and `headrace doctor`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from headrace.telemetry.heartbeat import Beat, State
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# A process beats once a second; one that is starved on a loaded machine is given this long.
+# A process beats once a second; on a loaded machine it may take this long.
 _SILENT_AFTER = 10.0
 # A role that ended again and again has to last before it counts as ready: so long after the second end, and twice as
 # long after each further one.
 _PROBATION, _LONGEST_PROBATION = 10.0, 60.0
 
 
-class Word(StrEnum):
-    """How a role is, in a word."""
+class RoleState(StrEnum):
+    """The states of a role."""
 
     READY = "ready"
     STARTING = "starting"
@@ -32,10 +32,10 @@ class Word(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How a role is, since how many seconds, what it did last, and why it isn't ready, with what to do about it."""
+class RoleStatus:
+    """A role's state, for how many seconds, what it did last, and why it isn't ready, with what to do about it."""
 
-    word: Word
+    state: RoleState
     seconds: float = 0.0
     did: str = ""
     problem: str | None = None
@@ -43,15 +43,15 @@ class Standing:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the role does its work, or waits for some."""
-        return self.word is Word.READY
+        """Whether the role is working or waiting for work."""
+        return self.state is RoleState.READY
 
     def document(self, now: float) -> dict[str, Any]:
         """Return it as a JSON object. `now` is of the monotonic clock."""
         problem = {} if self.problem is None else {"problem": self.problem}
         parts = {name: _part(report, now) for name, report in sorted(self.parts.items())}
         return {
-            "state": self.word,
+            "state": self.state,
             "since": _wall_time(self.seconds),
             "did": self.did,
             **problem,
@@ -59,61 +59,61 @@ class Standing:
         }
 
 
-def judge(beat: Beat | None, now: float | None = None) -> Standing:
-    """Tell how a role is from the last that was heard of it."""
+def judge(beat: Beat | None, now: float | None = None) -> RoleStatus:
+    """Judge a role by its last heartbeat."""
     now = time.monotonic() if now is None else now
     if beat is None:
-        return Standing(
-            Word.STARTING, problem="it has not been heard of yet; the log of the service says more"
+        return RoleStatus(
+            RoleState.STARTING, problem="it has not been heard of yet; the log of the service says more"
         )
     if beat.state is State.ENDED:
         reason = beat.reason or "it has ended"
-        return Standing(Word.RESTARTING, beat.age(now), _last_done(beat), reason, beat.reports)
+        return RoleStatus(RoleState.RESTARTING, beat.age(now), _last_done(beat), reason, beat.reports)
     if beat.age(now) > _SILENT_AFTER:
         return _silent(beat, now)
     return _troubled(beat, now) or _running(beat, now)
 
 
-def _troubled(beat: Beat, now: float) -> Standing | None:
-    """Return how a role is that runs, and some part of which says that it can't work, or says nothing."""
+def _troubled(beat: Beat, now: float) -> RoleStatus | None:
+    """Return the status of a running role with a part that is blocked or silent; None if there is no such part."""
     parts = beat.reports
     problems = {name: problem for name, each in parts.items() if (problem := each.problem(now)) is not None}
     if not problems:
         return None
     since = min(_faulty_since(parts[name]) for name in problems)
-    return Standing(Word.BLOCKED, max(0.0, now - since), _last_done(beat), _sentences(problems), parts)
+    return RoleStatus(RoleState.BLOCKED, max(0.0, now - since), _last_done(beat), _sentences(problems), parts)
 
 
-def _running(beat: Beat, now: float) -> Standing:
-    """Return how a role is that has nothing to complain about."""
+def _running(beat: Beat, now: float) -> RoleStatus:
+    """Return the status of a role without problems."""
     lasted, probation = max(0.0, now - beat.began), _probation(beat.failures)
-    word, problem = Word.READY, None
+    state, problem = RoleState.READY, None
     if probation > lasted:
-        word = Word.RESTARTING
+        state = RoleState.RESTARTING
         problem = (
             f"it ended {beat.failures} times in a row, the last time because: {beat.reason}; "
             f"it runs again and counts as ready when it has lasted for {probation:.0f} s"
         )
     elif beat.state is State.STARTING:
-        word, problem = Word.STARTING, "it is starting; wait for it"
-    return Standing(word, lasted, _last_done(beat), problem, beat.reports)
+        state, problem = RoleState.STARTING, "it is starting; wait for it"
+    return RoleStatus(state, lasted, _last_done(beat), problem, beat.reports)
 
 
-def _silent(beat: Beat, now: float) -> Standing:
-    """A process that is there and says nothing is stuck; one that is gone will be started again."""
+def _silent(beat: Beat, now: float) -> RoleStatus:
+    """Return the status of a role that has fallen silent: its process is stuck, or has ended."""
     silence, did = beat.age(now), _last_done(beat)
     if not is_alive(beat.pid) or silence == float("inf"):
         problem = f"process {beat.pid} has ended; start it with `headrace up`, if no supervisor does"
-        return Standing(Word.RESTARTING, 0.0 if silence == float("inf") else silence, did, problem)
+        return RoleStatus(RoleState.RESTARTING, 0.0 if silence == float("inf") else silence, did, problem)
     problem = (
         f"process {beat.pid} is there, and nothing has been heard of it for {silence:.0f} s: it is stopped or gets no "
         "processor time; if that lasts, kill it, and it is started again"
     )
-    return Standing(Word.SILENT, silence, did, problem, beat.reports)
+    return RoleStatus(RoleState.SILENT, silence, did, problem, beat.reports)
 
 
 def is_alive(pid: int) -> bool:
-    """Tell whether there is such a process; there is none of number 0."""
+    """Tell whether such a process exists; 0 stands for none."""
     if not pid:
         return False
     try:
@@ -135,7 +135,7 @@ def _faulty_since(report: Report) -> float:
 
 
 def _last_done(beat: Beat) -> str:
-    """Return what was done last; where nothing was, why there was nothing to do."""
+    """Return what was done last, or else why there was nothing to do."""
     by_status = [
         max(
             (each for each in beat.reports.values() if each.status is status),

@@ -43,7 +43,7 @@ def page(role):
 
 
 def test_every_route_that_is_served_is_described_and_nothing_else(document):
-    assert document.get("x-undescribed", []) == [], "describe these in api/openapi/doors/"
+    assert document.get("x-undescribed", []) == [], "describe these in api/openapi/routes/"
     unserved = operations(read_paths()) - operations(document["paths"])
     assert unserved == set(), "these are described and not served"
 

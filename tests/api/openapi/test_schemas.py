@@ -18,13 +18,13 @@ from headrace.errors import FilterError, InvalidSubscription
 from headrace.filters import compile_filter
 from headrace.filters.dialects.schemas import dialect_schemas
 from headrace.filters.dialects.table import DIALECTS
-from headrace.subscriptions.channel import DEFAULT_CHANNEL
-from headrace.subscriptions.config_keys import OWN_KEYS, ConfigKey
-from headrace.subscriptions.delivery_spec import check_delivery
-from headrace.subscriptions.importing import Import
-from headrace.subscriptions.protocols import PROTOCOLS
+from headrace.protocols import PROTOCOLS
+from headrace.subscriptions.channels.config_keys import OWN_KEYS, ConfigKey
+from headrace.subscriptions.channels.name import DEFAULT_CHANNEL
+from headrace.subscriptions.delivery.spec import check_delivery
+from headrace.subscriptions.imports.lines import Import
 from headrace.subscriptions.subscription import PROPERTIES, parse_subscription
-from headrace.subscriptions.updating import updated
+from headrace.subscriptions.updates import updated
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = msgspec.json.decode((Path(__file__).parent / "examples.json").read_bytes())

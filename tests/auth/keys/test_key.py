@@ -17,7 +17,7 @@ from headrace.auth.keys.ring import KeyRing
 from headrace.auth.keys.store import KeyStore
 from headrace.auth.roles import Role
 from headrace.errors import ConfigError, Conflict, NotFound, Unauthenticated
-from headrace.subscriptions.store import Store
+from headrace.subscriptions.store.store import Store
 
 _ENTRY = by_command("keys create", "key", "x", None)
 
@@ -88,10 +88,10 @@ def test_a_ring_knows_who_holds_a_key(keys):
     keys.add(_record(key), _ENTRY)
     ring = KeyRing(keys)
     assert ring.holder(key.text).id == f"key:{key.id}"
-    with pytest.raises(Unauthenticated, match="no such"):
+    with pytest.raises(Unauthenticated, match="is unknown"):
         ring.holder(other.text)
     same_name = _with_id(other, key.id)
-    with pytest.raises(Unauthenticated, match="no such"):
+    with pytest.raises(Unauthenticated, match="is unknown"):
         ring.holder(same_name)
     with pytest.raises(Unauthenticated, match="mistyped"):
         ring.holder(key.text[:-1])

@@ -11,9 +11,8 @@ from tests.auth.provider import AUDIENCE, Provider
 
 from headrace.auth.roles import Role
 from headrace.auth.settings import Issuer
-from headrace.auth.tokens.claims import grants_of
 from headrace.auth.tokens.issuer_keys import KeySet
-from headrace.auth.tokens.token import Tokens
+from headrace.auth.tokens.token import Tokens, grants_of
 from headrace.errors import IssuerUnavailable, Unauthenticated
 
 

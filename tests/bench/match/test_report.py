@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from headrace.cli.plots import require_plots
+from headrace.cli.history.plots import require_plots
 from headrace.errors import HeadraceError
 from headrace_bench.match import plot
 from headrace_bench.match.report import GROWING, Report, growth, print_report

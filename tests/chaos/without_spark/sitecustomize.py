@@ -1,7 +1,7 @@
 """Gives every Python process that has this folder in its PYTHONPATH a route without Spark.
 
 Python imports a module of this name at each start. The roles are the real ones, and so is all of their code but for
-`headrace.pipeline.session`.
+`headrace.pipeline.spark.session`.
 """
 
 import sys
@@ -9,7 +9,7 @@ from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
 from pathlib import Path
 
-_REPLACED = "headrace.pipeline.session"
+_REPLACED = "headrace.pipeline.spark.session"
 _STAND_IN = Path(__file__).parents[1] / "plain_session.py"
 
 

@@ -14,7 +14,7 @@ from tests.controlplane.operator.fake_apiserver import FakeApiServer
 from tests.controlplane.operator.kube import cluster_of, documents, install, write_kubeconfig
 from tests.controlplane.operator.real_apiserver import OPERATOR, RealApiServer, programs
 
-from headrace.service.process import free_port
+from headrace.service.processes.service import free_port
 
 REVIEWED = "reviewed"
 _BEGUN = "Initial authentication has been initiated"
@@ -38,7 +38,7 @@ TRIGGERS = {
         ],
     },
 }
-"""Knative's own definition of triggers, as far as a web-hook for them needs one."""
+"""Knative's own definition of triggers, as far as a webhook for them needs one."""
 
 
 @pytest.fixture(scope="session", params=["real", "fake"])
@@ -61,7 +61,7 @@ def kube(request, tmp_path_factory):
 
 
 def _is_webhook(document):
-    """The web-hook has no Service to be called by: tests register it with an address."""
+    """The webhook has no Service to be called by: tests register it with an address."""
     return document["kind"] == "ValidatingWebhookConfiguration"
 
 
@@ -126,7 +126,7 @@ def operators_at_rest():
 
 @pytest.fixture(scope="session")
 def operator(kube, headrace, tmp_path_factory):
-    """One operator for all tests, without its web-hook; who kills it starts it again."""
+    """One operator for all tests, without its webhook; who kills it starts it again."""
     running = OperatorProcess(kube, headrace, tmp_path_factory.mktemp("operator"), "--webhook-port", "0")
     yield running
     assert running.stop() == 0, running.output
@@ -134,7 +134,7 @@ def operator(kube, headrace, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def reviewed(kube, headrace, tmp_path_factory):
-    """An operator with its web-hook, which the API server asks about channels and triggers until the tests end."""
+    """An operator with its webhook, which the API server asks about channels and triggers until the tests end."""
     port, folder = free_port(), tmp_path_factory.mktemp("webhook")
     [configuration] = documents("600-webhook.yaml")
     for hook in configuration["webhooks"]:
@@ -153,7 +153,7 @@ def reviewed(kube, headrace, tmp_path_factory):
         "127.0.0.1",
     )
     running = OperatorProcess(kube, headrace, folder, *arguments)
-    while "the web-hook listens" not in running.output:
+    while "the webhook listens" not in running.output:
         assert running.process.poll() is None, running.output
         time.sleep(0.05)
     yield running

@@ -1,7 +1,7 @@
 """A fake of the API server's HTTP API, for machines that have no real one. What it fakes it fakes as the real one does:
 
 discovery, lists and their label selectors, watches that stream, merge patches, the status as a place of its own,
-generations, resource versions with 409, finalizers that hold deletions back, web-hooks that are called over HTTPS, unknown
+generations, resource versions with 409, finalizers that hold deletions back, webhooks that are called over HTTPS, unknown
 fields that are pruned, misfits that are refused by 422. It has no RBAC, no defaults and no server-side apply.
 """
 
@@ -310,7 +310,7 @@ class FakeApiServer:
         self._changed = asyncio.Event()
         return noted
 
-    # Watches and web-hooks
+    # Watches and webhooks
 
     async def _watch(self, request, which, namespace) -> web.StreamResponse:
         response = web.StreamResponse(headers={"content-type": "application/json"})

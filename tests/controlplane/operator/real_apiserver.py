@@ -12,7 +12,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from headrace.service.process import free_port
+from headrace.service.processes.service import free_port
 
 _ROOT = Path(__file__).parents[3]
 ADMIN = "admin-token"

@@ -182,7 +182,7 @@ async def test_what_a_cluster_lists_can_be_applied_to_headrace(kube, cluster, sh
 
 
 async def test_everything_can_be_applied_again_and_again(kube, cluster):
-    """As `kubectl apply --server-side` does, the web-hook with the address of its Service included."""
+    """As `kubectl apply --server-side` does, the webhook with the address of its Service included."""
     if not kube.is_real:
         pytest.skip("the fake has no server-side apply")
     for document in documents():

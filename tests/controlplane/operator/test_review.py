@@ -1,4 +1,4 @@
-"""Admission reviews without an API server, and the certificates of the web-hook."""
+"""Admission reviews without an API server, and the certificates of the webhook."""
 
 import ssl
 from datetime import UTC, datetime, timedelta

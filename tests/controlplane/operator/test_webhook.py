@@ -1,4 +1,4 @@
-"""The admission web-hook, called by an API server, real or fake as the test's name says."""
+"""The admission webhook, called by an API server, real or fake as the test's name says."""
 
 import base64
 

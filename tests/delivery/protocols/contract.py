@@ -25,11 +25,11 @@ from typing import Any
 
 import pytest
 
-from headrace.delivery.guard import Guard
-from headrace.delivery.networks import Network
-from headrace.delivery.outcome import Sender, Verdict
-from headrace.delivery.parcel import Parcel
-from headrace.delivery.target import Target
+from headrace.delivery.attempt.outcome import Sender, Verdict
+from headrace.delivery.attempt.payload import Payload
+from headrace.delivery.attempt.target import Target
+from headrace.delivery.sinks.guard import Guard
+from headrace.delivery.sinks.networks import Network
 from headrace.events import Event
 from headrace.events.recorded import Arrival, Recorded
 
@@ -128,14 +128,14 @@ class ProtocolContract:
     @pytest.mark.parametrize("name", SAMPLES)
     async def test_an_event_arrives_unaltered_in_every_mode(self, peer, sender, name):
         for count, mode in enumerate(peer.modes, 1):
-            outcome = await sender.send(peer.target(mode), parcels(SAMPLES[name]))
+            outcome = await sender.send(peer.target(mode), payloads(SAMPLES[name]))
             assert outcome.verdict is Verdict.DONE, outcome
             seen = (await peer.received(count))[count - 1]
             assert_same(seen, peer.expected(SAMPLES[name], mode), mode)
 
     async def test_a_large_event_arrives(self, peer, sender):
         event = Event(REQUIRED | {"datacontenttype": "application/octet-stream"}, os.urandom(peer.large))
-        assert (await sender.send(peer.target(), parcels(event))).verdict is Verdict.DONE
+        assert (await sender.send(peer.target(), payloads(event))).verdict is Verdict.DONE
         [seen] = await peer.received(1)
         assert seen.data == event.data
 
@@ -143,7 +143,7 @@ class ProtocolContract:
         events = numbered(300)
         targets = [peer.target(owner=f"owner-{number}") for number in range(3)]
         outcomes = await asyncio.gather(
-            *(sender.send(targets[index % 3], parcels(event)) for index, event in enumerate(events))
+            *(sender.send(targets[index % 3], payloads(event)) for index, event in enumerate(events))
         )
         assert {outcome.verdict for outcome in outcomes} == {Verdict.DONE}
         assert ids(await peer.received(300)) == ids(events)
@@ -153,14 +153,14 @@ class ProtocolContract:
             taken.bind(("127.0.0.1", 0))  # bound, not listening: nobody else can come to listen there
             there = peer.uri("127.0.0.1", taken.getsockname()[1])
             async with asyncio.timeout(_LONG):
-                outcome = await sender.send(replace(peer.target(), uri=there, timeout=3.0), parcels())
+                outcome = await sender.send(replace(peer.target(), uri=there, timeout=3.0), payloads())
         assert outcome.verdict is Verdict.AGAIN
         assert outcome.reason
 
     async def test_a_host_that_has_no_address(self, peer, sender):
         there = replace(peer.target(), uri=peer.uri("nowhere.invalid", peer.port), timeout=3.0)
         async with asyncio.timeout(_LONG):
-            outcome = await sender.send(there, parcels())
+            outcome = await sender.send(there, payloads())
         assert outcome.verdict is Verdict.AGAIN
         assert outcome.reason
 
@@ -168,7 +168,7 @@ class ProtocolContract:
         dead = replace(peer.target(owner="dead"), uri=peer.uri("127.0.0.1", 1), timeout=3.0)
         alive = peer.target(owner="alive")
         outcomes = await asyncio.gather(
-            *(sender.send(target, parcels(event)) for event in numbered(10) for target in (dead, alive))
+            *(sender.send(target, payloads(event)) for event in numbered(10) for target in (dead, alive))
         )
         assert {outcome.verdict for outcome in outcomes[0::2]} == {Verdict.AGAIN}
         assert {outcome.verdict for outcome in outcomes[1::2]} == {Verdict.DONE}
@@ -182,7 +182,7 @@ class ProtocolContract:
         sender = peer.new_sender(guard)
         before = connections_to(peer.port)
         outcome = await sender.send(
-            replace(peer.target(), uri=peer.uri(host, peer.port), timeout=_QUICK), parcels()
+            replace(peer.target(), uri=peer.uri(host, peer.port), timeout=_QUICK), payloads()
         )
         assert (outcome.verdict, connections_to(peer.port)) == (verdict, before)
         assert "loopback" in outcome.reason
@@ -195,7 +195,7 @@ class ProtocolContract:
         target = peer.wrong_credential()
         if target is None:
             pytest.skip("this server asks for no credential")
-        outcome = await sender.send(target, parcels())
+        outcome = await sender.send(target, payloads())
         assert outcome.verdict in {Verdict.AGAIN, Verdict.NEVER}
         assert outcome.unauthorized, "or nobody would get a new token"
         assert outcome.reason
@@ -206,10 +206,10 @@ class ProtocolContract:
         async with silent_server() as port:
             there = replace(peer.target(owner="silent"), uri=peer.uri("127.0.0.1", port), timeout=0.5)
             async with asyncio.timeout(20):
-                outcomes = await asyncio.gather(*(sender.send(there, parcels()) for _ in range(5)))
+                outcomes = await asyncio.gather(*(sender.send(there, payloads()) for _ in range(5)))
         assert {outcome.verdict for outcome in outcomes} == {Verdict.AGAIN}
         assert all(outcome.reason for outcome in outcomes)
-        assert (await sender.send(peer.target(), parcels())).verdict is Verdict.DONE
+        assert (await sender.send(peer.target(), payloads())).verdict is Verdict.DONE
 
     async def test_a_server_that_is_killed_and_comes_back(self, peer, sender):
         events = numbered(40)
@@ -219,7 +219,7 @@ class ProtocolContract:
         async def deliver(event: Event) -> None:
             """As the dispatcher does: again until it is done."""
             while event.id not in done:
-                outcome = await sender.send(target, parcels(event))
+                outcome = await sender.send(target, payloads(event))
                 assert outcome.verdict in {Verdict.AGAIN, Verdict.DONE}, outcome
                 if outcome.verdict is Verdict.DONE:
                     done.add(event.id)
@@ -245,20 +245,20 @@ class ProtocolContract:
     async def test_what_was_forgotten_is_connected_anew(self, peer, guard):
         before = connections_to(peer.port)
         sender = peer.new_sender(guard)
-        assert (await sender.send(peer.target(owner="a"), parcels())).verdict is Verdict.DONE
+        assert (await sender.send(peer.target(owner="a"), payloads())).verdict is Verdict.DONE
         assert connections_to(peer.port) > before
         await sender.forget("a")
         await sender.forget("never heard of")
         if not peer.pools:
             await eventually(lambda: connections_to(peer.port) <= before)
-        assert (await sender.send(peer.target(owner="a"), parcels())).verdict is Verdict.DONE
+        assert (await sender.send(peer.target(owner="a"), payloads())).verdict is Verdict.DONE
         await sender.close()
 
     async def test_nothing_is_left_after_closing(self, peer, guard):
         tasks, before = asyncio.all_tasks(), connections_to(peer.port)
         sender = peer.new_sender(guard)
         targets = [peer.target(owner=f"owner-{number}") for number in range(5)]
-        await asyncio.gather(*(sender.send(target, parcels()) for target in targets))
+        await asyncio.gather(*(sender.send(target, payloads()) for target in targets))
         assert connections_to(peer.port) > before
         await sender.close()
         await eventually(lambda: connections_to(peer.port) <= before)
@@ -268,7 +268,7 @@ class ProtocolContract:
         sender = peer.new_sender(guard)
         async with silent_server() as port:
             there = replace(peer.target(), uri=peer.uri("127.0.0.1", port), timeout=0.3)
-            await sender.send(there, parcels())
+            await sender.send(there, payloads())
             async with asyncio.timeout(10):
                 await sender.close()
 
@@ -278,8 +278,8 @@ class ProtocolContract:
         await sender.close()
 
 
-def parcels(event: Event = SAMPLES["json"], position: int = 0) -> list[Parcel]:
-    return [Parcel(Recorded(position, 0, Arrival(event, "default", "default")))]
+def payloads(event: Event = SAMPLES["json"], position: int = 0) -> list[Payload]:
+    return [Payload(Recorded(position, 0, Arrival(event, "default", "default")))]
 
 
 def numbered(count: int) -> list[Event]:

@@ -5,12 +5,12 @@ import subprocess
 import sys
 
 import pytest
-from tests.delivery.protocols.contract import parcels
+from tests.delivery.protocols.contract import payloads
 
-from headrace.delivery.guard import Guard
-from headrace.delivery.outcome import Verdict
+from headrace.delivery.attempt.outcome import Verdict
+from headrace.delivery.attempt.target import Target
 from headrace.delivery.protocols.table import PROTOCOLS, new_sender
-from headrace.delivery.target import Target
+from headrace.delivery.sinks.guard import Guard
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -29,7 +29,7 @@ async def test_a_missing_package_is_said_at_each_attempt(protocol, monkeypatch):
         importlib.util, "find_spec", lambda name: None if name == PROTOCOLS[protocol].package else found(name)
     )
     sender = new_sender(protocol, None)
-    outcome = await sender.send(Target("o", protocol, "x://y", {"mode": "binary"}, 1.0), parcels())
+    outcome = await sender.send(Target("o", protocol, "x://y", {"mode": "binary"}, 1.0), payloads())
     assert outcome.verdict is Verdict.AGAIN
     assert f'pip install "headrace[{PROTOCOLS[protocol].extra}]"' in outcome.reason
     await sender.forget("o")
@@ -37,7 +37,7 @@ async def test_a_missing_package_is_said_at_each_attempt(protocol, monkeypatch):
 
 
 async def test_an_unknown_protocol():
-    outcome = await new_sender("PIGEON").send(Target("o", "PIGEON", "x://y", {}, 1.0), parcels())
+    outcome = await new_sender("PIGEON").send(Target("o", "PIGEON", "x://y", {}, 1.0), payloads())
     assert (outcome.verdict, outcome.reason) == (Verdict.AGAIN, "this version doesn't deliver over PIGEON")
 
 

@@ -6,12 +6,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headrace.eventlog.archive.archiver import COMMIT_EVENTS, archive_log
-from headrace.eventlog.archive.keeper import Keeper
+from headrace.eventlog.archive.maintenance import ArchiveMaintenance
 from headrace.eventlog.archive.settings import ArchiveSettings
 from headrace.eventlog.archive.storage import Storage
 from headrace.events.batch import SCHEMA, from_batch, to_batch
 from headrace.events.event import Event
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.events.recorded import Arrival
 
 DAY = 86_400_000_000
@@ -28,10 +28,10 @@ class RecordedLog:
         self.last = sum(batch.num_rows for batch in batches)
 
     def start(self):
-        return Cut.at(self.first)
+        return LogPosition.at(self.first)
 
     def end(self):
-        return Cut.at(self.last)
+        return LogPosition.at(self.last)
 
     def read(self, start, end, on_damage=None):
         for batch in self.batches:
@@ -64,7 +64,7 @@ def recorded_log(commits, times=None):
 
 def archive(storage, log, end, commit_events=COMMIT_EVENTS):
     """Archive up to a position or a cut, and return the manifest then."""
-    end = end if isinstance(end, Cut) else Cut.at(end)
+    end = end if isinstance(end, LogPosition) else LogPosition.at(end)
     for _ in archive_log(storage, log, end, commit_events=commit_events):
         pass
     return storage.manifest()
@@ -97,7 +97,7 @@ def settings(seconds=float(HUGE), size=HUGE, file_bytes=HUGE, grace=0.0):
 
 def keeper(storage, log, wanted=None):
     """A keeper that keeps ten days, and replaced files not at all."""
-    return Keeper(storage, log, wanted or settings(seconds=10 * 86_400.0))
+    return ArchiveMaintenance(storage, log, wanted or settings(seconds=10 * 86_400.0))
 
 
 def prepared(folder):

@@ -10,11 +10,11 @@ from tests.eventlog.archive.archives import DAY, archive, archived, arrival, rec
 from tests.eventlog.arrivals import memory_folder
 
 from headrace.errors import ArchiveRefused
-from headrace.eventlog.archive.partitions import Partition
+from headrace.eventlog.archive.channel_days import ChannelDay
 from headrace.eventlog.archive.storage import Storage
 from headrace.events.batch import to_batch
 from headrace.events.event import Event
-from headrace.events.positions import Cut, position_at
+from headrace.events.positions import LogPosition, position_at
 from headrace.events.recorded import Arrival
 
 HOSTILE = [
@@ -88,12 +88,12 @@ def test_what_the_manifest_says_of_a_file(tmp_path):
     assert file.bytes == (tmp_path / file.path).stat().st_size
 
 
-def test_lanes_share_a_file(tmp_path):
-    batches = [to_batch([arrival(lane)], position_at(lane, 4), 5) for lane in (0, 2)]
+def test_partitions_share_a_file(tmp_path):
+    batches = [to_batch([arrival(partition)], position_at(partition, 4), 5) for partition in (0, 2)]
     log = recorded_log([])
     log.batches = batches
     storage = Storage(str(tmp_path))
-    manifest = archive(storage, log, Cut.at(position_at(0, 5), position_at(2, 5)))
+    manifest = archive(storage, log, LogPosition.at(position_at(0, 5), position_at(2, 5)))
     assert manifest.archived == {0: 5, 2: position_at(2, 5)}
     assert [recorded.position for recorded in archived(storage)] == [4, position_at(2, 4)]
 
@@ -171,5 +171,5 @@ def test_any_events(rows, commit):
 
 
 def test_a_partitions_folder_is_for_people():
-    folder = Partition("team", "order_s", date(2026, 1, 2)).folder
+    folder = ChannelDay("team", "order_s", date(2026, 1, 2)).folder
     assert folder == "events/namespace=team/channel=order%5Fs/date=2026-01-02"

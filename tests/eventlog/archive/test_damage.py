@@ -13,9 +13,9 @@ from tests.eventlog.arrivals import arrivals, build, memory_folder
 
 from headrace.errors import ArchiveDamaged, ArchiveRefused, LogDamaged
 from headrace.eventlog.archive.compaction import join_files
-from headrace.eventlog.archive.examination import blamed, check_sizes, examine
-from headrace.eventlog.archive.keeper import Keeper, forget_damaged
+from headrace.eventlog.archive.maintenance import ArchiveMaintenance, drop_damaged_files
 from headrace.eventlog.archive.storage import Storage
+from headrace.eventlog.archive.verification import check_sizes, explain_spark_error, verify_file
 from headrace.eventlog.damage import Damage
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.segments import segment_path
@@ -32,7 +32,7 @@ def _flip(path, at=None):
 
 
 def _keep(storage, folder, told):
-    return Keeper(storage, SegmentReader(folder), archive_settings(), told.append).run()
+    return ArchiveMaintenance(storage, SegmentReader(folder), archive_settings(), told.append).run()
 
 
 @settings(max_examples=15, deadline=None)
@@ -60,7 +60,9 @@ def test_without_anybody_to_tell_it_to_damage_is_an_error(tmp_path):
     folder = build(tmp_path / "log", ["ab", "c"], segment_bytes=1)
     _flip(segment_path(folder, 0), segment_path(folder, 0).stat().st_size - 20)
     with pytest.raises(LogDamaged):
-        Keeper(Storage(str(tmp_path / "archive")), SegmentReader(folder), archive_settings()).run()
+        ArchiveMaintenance(
+            Storage(str(tmp_path / "archive")), SegmentReader(folder), archive_settings()
+        ).run()
 
 
 def test_damage_that_can_not_be_told_yet_is_not_passed_over(tmp_path):
@@ -72,7 +74,7 @@ def test_damage_that_can_not_be_told_yet_is_not_passed_over(tmp_path):
         raise ConnectionError("the store is away")
 
     with pytest.raises(ConnectionError):
-        Keeper(storage, SegmentReader(folder), archive_settings(), away).run()
+        ArchiveMaintenance(storage, SegmentReader(folder), archive_settings(), away).run()
     assert storage.manifest().archived == {}
 
 
@@ -108,8 +110,8 @@ def _flip_data(path):
 
 SPOILS = {
     "removed": (lambda path: path.unlink(), "No such file"),
-    "emptied": (_empty, "it has 0 bytes and was written with"),
-    "truncated": (_truncate, "bytes and was written with"),
+    "emptied": (_empty, "it has 0 bytes instead of"),
+    "truncated": (_truncate, "bytes instead of"),
     "flipped": (_flip_data, ""),
 }
 
@@ -117,9 +119,9 @@ SPOILS = {
 @pytest.mark.parametrize(("spoil", "problem"), SPOILS.values(), ids=SPOILS)
 def test_a_damaged_file_is_named_with_what_it_held(storage, spoil, problem):
     file = storage.manifest().files[1]
-    assert examine(storage, file) is None
+    assert verify_file(storage, file) is None
     spoil(_path(storage, file))
-    found = examine(storage, file)
+    found = verify_file(storage, file)
     assert isinstance(found, ArchiveDamaged)
     assert problem in str(found)
     assert file.path in str(found)
@@ -155,12 +157,12 @@ def test_damaged_files_can_be_given_up(storage):
     files = storage.manifest().files
     _empty(_path(storage, files[0]))
     _path(storage, files[3]).unlink()
-    given_up = forget_damaged(storage)
+    given_up = drop_damaged_files(storage)
     assert [each.path for each in given_up] == [storage.uri(files[0].path), storage.uri(files[3].path)]
     manifest = storage.manifest()
     assert manifest.files == (files[1], files[2], files[4])
     assert manifest.lost == {0: 2}
-    assert forget_damaged(storage) == []
+    assert drop_damaged_files(storage) == []
     assert storage.manifest() == manifest
 
 
@@ -169,10 +171,10 @@ def test_an_error_of_spark_is_blamed_on_the_file_that_it_names(storage):
     error = RuntimeError(
         f"Encountered error while reading file file://{storage.uri(file.path)}. SQLSTATE: KD001"
     )
-    assert blamed(storage, RuntimeError("of another kind")).args == ("of another kind",)
-    assert "Spark can't read it" in str(blamed(storage, error))
+    assert explain_spark_error(storage, RuntimeError("of another kind")).args == ("of another kind",)
+    assert "Spark can't read it" in str(explain_spark_error(storage, error))
     _truncate(_path(storage, file))
-    assert "was written with" in str(blamed(storage, error))
+    assert "instead of" in str(explain_spark_error(storage, error))
 
 
 def test_an_archive_without_its_manifests_is_refused_and_its_files_stay(storage):

@@ -3,13 +3,13 @@
 from tests.eventlog.archive.archives import archived, keeper, settings
 from tests.eventlog.arrivals import arrivals, read
 
-from headrace.eventlog.archive.lag import ArchivedForLong
+from headrace.eventlog.archive.retention import ArchiveLag
 from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.segments import list_segments
 from headrace.eventlog.retention import expire_segments
 from headrace.eventlog.settings import LogSettings
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 
 NOTHING = LogSettings(
     kind="local", segment_bytes=1, max_pending_bytes=1, retention_seconds=0, retention_bytes=0
@@ -18,8 +18,8 @@ NOTHING = LogSettings(
 
 def shrink(log, archive, settled):
     """What the role that clears away does."""
-    archived_to = ArchivedForLong(Storage(str(archive)), 0.0).cut()
-    return expire_segments(log, Cut.at(settled).meet(archived_to), NOTHING)
+    archived_to = ArchiveLag(Storage(str(archive)), 0.0).position()
+    return expire_segments(log, LogPosition.at(settled).meet(archived_to), NOTHING)
 
 
 def test_nothing_leaves_the_log_before_it_is_archived(tmp_path, open_log):
@@ -32,11 +32,11 @@ def test_nothing_leaves_the_log_before_it_is_archived(tmp_path, open_log):
     assert len(list_segments(log)) == 6
     keeper(Storage(str(archive)), SegmentReader(log), settings()).run()
     assert shrink(log, archive, settled=3) > 0, "what is archived and not settled stays as well"
-    assert SegmentReader(log).start() == Cut.at(3)
+    assert SegmentReader(log).start() == LogPosition.at(3)
     for name in "gh":
         writer.append(arrivals(name))
     assert shrink(log, archive, settled=8) > 0
-    assert SegmentReader(log).start() == Cut.at(6)
+    assert SegmentReader(log).start() == LogPosition.at(6)
     assert archived(Storage(str(archive))) == everything
     whole = archived(Storage(str(archive))) + read(log, 6)
     assert [recorded.event.id for recorded in whole] == list("abcdefgh")

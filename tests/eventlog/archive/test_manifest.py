@@ -10,15 +10,15 @@ from headrace.eventlog.archive.manifest import (
     encode_manifest,
 )
 from headrace.eventlog.archive.storage import Storage
-from headrace.events.positions import Cut
-from headrace.filters.backends.extremes import Strings
+from headrace.events.positions import LogPosition
+from headrace.filters.backends.extremes import StringRange
 
 FILE = ArchivedFile(
     path="events/a.parquet", namespace="n", channel='"\n\0é', date="2026-01-01", rows=3, bytes=10, memory=20, largest=7,
     spans={0: (5, 8), 3: (3 << 44, (3 << 44) + 2)}, published=(1, 2), happened=None, extensions=("gtid",), more_extensions=True,
-    values={"id": Strings("a", "b\0é\U0010ffff"), "gtid": Strings("", None)},
+    values={"id": StringRange("a", "b\0é\U0010ffff"), "gtid": StringRange("", None)},
 )  # fmt: skip
-MANIFEST = Manifest().followed(now=1.5, add=[FILE], archived=Cut.at(8), expired=Cut.at(2))
+MANIFEST = Manifest().followed(now=1.5, add=[FILE], archived=LogPosition.at(8), expired=LogPosition.at(2))
 
 
 def test_what_is_written_is_read():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.events.test_laws import EVENTS
 
 from headrace.errors import InvalidEvent, UnsupportedFormat
-from headrace.eventlog.damage import Damage, refuse
+from headrace.eventlog.damage import Damage, raise_damage
 from headrace.eventlog.kafka import columns
 from headrace.eventlog.kafka.columns import RecordColumns
 from headrace.eventlog.kafka.records import read_record, write_record
@@ -159,7 +159,7 @@ def test_valid_records_are_not_read_one_by_one(monkeypatch):
         ("headrace-channel", b"orders"),
     ]
     records = [(FIRST + n, 0, headers if n % 2 else REQUIRED, b"{}") for n in range(20)]
-    found = RecordColumns(SHARED, 0).batch(records, refuse)
+    found = RecordColumns(SHARED, 0).batch(records, raise_damage)
     assert found["position"].to_pylist() == [FIRST + n for n in range(20)]
     assert found["extensions"].to_pylist() == [[], [("n", "12")]] * 10
     assert found["channel"].to_pylist() == ["default", "orders"] * 10
@@ -169,6 +169,6 @@ def test_shapes_are_not_kept_without_end(monkeypatch):
     monkeypatch.setattr(columns, "_MOST_SHAPES", 3)
     laid = RecordColumns(SHARED, 0, fewest_rows=1)
     records = [(FIRST + n, 0, [*REQUIRED, (f"ce_x{n}", b"")], None) for n in range(20)]
-    assert laid.batch(records, refuse).num_rows == 20
+    assert laid.batch(records, raise_damage).num_rows == 20
     assert len(laid._shapes) <= 3
     assert len(laid._forms) <= 3

@@ -9,16 +9,16 @@ from threading import Barrier, Thread
 import pytest
 from tests.eventlog.arrivals import arrivals
 from tests.eventlog.kafka.conftest import eventually
+from tests.eventlog.kafka.outbox.test_writer import committed, pairs, rows
 from tests.eventlog.kafka.test_log import read_all
-from tests.eventlog.kafka.test_outbox import committed, pairs, rows
 
 from headrace.errors import BrokerUnavailable, LogError, LogLocked, LogUnavailable
-from headrace.eventlog.kafka import outbox
-from headrace.eventlog.kafka.outbox import Coverage, KafkaOutboxWriter
+from headrace.eventlog.kafka.outbox import writer as outbox
+from headrace.eventlog.kafka.outbox.writer import Coverage, KafkaOutboxWriter
 from headrace.eventlog.kafka.reader import KafkaLogReader
 from headrace.eventlog.kafka.transactions import Transactions
 from headrace.eventlog.kafka.writer import KafkaLogWriter
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 
 _WHOLE = Transactions.transaction
 
@@ -107,11 +107,11 @@ async def test_the_broker_dies_in_open_transactions(
 def _write_until_covered(writer, end):
     """As the route does it: from what is covered on, again after each failure."""
     deadline = time.monotonic() + 60
-    while not Cut.at(end) <= writer.covered():
+    while not LogPosition.at(end) <= writer.covered():
         assert time.monotonic() < deadline
         start = writer.covered()
         try:
-            writer.write(start, Cut.at(end), pairs(start[0], end))
+            writer.write(start, LogPosition.at(end), pairs(start[0], end))
         except LogError:
             time.sleep(0.1)
 
@@ -132,11 +132,13 @@ def test_what_was_committed_without_an_answer_is_not_planned_again(settings, mon
     with monkeypatch.context() as patched:
         patched.setattr(Transactions, "transaction", unanswered)
         with pytest.raises(LogUnavailable):
-            writer.write(Cut(), Cut.at(3), pairs(0, 3))
+            writer.write(LogPosition(), LogPosition.at(3), pairs(0, 3))
         patched.setattr(Transactions, "begin", away)
         with pytest.raises(BrokerUnavailable):
-            writer.write(Cut(), Cut.at(3), pairs(0, 3))
-    assert writer.write(Cut(), Cut.at(5), pairs(0, 5)) == len(pairs(3, 5)), "what lies behind it is new"
+            writer.write(LogPosition(), LogPosition.at(3), pairs(0, 3))
+    assert writer.write(LogPosition(), LogPosition.at(5), pairs(0, 5)) == len(pairs(3, 5)), (
+        "what lies behind it is new"
+    )
     assert committed(settings) == rows(pairs(0, 5))
 
 
@@ -164,8 +166,8 @@ def test_a_driver_that_stood_still_goes_on_unless_another_has_taken_over(
     writer = KafkaOutboxWriter(settings)
     before_commit(_stand_still)
     with pytest.raises(LogUnavailable, match="took too long"):
-        writer.write(Cut(), Cut.at(3), pairs(0, 3))
-    assert writer.write(Cut(), Cut.at(3), pairs(0, 3)) == len(pairs(0, 3))
+        writer.write(LogPosition(), LogPosition.at(3), pairs(0, 3))
+    assert writer.write(LogPosition(), LogPosition.at(3), pairs(0, 3)) == len(pairs(0, 3))
     other = []
 
     def take_over():
@@ -175,8 +177,8 @@ def test_a_driver_that_stood_still_goes_on_unless_another_has_taken_over(
     before_commit(take_over)
     for _ in range(2):
         with pytest.raises(LogLocked):
-            writer.write(Cut.at(3), Cut.at(5), pairs(3, 5))
-    other[0].write(Cut.at(3), Cut.at(6), pairs(3, 6))
+            writer.write(LogPosition.at(3), LogPosition.at(5), pairs(3, 5))
+    other[0].write(LogPosition.at(3), LogPosition.at(6), pairs(3, 6))
     assert committed(settings) == rows(pairs(0, 6))
     with closing(Coverage(settings)) as coverage:
-        eventually(lambda: coverage.cut() == Cut.at(6))
+        eventually(lambda: coverage.position() == LogPosition.at(6))

@@ -11,13 +11,13 @@ from tests.eventlog.arrivals import arrival, arrivals
 
 from headrace.errors import BrokerUnavailable, ConfigError, LogError, LogUnavailable, PayloadTooLarge
 from headrace.eventlog.damage import Damage
-from headrace.eventlog.kafka.reader import KafkaLogReader, leave_out
+from headrace.eventlog.kafka.reader import KafkaLogReader, skip
 from headrace.eventlog.kafka.settings import KafkaSettings
 from headrace.eventlog.kafka.topics import Topics, ensure_topics
 from headrace.eventlog.kafka.writer import KafkaLogWriter
 from headrace.events.batch import from_batch
 from headrace.events.event import DataKind, Event
-from headrace.events.positions import Cut, lane_of, offset_of, position_at
+from headrace.events.positions import LogPosition, offset_of, partition_of, position_at
 from headrace.events.recorded import Arrival
 
 ATTRIBUTES = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
@@ -37,8 +37,8 @@ def reader(settings):
     opened.close()
 
 
-def read_all(reader, on_damage=leave_out):
-    ranges = Cut().ranges_to(reader.end())
+def read_all(reader, on_damage=skip):
+    ranges = LogPosition().ranges_to(reader.end())
     return [each for span in ranges for batch in reader.read(*span, on_damage) for each in from_batch(batch)]
 
 
@@ -49,16 +49,16 @@ async def test_what_was_appended_is_read_as_it_was(writer, reader, settings):
     positions = [await writer.append([each], 100) for each in (one, other)]
     found = {each.position: each.arrival for each in read_all(reader)}
     assert found == dict(zip(positions, [one, other], strict=True))
-    topics = [Topics(settings).partition(lane_of(position))[0].name for position in positions]
+    topics = [Topics(settings).kafka_partition(partition_of(position))[0].name for position in positions]
     assert topics == [settings.topics[0], settings.topics[1].removeprefix("team-a=")]
 
 
-async def test_a_key_keeps_its_order_and_keys_take_all_lanes(writer, reader):
+async def test_a_key_keeps_its_order_and_keys_take_all_partitions(writer, reader):
     for number in range(40):
         event = Event(ATTRIBUTES | {"id": str(number), "partitionkey": f"k{number % 8}"})
         await writer.append([Arrival(event, "default", "default")], 100)
     found = read_all(reader)
-    assert len({lane_of(each.position) for each in found}) == 2
+    assert len({partition_of(each.position) for each in found}) == 2
     for key in range(8):
         ids = [each.event.id for each in found if each.event.attributes["partitionkey"] == f"k{key}"]
         assert ids == [str(number) for number in range(40) if number % 8 == key]
@@ -88,9 +88,9 @@ async def test_requests_that_share_a_transaction_are_refused_one_by_one(writer, 
 
 async def test_many_requests_share_few_transactions(writer, reader):
     await writer.append(arrivals("ab"), 10)  # connects
-    before = sum(end - start for start, end in Cut().ranges_to(reader.end()))
+    before = sum(end - start for start, end in LogPosition().ranges_to(reader.end()))
     await asyncio.gather(*(writer.append(arrivals([f"{n}a", f"{n}b"]), 10) for n in range(50)))
-    taken = sum(end - start for start, end in Cut().ranges_to(reader.end())) - before
+    taken = sum(end - start for start, end in LogPosition().ranges_to(reader.end())) - before
     assert taken - 100 <= 4, "the marks of two transactions in two partitions"
 
 
@@ -99,7 +99,7 @@ async def test_what_was_fetched_beyond_a_range_is_kept_for_the_next(writer, read
     for name in "abcdef":
         event = Event(ATTRIBUTES | {"id": name, "partitionkey": "k"})
         await writer.append([Arrival(event, "default", "default")], 10)
-    ((first, last),) = Cut().ranges_to(reader.end())
+    ((first, last),) = LogPosition().ranges_to(reader.end())
     cuts = [first, first + 1, first + 3, last]
     found = [
         [each.event.id for batch in reader.read(*span) for each in from_batch(batch)]
@@ -112,11 +112,11 @@ async def test_what_is_fetched_twice_is_read_once(writer, reader):
     for name in "abcd":
         event = Event(ATTRIBUTES | {"id": name, "partitionkey": "k"})
         await writer.append([Arrival(event, "default", "default")], 10)
-    ((first, last),) = Cut().ranges_to(reader.end())
-    lane = reader._lane(lane_of(first))
-    messages = list(chain.from_iterable(lane.read(offset_of(first), offset_of(last))))
-    lane._begin(offset_of(first))
-    lane._held.extend([*messages[:3], *messages[1:]])
+    ((first, last),) = LogPosition().ranges_to(reader.end())
+    partition = reader._partition(partition_of(first))
+    messages = list(chain.from_iterable(partition.read(offset_of(first), offset_of(last))))
+    partition._begin(offset_of(first))
+    partition._held.extend([*messages[:3], *messages[1:]])
     found = [each.event.id for batch in reader.read(first, last) for each in from_batch(batch)]
     assert found == list("abcd")
 
@@ -130,7 +130,7 @@ async def test_reading_any_part(writer, reader):
         ]
         await writer.append(batch, 10)
     end = reader.end()
-    ((first, last),) = Cut().ranges_to(end)
+    ((first, last),) = LogPosition().ranges_to(end)
     assert last - first == 8, "six events and the marks of two transactions"
     everything = {each.position: each.event.id for each in read_all(reader)}
     assert "".join(everything.values()) == "abcdef"
@@ -145,7 +145,7 @@ async def test_what_another_process_read_is_passed_over(writer, reader, settings
     for name in "abcdefgh":
         event = Event(ATTRIBUTES | {"id": name, "partitionkey": "k"})
         await writer.append([Arrival(event, "default", "default")], 10)
-    ((first, _),) = Cut().ranges_to(reader.end())
+    ((first, _),) = LogPosition().ranges_to(reader.end())
 
     def found(start, end):
         return [
@@ -157,8 +157,8 @@ async def test_what_another_process_read_is_passed_over(writer, reader, settings
     assert found(2, 4) == ["c", "d"]
     reader.close()
     assert found(0, 1) == ["a"]
-    topic, partition = Topics(settings).partition(lane_of(first))
-    place = TopicPartition(topic.name, partition, 6)
+    topic, kafka_partition = Topics(settings).kafka_partition(partition_of(first))
+    place = TopicPartition(topic.name, kafka_partition, 6)
     administrator = AdminClient({"bootstrap.servers": settings.bootstrap})
     for removed in administrator.delete_records([place]).values():
         removed.result()

@@ -17,16 +17,16 @@ import msgspec
 import pytest
 from tests.eventlog.arrivals import arrival
 from tests.eventlog.kafka.conftest import eventually
+from tests.eventlog.kafka.outbox.test_writer import Member, committed, drain, pairs, rows
 from tests.eventlog.kafka.test_log import read_all
-from tests.eventlog.kafka.test_outbox import Member, committed, drain, pairs, rows
 
 from headrace.errors import BrokerUnavailable
-from headrace.eventlog.kafka.outbox import KafkaOutboxWriter
+from headrace.eventlog.kafka.outbox.writer import KafkaOutboxWriter
 from headrace.eventlog.kafka.reader import KafkaLogReader
 from headrace.eventlog.kafka.settings import KafkaSettings
 from headrace.eventlog.kafka.transactions import Transactions
 from headrace.eventlog.kafka.writer import KafkaLogWriter
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 
 _TIMEOUT = 4.0
 # The test's broker looks every half second; the rest is for a busy machine.
@@ -35,10 +35,10 @@ _DYING = """
 import asyncio, sys, time
 import confluent_kafka, msgspec
 from tests.eventlog.arrivals import arrivals
-from tests.eventlog.kafka.test_outbox import pairs
+from tests.eventlog.kafka.outbox.test_writer import pairs
 from headrace.eventlog.kafka import outbox, writer
 from headrace.eventlog.kafka.settings import KafkaSettings
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 
 role, settings = sys.argv[1:]
 settings = msgspec.json.decode(settings, type=KafkaSettings)
@@ -57,9 +57,9 @@ confluent_kafka.Producer = Producer
 is_dying = role == "ingress"
 if role == "driver":
     opened = outbox.KafkaOutboxWriter(settings)
-    opened.write(Cut(), Cut.at(2), pairs(0, 2))
+    opened.write(LogPosition(), LogPosition.at(2), pairs(0, 2))
     is_dying = True
-    opened.write(Cut.at(2), Cut.at(4), pairs(2, 4))
+    opened.write(LogPosition.at(2), LogPosition.at(4), pairs(2, 4))
 
 
 async def append():
@@ -146,10 +146,10 @@ def test_a_driver_is_killed(settings, broker, with_broker):
             broker.start()
         began = time.monotonic()
         driver = _opened(settings)
-        assert driver.covered() == Cut.at(2)
-        driver.write(Cut.at(2), Cut.at(5), pairs(2, 5))
+        assert driver.covered() == LogPosition.at(2)
+        driver.write(LogPosition.at(2), LogPosition.at(5), pairs(2, 5))
         eventually(lambda: member.own == {0, 1})
-        assert drain(member.reader(), Cut.at(5)) == rows(pairs(0, 5))
+        assert drain(member.reader(), LogPosition.at(5)) == rows(pairs(0, 5))
         assert time.monotonic() - began < 60, "its transactions may last longer than that"
         assert committed(settings) == rows(pairs(0, 5))
     finally:

@@ -14,10 +14,10 @@ from tests.eventlog.kafka.test_log import ATTRIBUTES, read_all
 from headrace.eventlog.damage import Damage
 from headrace.eventlog.kafka.reader import KafkaLogReader
 from headrace.eventlog.kafka.writer import KafkaLogWriter
-from headrace.eventlog.leftovers import read_left
+from headrace.eventlog.log import read_remaining
 from headrace.events.batch import from_batch
 from headrace.events.event import DataKind, Event
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.events.recorded import Arrival
 
 BINARY = [("ce_" + name, value) for name, value in ATTRIBUTES.items()]
@@ -111,15 +111,15 @@ def test_what_another_program_aborted_is_never_read(reader, produce, settings):
 def test_what_kafka_removed_is_told_and_the_rest_is_read(reader, produce, settings):
     for number in range(6):
         produce(BINARY, b"%d" % number, partition=0)
-    ((start, end),) = Cut().ranges_to(reader.end())
+    ((start, end),) = LogPosition().ranges_to(reader.end())
     remove(settings, start + 4)
     told: list[Damage] = []
-    found = [each for batch in read_left(reader, start, end, told.append) for each in from_batch(batch)]
+    found = [each for batch in read_remaining(reader, start, end, told.append) for each in from_batch(batch)]
     assert [each.event.data for each in found] == [b"4", b"5"]
     assert [(each.start - start, each.end - start) for each in told] == [(0, 4)]
     assert "no longer kept" in told[0].reason()
     told.clear()
-    assert list(read_left(reader, start, start + 2, told.append)) == [], "all of it is gone"
+    assert list(read_remaining(reader, start, start + 2, told.append)) == [], "all of it is gone"
     assert [(each.start - start, each.end - start) for each in told] == [(0, 2)]
 
 

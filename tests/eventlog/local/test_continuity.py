@@ -10,7 +10,7 @@ from tests.eventlog.arrivals import HUGE, arrival, arrivals, build, ids, memory_
 
 from headrace.errors import LogReplaced, LogUnavailable
 from headrace.eventlog.damage import Damage
-from headrace.eventlog.local.continuity import Continuity, Witness
+from headrace.eventlog.local.continuity import Continuity, LogReference
 from headrace.eventlog.local.identity import IDENTITY_FILE, LogIdentity, read_identity
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.writer import SegmentWriter
@@ -24,11 +24,11 @@ def identity(folder):
     return found
 
 
-def start(folder, *witnesses, accept=False, told=None):
+def start(folder, *referencees, accept=False, told=None):
     """Open the log as a service does; `told` gets what is set aside."""
     told = [] if told is None else told
     return closing(
-        SegmentWriter(folder, HUGE, accept_damage=accept, continuity=Continuity(witnesses, told.append))
+        SegmentWriter(folder, HUGE, accept_damage=accept, continuity=Continuity(referencees, told.append))
     )
 
 
@@ -49,48 +49,51 @@ def test_two_logs_have_different_names(tmp_path, folder):
     assert identity(folder).name != identity(other).name
 
 
-def test_witnesses_that_know_less_or_as_much_are_fine(folder):
+def test_referencees_that_know_less_or_as_much_are_fine(folder):
     own = identity(folder)
     with start(
-        folder, Witness("the outbox", 6, own), Witness("the ledger", 2, own), Witness("new", 0)
+        folder, LogReference("the outbox", 6, own), LogReference("the ledger", 2, own), LogReference("new", 0)
     ) as writer:
         assert writer.end == 6
 
 
 REFUSED = {
-    "ahead": (lambda own: Witness("the outbox", 9, own), "positions up to 9, and the log ends at 6"),
-    "ahead, and of a time without names": (lambda _: Witness("the outbox", 9), "positions up to 9"),
-    "of another log": (lambda _: Witness("the ledger", 3, LogIdentity("other", 1)), "of the log other"),
+    "ahead": (lambda own: LogReference("the outbox", 9, own), "positions up to 9, and the log ends at 6"),
+    "ahead, and of a time without names": (lambda _: LogReference("the outbox", 9), "positions up to 9"),
+    "of another log": (lambda _: LogReference("the ledger", 3, LogIdentity("other", 1)), "of the log other"),
     "of another log, and knows nothing": (
-        lambda _: Witness("the ledger", 0, LogIdentity("other", 1)),
+        lambda _: LogReference("the ledger", 0, LogIdentity("other", 1)),
         "other",
     ),
-    "of a later start": (lambda own: Witness("the ledger", 3, own._replace(starts=4)), "knows of start 4"),
+    "of a later start": (
+        lambda own: LogReference("the ledger", 3, own._replace(starts=4)),
+        "knows of start 4",
+    ),
 }
 
 
-@pytest.mark.parametrize(("witness", "message"), REFUSED.values(), ids=REFUSED)
-def test_a_log_that_does_not_fit_is_refused_and_left_alone(folder, witness, message):
+@pytest.mark.parametrize(("reference", "message"), REFUSED.values(), ids=REFUSED)
+def test_a_log_that_does_not_fit_is_refused_and_left_alone(folder, reference, message):
     before = snapshot(folder)
     with pytest.raises(LogReplaced, match=message) as caught:
-        start(folder, witness(identity(folder)))
+        start(folder, reference(identity(folder)))
     assert "HEADRACE_LOG_ACCEPT_DAMAGE=true" in str(caught.value)
     assert snapshot(folder) == before
 
 
-@pytest.mark.parametrize(("witness", "message"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("reference", "message"), REFUSED.values(), ids=REFUSED)
 def test_where_it_is_accepted_the_log_goes_on_behind_everything_and_the_next_start_is_quiet(
-    folder, witness, message
+    folder, reference, message
 ):
-    witness = witness(identity(folder))
+    reference = reference(identity(folder))
     told: list[Damage] = []
-    with start(folder, witness, accept=True, told=told) as writer:
+    with start(folder, reference, accept=True, told=told) as writer:
         first = writer.append([arrival("next")])
-        assert first == max(6, witness.end)
-    assert [(each.start, each.end) for each in told] == ([(6, 9)] if witness.end == 9 else [])
+        assert first == max(6, reference.end)
+    assert [(each.start, each.end) for each in told] == ([(6, 9)] if reference.end == 9 else [])
     assert all(message in each.reason() for each in told)
-    for of in (writer.identity, witness.log):  # the witness was told of it, or a crash came before
-        with start(folder, Witness("again", first + 1, of)) as again:
+    for of in (writer.identity, reference.log):  # the reference was told of it, or a crash came before
+        with start(folder, LogReference("again", first + 1, of)) as again:
             assert again.end == first + 1
             assert again.identity.name == writer.identity.name
 
@@ -99,7 +102,7 @@ def test_an_older_copy_is_accepted_with_its_events(tmp_path, folder):
     shutil.copytree(folder, tmp_path / "copy")
     with start(folder) as writer:
         writer.append(arrivals("ghi"))
-        known = Witness("the outbox", 9, writer.identity)
+        known = LogReference("the outbox", 9, writer.identity)
     shutil.rmtree(folder)
     shutil.copytree(tmp_path / "copy", folder)
     with pytest.raises(LogReplaced, match="positions up to 9, and the log ends at 6"):
@@ -117,15 +120,15 @@ def test_an_older_copy_is_known_even_if_nothing_was_routed_since(tmp_path, folde
     shutil.copytree(folder, tmp_path / "copy")
     with start(folder) as writer:
         writer.append(arrivals("ghi"))
-        known = Witness("the outbox", 6, writer.identity)
+        known = LogReference("the outbox", 6, writer.identity)
     with pytest.raises(LogReplaced, match="copy of it from start 1"):
         start(tmp_path / "copy", known)
 
 
 def test_the_newer_log_is_not_taken_back_after_the_older_one_went_on(tmp_path, folder):
     shutil.copytree(folder, tmp_path / "newer")
-    with start(folder, Witness("the outbox", 9), accept=True) as writer:
-        known = Witness("the outbox", 9, writer.identity)
+    with start(folder, LogReference("the outbox", 9), accept=True) as writer:
+        known = LogReference("the outbox", 9, writer.identity)
     with pytest.raises(LogReplaced):
         start(tmp_path / "newer", known)
 
@@ -133,7 +136,7 @@ def test_the_newer_log_is_not_taken_back_after_the_older_one_went_on(tmp_path, f
 def test_events_of_another_log_leave_so_that_nobody_takes_them_for_his_own(tmp_path, folder):
     """A retry or a planned delivery of position 3 would send an event that its filter never saw."""
     other = build(tmp_path / "other", ["uvw", "xyz"])
-    known = Witness("the outbox", 5, identity(folder))
+    known = LogReference("the outbox", 5, identity(folder))
     with pytest.raises(LogReplaced):
         start(other, known)
     with start(other, known, accept=True) as writer:
@@ -153,7 +156,7 @@ def ids_from(folder, position):
 
 
 def test_a_log_that_vanished_is_not_begun_anew(tmp_path, folder):
-    known = Witness("the outbox", 6, identity(folder))
+    known = LogReference("the outbox", 6, identity(folder))
     shutil.rmtree(folder)
     for _ in range(2):
         with pytest.raises(LogReplaced, match="positions up to 6, and the log ends at 0"):
@@ -166,12 +169,12 @@ def test_a_log_that_vanished_is_not_begun_anew(tmp_path, folder):
 def test_a_log_that_does_not_say_which_it_is(folder, content):
     path, own = folder / IDENTITY_FILE, identity(folder)
     path.unlink() if content is None else path.write_bytes(content)
-    with start(folder, Witness("of a time without names", 6)) as writer:
+    with start(folder, LogReference("of a time without names", 6)) as writer:
         assert writer.identity.name != own.name
     path.unlink() if content is None else path.write_bytes(content)
     with pytest.raises(LogReplaced, match="nothing says that this is that log"):
-        start(folder, Witness("the outbox", 6, own))
-    with start(folder, Witness("the outbox", 6, own), accept=True) as writer:
+        start(folder, LogReference("the outbox", 6, own))
+    with start(folder, LogReference("the outbox", 6, own), accept=True) as writer:
         assert writer.append([arrival("next")]) == 6
     assert ids(folder) == [*"abcdef", "next"]
 
@@ -183,7 +186,7 @@ def test_a_log_that_does_not_say_which_it_is(folder, content):
     st.lists(st.integers(0, 25), max_size=3),
 )
 def test_no_position_is_given_away_that_somebody_knows(commits, copied, ends):
-    """Any older copy against any witnesses: refused, or nobody knows a position that the next event gets."""
+    """Any older copy against any referencees: refused, or nobody knows a position that the next event gets."""
     with memory_folder() as memory:
         folder = memory / "log"
         for number, size in enumerate(commits):
@@ -192,11 +195,11 @@ def test_no_position_is_given_away_that_somebody_knows(commits, copied, ends):
             if number == copied:
                 shutil.copytree(folder, memory / "copy")
         used = memory / "copy" if (memory / "copy").exists() else folder
-        witnesses = [Witness("it", end, writer.identity) for end in ends]
+        referencees = [LogReference("it", end, writer.identity) for end in ends]
         try:
-            opened = start(used, *witnesses)
+            opened = start(used, *referencees)
         except LogReplaced:
-            opened = start(used, *witnesses, accept=True)
+            opened = start(used, *referencees, accept=True)
         with opened as again:
             assert all(again.append([arrival("next")]) >= end for end in ends)
 

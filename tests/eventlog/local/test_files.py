@@ -8,8 +8,8 @@ from headrace.eventlog.local.files import (
     WriterLock,
     read_checked,
     remove_temporaries,
+    write_atomically,
     write_checked,
-    write_whole,
 )
 
 
@@ -23,8 +23,8 @@ def broken(*_):
 
 def test_a_file_is_replaced_as_a_whole(tmp_path):
     path = tmp_path / "f"
-    write_whole(path, b"old")
-    write_whole(path, memoryview(b"new and longer"))
+    write_atomically(path, b"old")
+    write_atomically(path, memoryview(b"new and longer"))
     assert path.read_bytes() == b"new and longer"
     assert names(tmp_path) == ["f"]
 
@@ -40,7 +40,7 @@ def test_the_content_is_synced_before_the_name_and_the_name_before_it_is_told(tm
 
     monkeypatch.setattr(os, "fsync", record)
     monkeypatch.setattr(files, "sync_folder", lambda folder: steps.append(("folder", path.exists())))
-    write_whole(path, b"x")
+    write_atomically(path, b"x")
     assert steps == [("file", False), ("folder", True)]
     steps.clear()
     folder_sync(tmp_path)
@@ -50,11 +50,11 @@ def test_the_content_is_synced_before_the_name_and_the_name_before_it_is_told(tm
 @pytest.mark.parametrize("step", ["os.fsync", "pathlib.Path.rename"])
 def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, step):
     path = tmp_path / "f"
-    write_whole(path, b"old")
+    write_atomically(path, b"old")
     with monkeypatch.context() as patch:
         patch.setattr(step, broken)
         with pytest.raises(OSError, match="no"):
-            write_whole(path, b"new")
+            write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == ["f"]
 

@@ -18,7 +18,7 @@ from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.segments import list_segments
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events.batch import from_batch
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 from headrace.events.recorded import Arrival
 
 REOPEN = object()
@@ -67,7 +67,7 @@ def test_publish_times_do_not_fall_and_are_those_of_the_commit(tmp_path, open_lo
 def test_an_empty_range_needs_no_log(tmp_path, open_log):
     open_log(tmp_path)
     reader = SegmentReader(tmp_path)
-    assert (reader.start(), reader.end()) == (Cut(), Cut())
+    assert (reader.start(), reader.end()) == (LogPosition(), LogPosition())
     assert list(reader.read(0, 0)) == []
 
 
@@ -75,7 +75,7 @@ def test_no_position_behind_the_end_is_read(tmp_path, open_log):
     writer = open_log(tmp_path)
     writer.append(arrivals("ab"))
     reader = SegmentReader(tmp_path)
-    with pytest.raises(LogError, match="up to 3 were asked for, and the log ends at 2"):
+    with pytest.raises(LogError, match="up to 3 were requested, but the log ends at 2"):
         list(reader.read(0, 3))
     writer.append(arrivals("c"))
     assert sum(batch.num_rows for batch in reader.read(0, 3)) == 3
@@ -104,7 +104,7 @@ def test_positions_that_are_no_longer_kept(tmp_path):
     assert sum(batch.num_rows for batch in late.read(4, 6)) == 2
     for segment in list_segments(tmp_path)[:2]:
         segment.path.unlink()
-    assert SegmentReader(tmp_path).start() == early.start() == Cut.at(4)
+    assert SegmentReader(tmp_path).start() == early.start() == LogPosition.at(4)
     for reader, start in ((SegmentReader(tmp_path), 0), (early, 2), (late, 0), (late, 3)):
         with pytest.raises(LogError, match=f"position {start} is no longer kept; the log begins at 4"):
             list(reader.read(start, 6))
@@ -164,13 +164,13 @@ FOLLOW = """
 import sys
 from pathlib import Path
 from headrace.eventlog.local.reader import SegmentReader
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 reader = SegmentReader(Path(sys.argv[1]))
 print("ready", flush=True)
 position = 0
 for line in sys.stdin:
     end = int(line)
-    assert reader.end() == Cut.at(end), (reader.end(), end)
+    assert reader.end() == LogPosition.at(end), (reader.end(), end)
     ids = [id_ for batch in reader.read(position, end) for id_ in batch["id"].to_pylist()]
     position = end
     print(*ids, flush=True)
@@ -349,7 +349,7 @@ def test_a_log_that_is_taken_away_under_a_reader_is_told(tmp_path, open_log):
     reader = SegmentReader(tmp_path / "log")
     writer.append(arrivals("ab"))
     (tmp_path / "log").rename(tmp_path / "away")
-    assert reader.end() == Cut.at(2)
+    assert reader.end() == LogPosition.at(2)
     with pytest.raises(LogUnavailable, match=re.escape(f"no log in {tmp_path / 'log'}")):
         list(reader.read(0, 2))
     (tmp_path / "away").rename(tmp_path / "log")

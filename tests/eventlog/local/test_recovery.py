@@ -22,9 +22,9 @@ from tests.eventlog.arrivals import (
 from headrace.errors import LogDamaged
 from headrace.eventlog.damage import Damage
 from headrace.eventlog.local.frames import FRAME_HEADER, SEGMENT_HEADER, SegmentHead, pack_segment_head
-from headrace.eventlog.local.mark import Mark
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.segments import list_segments, segment_path
+from headrace.eventlog.local.watermark import Watermark
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events.batch import from_batch
 
@@ -328,7 +328,9 @@ def test_what_is_kept_is_made_durable_first(fresh, monkeypatch):
 
         def record(descriptor, real=real):
             real(descriptor)
-            synced.append((str(Path(f"/proc/self/fd/{descriptor}").readlink()), Mark(folder / "END").get()))
+            synced.append(
+                (str(Path(f"/proc/self/fd/{descriptor}").readlink()), Watermark(folder / "END").get())
+            )
 
         monkeypatch.setattr(os, name, record)
     assert reopen(folder) == FRAMES[3]

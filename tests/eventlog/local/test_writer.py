@@ -13,7 +13,7 @@ from headrace.eventlog.local.frames import FRAME_HEADER
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.segments import list_segments
 from headrace.eventlog.local.writer import SegmentWriter
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 
 HOLD = """
 import sys
@@ -73,7 +73,7 @@ def test_readers_are_told_only_after_the_sync(tmp_path, open_log, monkeypatch):
     for names in ("ab", "c"):
         log.append(arrivals(names))
     assert ends == [0, 0, 2, 2]
-    assert reader.end() == Cut.at(3)
+    assert reader.end() == LogPosition.at(3)
 
 
 # One writer

@@ -17,7 +17,7 @@ def decode_one(headers: list[tuple[bytes, bytes]], body: bytes = b"") -> Event:
     return event
 
 
-def decode_message(message: http.Message) -> list[Event]:
+def decode_message(message: http.HttpMessage) -> list[Event]:
     return http.decode(
         [(name.encode("ascii"), value.encode("ascii")) for name, value in message.headers], message.body
     )

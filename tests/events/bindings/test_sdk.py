@@ -44,7 +44,7 @@ def receive(message: sdk.HTTPMessage) -> list[Event]:
     )
 
 
-def send(message: http.Message) -> sdk.HTTPMessage:
+def send(message: http.HttpMessage) -> sdk.HTTPMessage:
     return sdk.HTTPMessage(dict(message.headers), message.body)
 
 

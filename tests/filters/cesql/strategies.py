@@ -17,7 +17,7 @@ from headrace.filters.cesql.syntax import (
     Not,
     String,
 )
-from headrace.filters.cesql.writer import write_string
+from headrace.filters.cesql.text.writer import write_string
 
 NAMES = ("type", "source", "subject", "x", "y", "1st", "null")
 

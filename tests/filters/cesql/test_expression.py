@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from tests.filters.cesql.strategies import attributes, nodes
 
-from headrace.events.event import Event
-from headrace.filters.cesql import ErrorKind, Expression, evaluate, parse, passes
+from headrace.filters.cesql import ErrorKind, Expression, parse
 
 BOUND: dict[str, Any] = {
     "specversion": "1.0",
@@ -112,12 +111,6 @@ def test_values_that_cesql_has_no_type_for_exist_but_are_errors(value):
 def test_only_the_boolean_true_passes():
     for text, passing in [("yes", True), ("n", False), ("'true'", False), ("TRUE", True), ("FALSE", False)]:
         assert parse(text).passes(BOUND) is passing
-
-
-def test_an_event_is_asked_by_its_attributes():
-    event = Event(BOUND, data=b"{}")
-    assert passes(parse("n > 5"), event)
-    assert evaluate(parse("n - 5"), event).value == 2
 
 
 def test_a_pickled_expression_evaluates():

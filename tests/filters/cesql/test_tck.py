@@ -56,7 +56,7 @@ def test_case(suite, case):
             cesql.parse(text)
         return
     event = Event(case.get("event") or BASE | case.get("eventOverrides", {}))
-    result = cesql.evaluate(cesql.parse(text), event)
+    result = cesql.parse(text).evaluate(event.attributes)
     given = (result.value, [error.kind.value for error in result.errors])
     wanted = (case["result"], [case["error"]] if "error" in case else [])
     if (suite, case["name"]) in CONTRADICTORY:

@@ -10,7 +10,7 @@ from headrace.filters.bounds.limits import Limits
 from headrace.filters.cesql import Expression, parse, to_cel
 from headrace.filters.cesql.translation import translate
 from headrace.filters.dialects.cel import parse_cel
-from headrace.filters.dialects.dialect import Place
+from headrace.filters.dialects.dialect import ParseContext
 from headrace.filters.dialects.table import parse_filter
 from headrace.filters.ir.construct import condition
 from headrace.filters.ir.expression import nodes_of
@@ -86,7 +86,7 @@ def test_a_piece_is_as_long_as_its_text_but_for_brackets(node):
 
 
 def read_again(text):
-    return parse_cel(text, Place("filter", Limits(), parse_filter))
+    return parse_cel(text, ParseContext("filter", Limits(), parse_filter))
 
 
 @pytest.fixture(scope="module")

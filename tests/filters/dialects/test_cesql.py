@@ -18,11 +18,11 @@ from headrace.filters.bounds.limits import Limits
 from headrace.filters.cesql import CesqlPredicate, parse, write_cesql
 from headrace.filters.dialects.cel import parse_cel
 from headrace.filters.dialects.cesql import parse_sql
-from headrace.filters.dialects.dialect import Place
+from headrace.filters.dialects.dialect import ParseContext
 from headrace.filters.dialects.table import parse_filter
 from headrace.filters.rewrites.lower import lower
 
-PLACE = Place("filters[0].sql", Limits(), parse_filter)
+CONTEXT = ParseContext("filters[0].sql", Limits(), parse_filter)
 EVENT = Event(attributes={"specversion": "1.0", "id": "1", "source": "/s", "type": "T"})
 LOWER = {"sql": "LOWER(type) = 't'"}
 
@@ -85,7 +85,7 @@ def test_an_explanation_shows_the_text_above_its_cel():
 def test_an_explanation_says_what_can_not_be_cast():
     explanation = compile_filter({"sql": "type > 3"}).explain(EVENT)
     assert (explanation.clause, explanation.value) == ("type > 3", False)
-    assert explanation.reason == "cast error: 'T' is no Integer"
+    assert explanation.reason == "cast error: 'T' can't be cast to Integer"
 
 
 def test_a_negated_expression_is_explained_as_it_was_written():
@@ -164,13 +164,13 @@ def test_the_length_of_opaque_clauses_counts():
 def test_the_tree_means_what_the_expression_does(text, events):
     predicate = CesqlPredicate(parse(text))
     try:
-        expression = parse_sql(text, PLACE)
+        expression = parse_sql(text, CONTEXT)
     except FilterError:
         return
     assert isinstance(expression, CesqlPredicate) is (predicate.cel is None)
     lowered = lower(expression)
     if predicate.cel is not None:
-        assert parse_cel(predicate.cel, PLACE) == lowered
+        assert parse_cel(predicate.cel, CONTEXT) == lowered
     for bound in events:
         assert evaluate(lowered, {"ce": bound}) is predicate.truth(bound)
         assert evaluate(expression, {"ce": bound}) is predicate.truth(bound)
@@ -179,13 +179,13 @@ def test_the_tree_means_what_the_expression_does(text, events):
 @pytest.mark.parametrize("body", [None, "", 1, {"sql": "a"}, "\ud800", ["a"]])
 def test_a_body_is_a_text(body):
     with pytest.raises(FilterError) as caught:
-        parse_sql(body, PLACE)
+        parse_sql(body, CONTEXT)
     assert caught.value.path == "filters[0].sql"
 
 
 REFUSED = [
     ("type = ", 6, "the expression ends where a value is expected"),
-    ("NOT foo(1)", 4, "there is no function FOO; there are LENGTH, CONCAT"),
+    ("NOT foo(1)", 4, "there is no function FOO; known are LENGTH, CONCAT"),
     ("LENGTH(a, b) > 1", 0, "LENGTH doesn't take 2 arguments"),
     ("a = 1 OR SUBSTRING(a) = ''", 9, "SUBSTRING doesn't take 1 argument"),
 ]
@@ -194,7 +194,7 @@ REFUSED = [
 @pytest.mark.parametrize(("text", "position", "problem"), REFUSED)
 def test_a_fault_says_where_it_is(text, position, problem):
     with pytest.raises(FilterError) as caught:
-        parse_sql(text, PLACE)
+        parse_sql(text, CONTEXT)
     assert (caught.value.path, caught.value.position) == ("filters[0].sql", position)
     assert str(caught.value).startswith(f"filters[0].sql: {problem}")
     assert str(caught.value).endswith(" " * position + "^")
@@ -202,7 +202,7 @@ def test_a_fault_says_where_it_is(text, position, problem):
 
 @pytest.mark.parametrize("limit", ["length", "depth", "atoms"])
 def test_a_place_sets_the_limits(limit):
-    place = Place("filter", Limits(**{limit: 2}), parse_filter)
+    context = ParseContext("filter", Limits(**{limit: 2}), parse_filter)
     with pytest.raises(FilterError) as caught:
-        parse_sql("a + b + c = 2", place)
+        parse_sql("a + b + c = 2", context)
     assert caught.value.limit == limit

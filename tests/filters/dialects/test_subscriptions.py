@@ -61,7 +61,7 @@ REFUSED = [
     ([{"exact": {"Type": "x"}}], "filters[0].exact", "not 'Type'"),
     ([{"exact": {"my-ext": "x"}}], "filters[0].exact", "not 'my-ext'"),
     ([{"exact": {"type\n": "x"}}], "filters[0].exact", r"not 'type\n'"),
-    ([{"exact": {"data": "x"}}], "filters[0].exact", "payload"),
+    ([{"exact": {"data": "x"}}], "filters[0].exact", "event's data"),
     ([{"exact": {1: "x"}}], "filters[0].exact", "not 1"),
     ([{"exact": {"type": "\ud800"}}], "filters[0].exact.type", "surrogate"),
     ([{"exact": {}}], "filters[0].exact", "at least one"),

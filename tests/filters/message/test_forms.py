@@ -151,9 +151,7 @@ def test_operands_are_limited(tree):
         lambda: from_json(to_json(tree), limits=Limits(atoms=2)),
         lambda: from_bytes(to_bytes(tree), limits=Limits(atoms=2)),
     ):
-        with pytest.raises(
-            FilterError, match="3 comparisons are more than the limit `atoms` of 2"
-        ) as refusal:
+        with pytest.raises(FilterError, match="3 comparisons exceed the limit `atoms` of 2") as refusal:
             read()
         assert refusal.value.limit == "atoms"
 

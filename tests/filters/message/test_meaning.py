@@ -9,7 +9,7 @@ from tests.filters.message.strategies import predicates, recorded, recorded_even
 
 from headrace.filters.backends.reference import evaluate as evaluate_expression
 from headrace.filters.message import event_time, property, publish_time, to_cel  # noqa: A004
-from headrace.filters.message.lowering import lower
+from headrace.filters.message.translation import translate
 from headrace.filters.truth import UNKNOWN
 from headrace.filters.variables import variables_of
 
@@ -78,7 +78,9 @@ CASES = [
     (P("type").like("com.%"), 'ce.type.startsWith("com.")', True),
     (P("type").like("%.order"), 'ce.type.endsWith(".order")', True),
     (P("type").like("%example%"), 'ce.type.contains("example")', True),
+    (P("type").like("%%example%%%"), 'ce.type.contains("example")', True),
     (P("type").like("%"), 'ce.type.startsWith("")', True),
+    (P("type").like("%%"), 'ce.type.startsWith("")', True),
     (P("type").like(""), 'ce.type == ""', False),
     (P("type").like("com.%.order"), r'ce.type.matches("(?s)^com\\..*\\.order\\z")', True),
     (P("type").like("com_example%"), r'ce.type.matches("(?s)^com.example.*\\z")', True),
@@ -130,7 +132,7 @@ CASES = [
 
 
 def evaluate(tree, event):
-    return evaluate_expression(lower(tree), variables_of(event))
+    return evaluate_expression(translate(tree), variables_of(event))
 
 
 @pytest.mark.parametrize(("tree", "text", "value"), CASES)

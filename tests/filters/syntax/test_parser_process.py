@@ -9,7 +9,7 @@ from headrace.errors import FilterError
 from headrace.filters import compile_filter
 from headrace.filters.syntax import google, parser, parser_process
 from headrace.filters.syntax.parser import parsing_elsewhere
-from headrace.filters.syntax.parser_process import Question, serve
+from headrace.filters.syntax.parser_process import Request, serve
 
 LONG = " || ".join(f'ce.type == "{number}"' for number in range(200))
 TEXTS = [
@@ -38,9 +38,9 @@ def elsewhere():
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
-def test_a_long_text_means_the_same_elsewhere(elsewhere, text, monkeypatch):
+def test_a_long_text_means_the_same_processes(elsewhere, text, monkeypatch):
     with monkeypatch.context() as here:
-        here.setattr(parser, "_elsewhere", [])
+        here.setattr(parser, "_processes", [])
         expected = outcome(text)
     monkeypatch.setattr(google, "parse", None)  # it isn't asked in this process
     monkeypatch.setattr(google, "check", None)
@@ -54,7 +54,7 @@ def test_a_short_text_is_parsed_here(monkeypatch):
 
 
 def test_a_process_that_ended_is_started_anew(elsewhere):
-    (process,) = parser._elsewhere
+    (process,) = parser._processes
     assert outcome(LONG)
     assert process._process is not None
     process._process.kill()
@@ -76,7 +76,7 @@ def test_a_process_that_never_lives_is_given_up(monkeypatch):
 def test_a_process_that_hangs_is_ended(monkeypatch):
     monkeypatch.setattr(parser_process, "_SECONDS", 0.001)
     with parsing_elsewhere():
-        process = parser._elsewhere[-1]
+        process = parser._processes[-1]
         assert "no answer within" in outcome(LONG)
         assert process._process is None
 
@@ -86,4 +86,4 @@ def test_it_ends_with_its_input():
     serve(io.BytesIO(b""), answers)
     serve(io.BytesIO(b"\x05\x00\x00"), answers)
     assert answers.getvalue() == b""
-    assert Question("parse", "x").work == "parse"
+    assert Request("parse", "x").task == "parse"

@@ -280,7 +280,7 @@ def test_broken_bytes_are_refused(data):
 
 def test_the_version_is_named():
     data = GOOD.to_bytes()
-    with pytest.raises(UnreadableExport, match="version 9, and this reads 1"):
+    with pytest.raises(UnreadableExport, match="version 9, not 1"):
         ExportedBloom.from_bytes(data[:8] + b"\x09\0\0\0" + data[12:])
 
 

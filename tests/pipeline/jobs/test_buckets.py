@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.events.batch import SCHEMA
-from headrace.pipeline.backtest import Backtest, Bucket
+from headrace.pipeline.history.backtest import Backtest, Bucket
 from headrace.pipeline.jobs.backtest import bucket_seconds, every_bucket
 
 _MICROS = st.integers(0, 4 * 10**15)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sqlalchemy import Column, ForeignKey, Integer, MetaData, String, Table
 
-from headrace.subscriptions.families import Family
+from headrace.database.families import Family
 
 METADATA = MetaData()
 LIBRARY = Family("library", METADATA, Path(__file__).parent)

@@ -1,6 +1,6 @@
 """City lots: records of about 900 bytes, and rules with values that occur in them.
 
-The records have the fields and the cardinalities of San Francisco's parcels: about 200,000 lots in 5,000 blocks, lot
+The records have the fields and the cardinalities of San Francisco's payloads: about 200,000 lots in 5,000 blocks, lot
 numbers up to 300, 1,700 streets, a dozen street types, and a polygon that no rule mentions. Of the rules 70 % are two
 equalities, 20 % an equality and a prefix, 10 % a range of numbers. One of the two fields is always a selective one:
 were both allowed to have a dozen values, a rule would be wanted by a tenth of all events. At 100,000 rules that makes

@@ -1,5 +1,5 @@
-"""The OpenAPI document of everything served: a file per door in `doors/`, shared parts in `components/`.
+"""The OpenAPI document: one file per handler in `routes/`, shared parts in `components/`.
 
-What code decides (protocols' settings, filters, delivery objects) is not written down a second time: `derived.py`
-makes those schemas from the tables that the checks use.
+What code decides (settings of protocols, filters, delivery objects) is not written down twice: `document.py` and
+`subscription_schemas.py` derive those schemas from the tables that the checks use.
 """

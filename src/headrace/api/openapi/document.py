@@ -1,4 +1,4 @@
-"""The document of one process: what its doors serve, and only the components that this needs."""
+"""The OpenAPI document of one process: the paths that it serves, and only the components that these need."""
 
 from __future__ import annotations
 
@@ -6,21 +6,26 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from headrace.api.openapi.derived import derived_schemas
+from headrace.api.access.permissions import permission_for
 from headrace.api.openapi.files import read_components, read_head, read_paths
-from headrace.api.permissions import permission_for
+from headrace.api.openapi.subscription_schemas import proposal_schemas
+from headrace.events.media_types import MEDIA_TYPE
+from headrace.filters.dialects.schemas import dialect_schemas, filter_schema, message_schema
+from headrace.secrets.credential_schema import credential_schema
+from headrace.subscriptions.delivery.members import DESTINATION
+from headrace.subscriptions.delivery.spec import DELIVERY
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from headrace.api.permissions import Permission
+    from headrace.api.access.permissions import Permission
 
 CHANNEL_ADDRESS = "/channels/{namespace}/{name}"
 _COMPONENTS = "#/components/"
 
 
 def assemble(served: Mapping[str, Collection[str]]) -> dict[str, Any]:
-    """Describe these paths with these methods. What nobody has described stands in `x-undescribed`."""
+    """Describe these methods of these paths; `x-undescribed` lists those that no file describes."""
     described = read_paths()
     paths = {
         path: _part(path, described[path], methods) for path, methods in served.items() if path in described
@@ -32,7 +37,7 @@ def assemble(served: Mapping[str, Collection[str]]) -> dict[str, Any]:
         if method.lower() not in paths.get(path, {})
     ]
     components = read_components()
-    components.setdefault("schemas", {}).update(derived_schemas())
+    components.setdefault("schemas", {}).update(_derived_schemas())
     head = read_head()
     head["info"]["version"] = version("headrace")
     own = head.pop("components")
@@ -40,8 +45,29 @@ def assemble(served: Mapping[str, Collection[str]]) -> dict[str, Any]:
     return whole | ({"x-undescribed": missing} if missing else {})
 
 
+def _derived_schemas() -> dict[str, dict[str, Any]]:
+    """Make the schemas that must agree with the checks from the tables of the checks."""
+    filter_, message = f"{_COMPONENTS}schemas/Filter", f"{_COMPONENTS}schemas/MessageFilter"
+    filters = {
+        "type": "array",
+        "description": "Filters that must all match; an empty list matches always.",
+        "items": {"$ref": filter_},
+    }
+    return {
+        "Filter": filter_schema(dialect_schemas(filter_, message)),
+        "MessageFilter": message_schema(message),
+        "Filters": filters,
+        "FilterOrFilters": {"anyOf": [{"$ref": filter_}, {"$ref": f"{_COMPONENTS}schemas/Filters"}]},
+        "Credential": credential_schema(),
+        "Delivery": dict(DELIVERY),
+        "Destination": DESTINATION,
+        "MediaType": {"type": "string", "pattern": f"^{MEDIA_TYPE}$", "examples": ["application/json"]},
+        **proposal_schemas(),
+    }
+
+
 def _part(path: str, item: Mapping[str, Any], methods: Collection[str]) -> dict[str, Any]:
-    """Return what is common to all methods, and the methods that are served."""
+    """Return the shared parameters of a path, and the methods that are served."""
     shared = {name: each for name, each in item.items() if name == "parameters"}
     return shared | {
         method.lower(): _guarded(item[method.lower()], permission_for(path, method))
@@ -51,7 +77,7 @@ def _part(path: str, item: Mapping[str, Any], methods: Collection[str]) -> dict[
 
 
 def _guarded(operation: Any, permission: Permission | None) -> Any:
-    """Add what the gate may answer; what is open to everybody says so."""
+    """Add the answers of the gate; mark an operation that is open to everybody."""
     if permission is None:
         return operation
     if permission.is_open:

@@ -1,7 +1,7 @@
-"""The files of the description: OpenAPI as YAML, with two shorthands that keep them short.
+"""The files of the document: OpenAPI as YAML, with two shorthands.
 
-- A `$ref` without `#` is one to the components: `schemas/Channel` is `#/components/schemas/Channel`.
-- `problems: [400, 404]` in an operation are responses with problem documents, which `components/responses.yaml` has.
+- A `$ref` without `#` refers to the components: `schemas/Channel` is `#/components/schemas/Channel`.
+- `problems: [400, 404]` in an operation adds those responses of `components/responses.yaml`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
 
 
 def read_paths() -> dict[str, dict[str, Any]]:
-    """Return what is described of each path; a path that two files describe is a mistake."""
+    """Return the description of each path; a path in two files is an error."""
     paths: dict[str, dict[str, Any]] = {}
-    for name, content in _contents("doors"):
+    for name, content in _contents("routes"):
         twice = paths.keys() & content.keys()
         if twice:
             raise ValueError(f"{name} describes {', '.join(twice)} a second time")
@@ -27,7 +27,7 @@ def read_paths() -> dict[str, dict[str, Any]]:
 
 
 def read_components() -> dict[str, dict[str, Any]]:
-    """Return the shared parts by their kind, which is a file's name up to its first dash or dot."""
+    """Return the shared parts by kind, which is the file name up to its first dash or dot."""
     components: dict[str, dict[str, Any]] = {}
     for name, content in _contents("components"):
         components.setdefault(name.partition(".")[0].partition("-")[0], {}).update(content)
@@ -35,7 +35,7 @@ def read_components() -> dict[str, dict[str, Any]]:
 
 
 def read_head() -> dict[str, Any]:
-    """Return what stands at the top of the document: its title, tags and ways to authenticate."""
+    """Return the top of the document: title, tags and authentication."""
     head: dict[str, Any] = _read(_HERE / "head.yaml")
     return head
 

@@ -1,1 +1,1 @@
-"""The record of changes: who did what, when, from where, and what came of it."""
+"""The audit log: who changed what, when, from where, and with which outcome."""

@@ -1,4 +1,4 @@
-"""The record of changes: who did what, when, from where, and what came of it. Names and digests, never values."""
+"""Entries of the audit log, and how they are stored. They have names and digests, never values."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _DIGEST = 16
 _LONGEST = 500
 _PRUNED_AT_A_TIME = 10_000
 HERE = "local"
-"""The address of who changes the database itself, with a command."""
+"""The address of commands that change the database directly."""
 DONE, UNKNOWN = 200, 0
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One change. `outcome` is the status of the answer, or `UNKNOWN`; `change` has names and digests, no values."""
+class AuditEntry:
+    """One change. `outcome` is the HTTP status, or `UNKNOWN`; `change` has names and digests, no values."""
 
     who: str
     address: str
@@ -44,7 +44,7 @@ class Entry:
     number: int | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return it as the API shows it."""
+        """Return the entry as the API shows it."""
         shown = {
             "number": self.number,
             "time": timestamp(self.time),
@@ -62,7 +62,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class AuditQuery:
-    """Which entries; what is None makes no difference. `before` is the number of the last one seen."""
+    """Selects entries; None selects all. `before` is the number of the last entry seen."""
 
     namespaces: Collection[str] | None = None
     who: str | None = None
@@ -74,7 +74,7 @@ class AuditQuery:
     limit: int = 100
 
     def conditions(self) -> Iterator[ColumnElement[bool]]:
-        """Yield what a row has to meet."""
+        """Yield the conditions on rows."""
         table = AUDIT.c
         if self.namespaces is not None:
             yield table.namespace.in_(sorted(self.namespaces))
@@ -89,21 +89,21 @@ class AuditQuery:
             yield table.number < self.before
 
 
-def by_command(action: str, kind: str, object_: str, namespace: str | None, **change: Any) -> Entry:
-    """Return the entry of a change that a command makes in the database itself, without the service."""
-    return Entry(
+def by_command(action: str, kind: str, object_: str, namespace: str | None, **change: Any) -> AuditEntry:
+    """Return the entry of a change that a command makes in the database, without the service."""
+    return AuditEntry(
         f"command:{getpass.getuser()}@{socket.gethostname()}", HERE, action, kind, object_, namespace,
         change=change,
     )  # fmt: skip
 
 
 def digest(document: Any) -> str:
-    """Return what tells two documents apart, and nothing about what is in them."""
+    """Return a digest, which distinguishes documents without revealing their content."""
     return hashlib.sha256(msgspec.json.encode(document, order="deterministic")).hexdigest()[:_DIGEST]
 
 
 def difference(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the digests of an object before and after a change, and the names of the members that changed."""
+    """Return the digests of an object before and after a change, and the names of changed members."""
     names = sorted({*(before or {}), *(after or {})})
     members = [name for name in names if (before or {}).get(name) != (after or {}).get(name)]
     digests = {
@@ -114,31 +114,31 @@ def difference(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
     return digests | ({"members": members} if before is not None and after is not None else {})
 
 
-def write(connection: Connection, entries: Sequence[Entry]) -> list[int]:
+def write(connection: Connection, entries: Sequence[AuditEntry]) -> list[int]:
     """Add entries, in the transaction of the connection; return their numbers."""
     added = insert(AUDIT).returning(AUDIT.c.number)
     return [connection.execute(added, _to_row(each)).scalar_one() for each in entries]
 
 
-def rewrite(connection: Connection, number: int, entry: Entry) -> bool:
-    """Let an entry take another's place; tell whether that was there."""
+def rewrite(connection: Connection, number: int, entry: AuditEntry) -> bool:
+    """Replace an entry; tell whether it existed."""
     row = update(AUDIT).where(AUDIT.c.number == number).values(_to_row(entry))
     return bool(connection.execute(row).rowcount)
 
 
-def find(connection: Connection, query: AuditQuery) -> list[Entry]:
+def find(connection: Connection, query: AuditQuery) -> list[AuditEntry]:
     """Return entries, the newest first."""
     newest = select(AUDIT).where(*query.conditions()).order_by(AUDIT.c.number.desc()).limit(query.limit)
     return [_from_row(row) for row in connection.execute(newest)]
 
 
 def prune(connection: Connection, before: float) -> int:
-    """Forget entries that are older than a time, so many as one commit should; return how many."""
+    """Delete entries before a time, as many as one commit should; return their number."""
     old = select(AUDIT.c.number).where(AUDIT.c.time < before).limit(_PRUNED_AT_A_TIME)
     return connection.execute(delete(AUDIT).where(AUDIT.c.number.in_(old))).rowcount
 
 
-def _to_row(entry: Entry) -> dict[str, Any]:
+def _to_row(entry: AuditEntry) -> dict[str, Any]:
     return {
         "time": entry.time,
         "who": _fit(entry.who),
@@ -152,8 +152,8 @@ def _to_row(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _from_row(row: Row[Any]) -> Entry:
-    return Entry(
+def _from_row(row: Row[Any]) -> AuditEntry:
+    return AuditEntry(
         who=row.who,
         address=row.address,
         action=row.action,
@@ -168,5 +168,5 @@ def _from_row(row: Row[Any]) -> Entry:
 
 
 def _fit(text: str) -> str:
-    """Callers choose names and paths; PostgreSQL's texts hold no NUL, and no database half a character."""
+    """Make a text from a caller storable: no NUL for PostgreSQL, and no lone surrogates."""
     return text[:_LONGEST].replace("\0", "\ufffd").encode(errors="replace").decode()

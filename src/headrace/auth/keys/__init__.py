@@ -1,1 +1,1 @@
-"""API keys: what one looks like, what is kept of it, and how requests are checked against them."""
+"""API keys: their form (`key`), new ones (`requests`), what is stored (`record`, `store`), and their check (`ring`)."""

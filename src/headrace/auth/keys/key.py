@@ -1,9 +1,9 @@
-"""API keys: what one looks like, and what is kept of it.
+"""The form of API keys, and the digest that is stored.
 
-`hr_`, ten characters that name it, `_`, 43 that are secret, and six that check for a slip of the hand or of the
-clipboard: a scanner of repositories finds it by its form and can tell it from noise. The secret has 256 random bits,
-which nobody guesses, fast as the hash may be: what slow hashes are for, the guessing of words that people choose, has
-no hold here. So SHA-256 it is, and a look at a key takes microseconds on the way of every event.
+`hr_`, an id of ten characters, `_`, a secret of 43, and a checksum of six against typing errors; secret scanners
+recognise this form and verify the checksum. The secret has 256 random bits, so it can't be guessed however fast the
+hash is: slow hashes protect passwords that people choose. So the digest is SHA-256, and checking a key takes
+microseconds, which every event pays.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ _FORM = re.compile(rf"{PREFIX}([0-9A-Za-z]{{{_ID}}})_([0-9A-Za-z]{{{_SECRET}}})(
 
 @dataclass(frozen=True, slots=True)
 class KeyText:
-    """A key as its holder has it. Be careful: the text itself is shown once and kept nowhere."""
+    """A key as its holder has it. Be careful: the text is shown once, and must not be stored."""
 
     id: str
     text: str = field(repr=False)
 
     @property
     def digest(self) -> bytes:
-        """What is kept of it."""
+        """What is stored of the key."""
         return hashlib.sha256(self.text.encode()).digest()
 
 
 def new_key() -> KeyText:
-    """Make a key."""
+    """Make a new key."""
     body = f"{PREFIX}{_random(_ID)}_{_random(_SECRET)}"
     return KeyText(body[len(PREFIX) : len(PREFIX) + _ID], body + _check(body))
 
 
 def read_key(text: str) -> KeyText | None:
-    """Return the key that a text is; None where it is none, or was mistyped."""
+    """Parse a key; None if it isn't one, or was mistyped."""
     found = _FORM.fullmatch(text)
     if found is None or _check(text[:-_CHECK]) != found[3]:
         return None

@@ -1,4 +1,4 @@
-"""What is known of a key, without the key."""
+"""What is stored about a key: everything but the key."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ class KeyRecord:
 
     @property
     def principal(self) -> Principal:
-        """Who holds it."""
+        """The principal that holds it."""
         return Principal(f"key:{self.id}", self.grants)
 
     @property
     def namespaces(self) -> frozenset[str] | None:
-        """Where it is good for anything; None for everywhere."""
+        """The namespaces in which it grants anything; None for all."""
         return None if EVERYWHERE in self.grants else frozenset(self.grants)
 
     @property
     def only_namespace(self) -> str | None:
-        """The one namespace where it is good for anything, where there is but one."""
+        """The only namespace in which it grants anything; None if there are several."""
         return next(iter(self.grants)) if len(self.grants) == 1 and self.namespaces else None
 
     def problem(self, now: float) -> str | None:
-        """Say why it isn't good any more, if so."""
+        """Return why it is no longer valid, if so."""
         if self.revoked is not None:
             return "was revoked"
         return "has expired" if self.expires is not None and self.expires <= now else None
 
     def document(self) -> dict[str, Any]:
-        """Return it as it may be shown."""
+        """Return it as the API shows it."""
         times = {
             name: None if value is None else timestamp(value)
             for name, value in (
@@ -85,7 +85,7 @@ def to_row(record: KeyRecord, revision: int) -> dict[str, Any]:
 
 
 def from_row(row: Row[Any]) -> KeyRecord:
-    """Read a row. A role that this version doesn't know grants nothing."""
+    """Read a row. Roles unknown to this version grant nothing."""
     return KeyRecord(
         id=row.id,
         name=row.name,

@@ -1,4 +1,4 @@
-"""What a new key is to be, checked."""
+"""Requests for new keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.subscriptions.points import parse_time
 
 if TYPE_CHECKING:
     from headrace.auth.roles import Grants
-    from headrace.subscriptions.faults import Faults
+    from headrace.documents.faults import Faults
 
 _MEMBERS = ("name", "grants", "expires")
 _LONGEST_NAME = 100
@@ -28,13 +28,13 @@ class KeyRequest:
     expires: float | None = None
 
     def make(self, who: str, now: float) -> tuple[KeyText, KeyRecord]:
-        """Make the key, and what is kept of it."""
+        """Make the key and its record."""
         key = new_key()
         return key, KeyRecord(key.id, self.name, key.digest, self.grants, now, who, self.expires)
 
 
 def parse_key_request(document: object) -> KeyRequest:
-    """Check a request for a key; InvalidRequest lists every fault with its path."""
+    """Parse a request for a key; InvalidRequest lists every fault with its path."""
     if not isinstance(document, dict):
         raise InvalidRequest([("", f"the body has to be a JSON object with: {', '.join(_MEMBERS)}")])
     faults: Faults = [

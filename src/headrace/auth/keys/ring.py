@@ -1,4 +1,4 @@
-"""The API keys, known without asking the database for each request."""
+"""The API keys in memory, so that requests need no query."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from headrace.auth.keys.store import KeyStore
 
 _log = logging.getLogger(__name__)
-# How often it is written down when keys were used: once in a while, whatever the traffic.
+# How often the last use of keys is stored, whatever the traffic.
 _NOTE_SECONDS = 60.0
 _NO_DIGEST = bytes(32)
 
 
 class KeyRing:
-    """A copy of the keys. For one event loop; what other processes make and revoke arrives with `follow`.
+    """A copy of the keys. For one event loop; changes by other processes arrive with `follow`.
 
-    `admin_keys` come from the configuration: they may do everything, and are good for as long as they stand there.
+    `admin_keys` come from the configuration: they grant everything for as long as they are configured.
     """
 
     def __init__(self, store: KeyStore, admin_keys: Sequence[str] = ()) -> None:
@@ -42,15 +42,15 @@ class KeyRing:
         self._take(records)
 
     def holder(self, text: str) -> Principal:
-        """Return who holds a key, or raise Unauthenticated; what is wrong is told to those alone who have the key."""
+        """Return the holder of a key, or raise Unauthenticated; only who has the key learns why it is invalid."""
         key = read_key(text)
         if key is None:
-            raise Unauthenticated("this is no API key, or one that was mistyped")
+            raise Unauthenticated("this is not an API key, or it was mistyped")
         record, digest = self._keys.get(key.id), key.digest
         if hmac.compare_digest(self._configured.get(key.id, _NO_DIGEST), digest):
             return Principal(f"key:{key.id}", {EVERYWHERE: frozenset({Role.ADMIN})})
         if not hmac.compare_digest(_NO_DIGEST if record is None else record.digest, digest) or record is None:
-            raise Unauthenticated("no such API key is known")
+            raise Unauthenticated("this API key is unknown")
         now = time.time()
         if problem := record.problem(now):
             raise Unauthenticated(f"API key {key.id} {problem}")
@@ -58,12 +58,12 @@ class KeyRing:
         return record.principal
 
     async def refresh(self) -> None:
-        """Learn what changed since the last look."""
+        """Read the changes since the last time."""
         self._revision, records = await asyncio.to_thread(self._store.changes, self._revision)
         self._take(records)
 
     async def follow(self, seconds: float) -> None:
-        """Keep up with the store, for ever. While it is lost, the keys stay as they were known."""
+        """Keep up with the store, for ever. While it is lost, the last known keys are used."""
         while True:
             await asyncio.sleep(seconds)
             try:
@@ -71,16 +71,16 @@ class KeyRing:
                 if time.time() - self._noted > _NOTE_SECONDS:
                     await self.note_used()
             except StoreUnavailable as error:
-                _log.warning("API keys stay as they were known: %s", error)
+                _log.warning("the last known API keys are used: %s", error)
 
     async def note_used(self) -> None:
-        """Write down which keys were used since the last time."""
+        """Store which keys were used since the last time."""
         used, self._used, self._noted = self._used, {}, time.time()
         if used:
             await asyncio.to_thread(self._store.note_used, used)
 
     async def close(self) -> None:
-        """Note what was used last, if that can be."""
+        """Store the last uses, if the store is available."""
         with suppress(StoreUnavailable):
             await self.note_used()
 
@@ -91,5 +91,5 @@ class KeyRing:
 def _configured(text: str) -> tuple[str, bytes]:
     key = read_key(text)
     if key is None:
-        raise ConfigError("auth.admin_keys has a text that is no API key; `headrace keys new` makes one")
+        raise ConfigError("auth.admin_keys has a text that is not an API key; `headrace keys new` makes one")
     return key.id, key.digest

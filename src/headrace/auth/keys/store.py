@@ -1,4 +1,4 @@
-"""The API keys, in the store's database. A change and its entry in the record of changes are one transaction."""
+"""The API keys, in the store's database. A change and its audit entry are one transaction."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from sqlalchemy import bindparam, insert, select, update
 from headrace.auth.audit import entries as audit
 from headrace.auth.keys.record import KeyRecord, from_row, to_row
 from headrace.auth.tables import API_KEYS, FAMILY
+from headrace.database.engine import open_database
+from headrace.database.patience import once, repeatable
 from headrace.errors import Conflict, NotFound
-from headrace.subscriptions.database import open_database
-from headrace.subscriptions.patience import once, repeatable
-from headrace.subscriptions.revisions import next_revision
+from headrace.subscriptions.store.revisions import next_revision
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.auth.audit.entries import Entry
+    from headrace.auth.audit.entries import AuditEntry
 
 
 class KeyStore:
-    """Threads and processes may share the database; calls block, so an event loop makes them in a thread.
+    """Threads and processes may share the database. Its calls block, so an event loop makes them in a thread.
 
-    Be careful: the store has to be open, or have been opened once: its revision is what keys count by.
+    Be careful: the store must have been opened once, because keys use its revision.
     """
 
     def __init__(self, url: str, patience: float = 0.0) -> None:
-        """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
+        """Open it. `patience` is for how many seconds a call retries after a lost connection or a lock."""
         self.patience = patience
         self._engine = open_database(url, FAMILY, patience)
 
@@ -37,15 +37,15 @@ class KeyStore:
         self._engine.dispose()
 
     @once
-    def add(self, record: KeyRecord, entry: Entry) -> None:
-        """Keep a new key."""
+    def add(self, record: KeyRecord, entry: AuditEntry) -> None:
+        """Store a new key."""
         with self._engine.begin() as connection:
             connection.execute(insert(API_KEYS).values(to_row(record, next_revision(connection))))
             audit.write(connection, [entry])
 
     @once
-    def revoke(self, key_id: str, entry: Entry) -> KeyRecord:
-        """Let a key be good no more, for ever. Conflict where that is so already."""
+    def revoke(self, key_id: str, entry: AuditEntry) -> KeyRecord:
+        """Revoke a key, for ever; Conflict if it was revoked already."""
         with self._engine.begin() as connection:
             revision = next_revision(connection)
             row = connection.execute(
@@ -63,7 +63,7 @@ class KeyStore:
 
     @repeatable
     def get(self, key_id: str) -> KeyRecord:
-        """Return what is known of a key, or raise NotFound."""
+        """Return the record of a key, or raise NotFound."""
         with self._engine.connect() as connection:
             row = connection.execute(select(API_KEYS).where(API_KEYS.c.id == key_id)).first()
         if row is None:
@@ -72,14 +72,14 @@ class KeyStore:
 
     @repeatable
     def all(self) -> list[KeyRecord]:
-        """List the keys, the oldest first, those that are good no more included."""
+        """List the keys, the oldest first, including revoked and expired ones."""
         with self._engine.connect() as connection:
             rows = connection.execute(select(API_KEYS).order_by(API_KEYS.c.created, API_KEYS.c.id))
             return [from_row(row) for row in rows]
 
     @repeatable
     def changes(self, since: int) -> tuple[int, list[KeyRecord]]:
-        """Return the keys made or revoked after revision `since`, and the revision reached."""
+        """Return the revision reached, and the keys that were created or revoked after revision `since`."""
         query = select(API_KEYS).where(API_KEYS.c.revision > since)
         with self._engine.connect() as connection:
             rows = connection.execute(query).all()
@@ -87,7 +87,7 @@ class KeyStore:
 
     @repeatable
     def note_used(self, used: Mapping[str, float]) -> None:
-        """Write down when keys were used last. Nobody who follows the keys hears of it."""
+        """Store when keys were last used. `changes` doesn't report it."""
         later = update(API_KEYS).where(
             API_KEYS.c.id == bindparam("its_id"),
             API_KEYS.c.last_used.is_(None) | (API_KEYS.c.last_used < bindparam("used")),

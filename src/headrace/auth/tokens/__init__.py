@@ -1,1 +1,1 @@
-"""Bearer tokens of OpenID providers: checked with the issuers' public keys, and read for what they grant."""
+"""Bearer tokens of OpenID providers: `issuer_keys.py` fetches public keys, `token.py` verifies tokens with them."""

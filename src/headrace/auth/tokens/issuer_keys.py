@@ -1,8 +1,8 @@
-"""The public keys of an OpenID provider: got from its discovery document, a URL or a file, and got anew as they rotate.
+"""The public keys of an OpenID provider: fetched by its discovery document, a URL or a file, and again as they rotate.
 
-The address comes from an operator, so it may be a private one, unlike a sink's. What holds for sinks holds apart from
-that: no redirects, bounded answers and times, and TLS, without which whoever sits in between chooses the keys; only on
-this machine itself plain HTTP will do.
+The address comes from the operator, so unlike a sink's it may be private. Otherwise the rules of sinks hold: no
+redirects, bounded answers and times, and TLS, without which a man in the middle could choose the keys; plain HTTP is
+allowed only on this machine.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _SECONDS = 10.0
 _MOST_BYTES = 1 << 20
 _FRESH_SECONDS = 3600.0
-# A key that nobody knows may be new; whoever makes them up must not make us ask all the time.
+# An unknown key may be new, but made-up keys must not cause a request each time.
 _PAUSE_SECONDS = 10.0
 _DISCOVERY = "/.well-known/openid-configuration"
 _KINDS = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
@@ -42,11 +42,11 @@ class KeySet:
         self._pause = pause_seconds
         self._keys: list[Mapping[str, Any]] = []
         self._fetched = self._tried = float("-inf")
-        self._problem = "they were not asked for yet"
+        self._problem = "they were not fetched yet"
         self._fetching = asyncio.Lock()
 
     async def find(self, kid: str | None, algorithm: str) -> jwt.PyJWK:
-        """Return the key that a token names, asking for the keys anew where they are old or don't have it."""
+        """Return the key that a token names; fetch the keys again if they are old or lack it."""
         if time.monotonic() - self._fetched > _FRESH_SECONDS:
             await self._renew()
         found = self._find(kid, algorithm)
@@ -60,7 +60,7 @@ class KeySet:
         raise Unauthenticated("the token was signed with a key that its issuer doesn't publish")
 
     def _find(self, kid: str | None, algorithm: str) -> jwt.PyJWK | None:
-        """Choose by id; a token without one is fine where there is only one key that can be meant."""
+        """Choose a key by id; a token without an id is accepted if only one key fits."""
         fitting = [
             key
             for key in self._keys
@@ -77,7 +77,7 @@ class KeySet:
             raise Unauthenticated("the key that the token was signed with can't be read") from error
 
     async def _renew(self) -> None:
-        """Get the keys anew, unless somebody just did. Old ones stay good where new ones can't be had."""
+        """Fetch the keys again, unless that was just tried. Old keys stay valid if that fails."""
         async with self._fetching:
             now = time.monotonic()
             if now - self._tried < self._pause:
@@ -90,17 +90,17 @@ class KeySet:
                 self._problem = str(error) or type(error).__name__
 
     async def _get(self) -> list[Mapping[str, Any]]:
-        place = self._issuer.jwks
-        if place and not place.startswith(("http://", "https://")):
-            return _keys_of(_decode(await asyncio.to_thread(Path(place).read_bytes)))
+        location = self._issuer.jwks
+        if location and not location.startswith(("http://", "https://")):
+            return _keys_of(_decode(await asyncio.to_thread(Path(location).read_bytes)))
         timeout = aiohttp.ClientTimeout(total=_SECONDS)
         async with aiohttp.ClientSession(timeout=timeout, trust_env=False) as session:
-            return _keys_of(_decode(await _read(session, place or await self._discover(session))))
+            return _keys_of(_decode(await _read(session, location or await self._discover(session))))
 
     async def _discover(self, session: aiohttp.ClientSession) -> str:
         document = _decode(await _read(session, self._issuer.url.rstrip("/") + _DISCOVERY))
         if document.get("issuer") != self._issuer.url:
-            raise ValueError(f"its discovery document is that of {document.get('issuer')!r}")
+            raise ValueError(f"its discovery document names the issuer {document.get('issuer')!r}")
         return str(document.get("jwks_uri"))
 
 
@@ -123,11 +123,11 @@ def _decode(content: bytes) -> dict[str, Any]:
     try:
         return msgspec.json.decode(content, type=dict[str, Any])
     except msgspec.DecodeError as error:
-        raise ValueError(f"what was answered is no JSON object: {error}") from error
+        raise ValueError(f"the answer is not a JSON object: {error}") from error
 
 
 def _keys_of(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     keys = document.get("keys")
     if not isinstance(keys, list) or not keys:
-        raise ValueError("there are no keys in what was answered")
+        raise ValueError("the answer has no keys")
     return [key for key in keys if isinstance(key, dict)]

@@ -1,4 +1,4 @@
-"""Bearer tokens of OpenID providers: JWTs, checked with the issuer's public keys."""
+"""Bearer tokens of OpenID providers: JWTs, verified with the issuer's public keys."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import jwt
 
+from headrace.auth.grants import granted, roles_among
 from headrace.auth.principal import Principal
-from headrace.auth.tokens.claims import grants_of
 from headrace.auth.tokens.issuer_keys import KeySet
 from headrace.errors import Unauthenticated
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from headrace.auth.roles import Grants
     from headrace.auth.settings import Issuer
 
 _LONGEST = 16_384
 _REMEMBERED = 10_000
-# A checked token is believed without a second look for so long, and never longer than it says itself.
+# A verified token is trusted for this long without another check, but never longer than it is valid.
 _BELIEVED_SECONDS = 300.0
 _REASONS: tuple[tuple[type[jwt.PyJWTError], str], ...] = (
     (jwt.ExpiredSignatureError, "the token has expired"),
@@ -32,12 +33,12 @@ _REASONS: tuple[tuple[type[jwt.PyJWTError], str], ...] = (
     (jwt.MissingRequiredClaimError, "the token lacks a claim that it needs (exp, iss, aud and sub)"),
     (jwt.InvalidSignatureError, "the token's signature is wrong"),
 )
-# What the library raises for claims that are no times, or lie too deep.
+# Raised by the library for claims that are not times, or nested too deeply.
 _ODD = (OverflowError, RecursionError, TypeError, ValueError)
 
 
 class Tokens:
-    """Checks tokens, and remembers those that were good by their hash. For one event loop."""
+    """Verifies tokens, and caches valid ones by their hash. For one event loop."""
 
     def __init__(self, issuers: Sequence[Issuer], leeway: float) -> None:
         self._issuers = {issuer.url: (issuer, KeySet(issuer)) for issuer in issuers}
@@ -45,12 +46,12 @@ class Tokens:
         self._good: OrderedDict[bytes, tuple[float, Principal]] = OrderedDict()
 
     def remembered(self, token: str) -> Principal | None:
-        """Return whose token it is, where it was found good a little while ago."""
+        """Return the holder of a token that was verified a short while ago."""
         found = self._good.get(hashlib.sha256(token.encode()).digest())
         return found[1] if found is not None and found[0] > time.time() else None
 
     async def holder(self, token: str) -> Principal:
-        """Return whose token it is, or raise Unauthenticated."""
+        """Return the holder of a token, or raise Unauthenticated."""
         if len(token) > _LONGEST:
             raise Unauthenticated(f"the token is longer than {_LONGEST} characters")
         header, claims = _unchecked(token)
@@ -89,8 +90,28 @@ class Tokens:
             self._good.popitem(last=False)
 
 
+def grants_of(claims: Mapping[str, Any], issuer: Issuer) -> Grants:
+    """Return the grants of a token: from one claim with roles by namespace, or from one for each of the two."""
+    if not issuer.roles_claim:
+        return granted(claim_at(claims, issuer.claim))
+    roles = sorted(roles_among(claim_at(claims, issuer.roles_claim), issuer.role_prefix))
+    listed = claim_at(claims, issuer.namespaces_claim)
+    namespaces = listed.split() if isinstance(listed, str) else listed if isinstance(listed, list) else []
+    return granted({each: roles for each in namespaces if isinstance(each, str)})
+
+
+def claim_at(claims: Mapping[str, Any], name: str) -> Any:
+    """Return a claim or a member of one (`realm_access.roles`); None if there is none."""
+    if name in claims:
+        return claims[name]
+    found: Any = claims
+    for part in name.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
+
+
 def _seconds(expires: Any) -> float:
-    """Read when a checked token expires; a number that is too large for a float is later than anything."""
+    """Return when a verified token expires; a number too large for a float means never."""
     try:
         return float(expires)
     except OverflowError:
@@ -98,7 +119,7 @@ def _seconds(expires: Any) -> float:
 
 
 def _unchecked(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read what a token says about itself. Be careful: nothing of it is true yet."""
+    """Return the header and the claims of a token. Be careful: nothing of it is verified yet."""
     try:
         decoded = jwt.decode_complete(token, options={"verify_signature": False})
     except (jwt.PyJWTError, *_ODD) as error:

@@ -1,1 +1,1 @@
-"""What is refused before it is kept: one file per part of a spec, one table of kinds."""
+"""Admission: what is refused before it is stored. One file per kind, `parts.py` for what they share, one table."""

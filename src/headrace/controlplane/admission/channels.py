@@ -1,27 +1,26 @@
-"""Channels: those that carry subscribers themselves, and the generic one, which stands on one of those."""
+"""Checks of channels: those with subscribers of their own, and the generic Channel, which is backed by one of them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.controlplane.admission.deliveries import check_delivery_of
-from headrace.controlplane.admission.members import check_members, check_object
+from headrace.controlplane.admission.parts import check_delivery_of, check_members, check_object
 from headrace.controlplane.kinds import BACKING, VERSIONS
-from headrace.subscriptions.protocols import check_sink
+from headrace.protocols import check_sink
 
 if TYPE_CHECKING:
     from headrace.controlplane.manifest import Manifest
-    from headrace.subscriptions.protocols import Faults
+    from headrace.documents.faults import Faults
 
 _SUBSCRIBER = ("uid", "name", "generation", "subscriberUri", "replyUri", "delivery")
-# Members of Knative's own type that ask for what isn't done here; empty they ask for nothing.
+# Members of Knative's type that are not supported here; they may be empty.
 _NOT_HERE = ("subscriberCACerts", "subscriberAudience", "replyCACerts", "replyAudience", "auth")
 _LONGEST_UID = 64
 _MOST = 2**63 - 1
 
 
 def check_channel_spec(manifest: Manifest) -> Faults:
-    """Tell what is wrong with a channel that carries its subscribers."""
+    """Return the faults of a channel's spec."""
     spec = dict(manifest.spec)
     faults = check_members(spec, "spec", ("delivery", "subscribers"))
     faults += check_delivery_of(spec, "spec", manifest.namespace)
@@ -49,7 +48,7 @@ def _check_subscriber(subscriber: Any, path: str, namespace: str) -> Faults:
     if not isinstance(uid, str) or not 0 < len(uid) <= _LONGEST_UID:
         faults.append((f"{path}.uid", f"is required: a text of at most {_LONGEST_UID} characters"))
     if isinstance(generation, bool) or not isinstance(generation, int) or not 0 <= generation <= _MOST:
-        faults.append((f"{path}.generation", f"{generation!r} is no whole number from 0 on"))
+        faults.append((f"{path}.generation", f"{generation!r} is not a whole number from 0"))
     uris = [name for name in ("subscriberUri", "replyUri") if subscriber.get(name)]
     if not uris:
         faults.append((path, "has neither subscriberUri nor replyUri; one of them is required"))
@@ -59,14 +58,14 @@ def _check_subscriber(subscriber: Any, path: str, namespace: str) -> Faults:
 
 
 def check_generic_channel(manifest: Manifest) -> Faults:
-    """Tell what is wrong with a generic Channel; its subscribers are appended by subscriptions, never by hand."""
+    """Return the faults of a generic Channel, whose subscribers are added by Subscriptions, never by hand."""
     spec = dict(manifest.spec)
     faults: Faults = []
     if spec.pop("subscribers", None):
         faults.append(
             (
                 "spec.subscribers",
-                "must not be set on the generic Channel; apply a Subscription, which appends itself",
+                "must not be set on the generic Channel; apply a Subscription, which adds itself",
             )
         )
     faults += check_members(spec, "spec", ("channelTemplate", "delivery"))
@@ -84,7 +83,7 @@ def _check_template(template: Any, namespace: str) -> Faults:
     served = [(kind.api_version(version), kind.name) for kind in BACKING for version in VERSIONS]
     if (template.get("apiVersion"), template.get("kind")) not in served:
         known = ", ".join(f"{kind.name} ({kind.group}/{VERSIONS[0]})" for kind in BACKING)
-        faults.append((path, f"{template.get('kind')!r} is no channel that is made here; there are {known}"))
+        faults.append((path, f"{template.get('kind')!r} can't back a Channel here; supported are {known}"))
     spec = template.get("spec") or {}
     faults += check_object(spec, f"{path}.spec", ("delivery",))
     return faults + (check_delivery_of(spec, f"{path}.spec", namespace) if isinstance(spec, dict) else [])

@@ -1,21 +1,25 @@
-"""Subscriptions to channels: which channel, who gets its events, and where replies go."""
+"""Checks of Subscriptions: which channel, who gets its events, and where replies go."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.controlplane.admission.deliveries import check_delivery_of
-from headrace.controlplane.admission.destinations import check_destination, check_reference, refers_to
-from headrace.controlplane.admission.members import check_members
+from headrace.controlplane.admission.parts import (
+    check_delivery_of,
+    check_destination,
+    check_members,
+    check_reference,
+    refers_to,
+)
 from headrace.controlplane.kinds import CHANNELS
 
 if TYPE_CHECKING:
     from headrace.controlplane.manifest import Manifest
-    from headrace.subscriptions.protocols import Faults
+    from headrace.documents.faults import Faults
 
 
 def check_subscription_spec(manifest: Manifest) -> Faults:
-    """Tell what is wrong with it."""
+    """Return the faults of a Subscription's spec."""
     spec = dict(manifest.spec)
     faults = check_members(spec, "spec", ("channel", "subscriber", "reply", "delivery"))
     if spec.get("channel") is None:
@@ -29,6 +33,6 @@ def check_subscription_spec(manifest: Manifest) -> Faults:
         faults += check_destination(spec[name], f"spec.{name}", manifest.namespace)
     if given and not faults and refers_to(spec[given[0]], spec["channel"]["name"]):
         faults.append(
-            (f"spec.{given[0]}", "is the channel itself, so that each event would go round for ever")
+            (f"spec.{given[0]}", "is the channel itself, so that each event would circulate for ever")
         )
     return faults + check_delivery_of(spec, "spec", manifest.namespace)

@@ -1,4 +1,4 @@
-"""Which checks belong to which kind: the one door to admission, for manifests and for the cluster's web-hook."""
+"""The checks of each kind, and `admit`, which applies them to manifests and for the cluster's webhook."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headrace.controlplane.kinds import (
     IN_MEMORY_CHANNEL,
     SUBSCRIPTION,
     TRIGGER,
-    Kind,
+    ObjectKind,
 )
 from headrace.errors import InvalidManifest
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from headrace.controlplane.manifest import Manifest
-    from headrace.subscriptions.protocols import Faults
+    from headrace.documents.faults import Faults
 
-_CHECKS: dict[Kind, Callable[[Manifest], Faults]] = {
+_CHECKS: dict[ObjectKind, Callable[[Manifest], Faults]] = {
     HEADRACE_CHANNEL: check_channel_spec,
     IN_MEMORY_CHANNEL: check_channel_spec,
     CHANNEL: check_generic_channel,
@@ -33,7 +33,10 @@ _CHECKS: dict[Kind, Callable[[Manifest], Faults]] = {
     SUBSCRIPTION: check_subscription_spec,
     TRIGGER: check_trigger_spec,
 }
-_WARNINGS: dict[Kind, Callable[[Manifest], list[str]]] = {BROKER: warn_of_broker, TRIGGER: warn_of_trigger}
+_WARNINGS: dict[ObjectKind, Callable[[Manifest], list[str]]] = {
+    BROKER: warn_of_broker,
+    TRIGGER: warn_of_trigger,
+}
 
 
 def _channel_of(spec: Mapping[str, Any]) -> Any:
@@ -45,7 +48,7 @@ def _template_of(spec: Mapping[str, Any]) -> Any:
     return (spec.get("channelTemplate") or {}).get("kind")
 
 
-_IMMUTABLE: dict[Kind, tuple[str, Callable[[Mapping[str, Any]], Any]]] = {
+_IMMUTABLE: dict[ObjectKind, tuple[str, Callable[[Mapping[str, Any]], Any]]] = {
     TRIGGER: ("spec.broker", broker_of),
     SUBSCRIPTION: ("spec.channel", _channel_of),
     CHANNEL: ("spec.channelTemplate", _template_of),
@@ -53,12 +56,12 @@ _IMMUTABLE: dict[Kind, tuple[str, Callable[[Mapping[str, Any]], Any]]] = {
 
 
 def admit(manifest: Manifest, old: Mapping[str, Any] | None = None) -> list[str]:
-    """Check a spec, against the old one where there is one; InvalidManifest lists every fault. Return warnings."""
+    """Check a spec, and its change from the old one if any. Return warnings; InvalidManifest lists every fault."""
     faults = _CHECKS[manifest.kind](manifest)
     if not faults and old is not None and manifest.kind in _IMMUTABLE:
         path, read = _IMMUTABLE[manifest.kind]
         if read(old) != read(manifest.spec):
-            faults.append((path, "can't be changed; delete the object and apply it anew"))
+            faults.append((path, "can't be changed; delete the object and apply it again"))
     if faults:
         raise InvalidManifest(faults)
     return _WARNINGS[manifest.kind](manifest) if manifest.kind in _WARNINGS else []

@@ -1,29 +1,33 @@
-"""Triggers: an expression that can't be compiled is refused here with the place in it, not at the first event."""
+"""Checks of triggers: a filter that doesn't compile is refused here with the position of its fault."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.controlplane.admission.deliveries import check_delivery_of
-from headrace.controlplane.admission.destinations import check_destination, check_reference, refers_to
-from headrace.controlplane.admission.members import check_members
+from headrace.controlplane.admission.parts import (
+    check_delivery_of,
+    check_destination,
+    check_members,
+    check_reference,
+    refers_to,
+)
 from headrace.controlplane.kinds import BROKER
 from headrace.errors import FilterError, InvalidChannel
 from headrace.filters import compile_trigger
-from headrace.subscriptions.channel import check_channel
+from headrace.subscriptions.channels.name import check_channel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.controlplane.manifest import Manifest
-    from headrace.subscriptions.protocols import Faults
+    from headrace.documents.faults import Faults
 
 DEFAULT_BROKER = "default"
 _MEMBERS = ("broker", "brokerRef", "filter", "filters", "subscriber", "delivery")
 
 
 def check_trigger_spec(manifest: Manifest) -> Faults:
-    """Tell what is wrong with it."""
+    """Return the faults of a trigger's spec."""
     spec = dict(manifest.spec)
     faults = check_members(spec, "spec", _MEMBERS)
     faults += _check_broker(spec, manifest.namespace)
@@ -33,12 +37,14 @@ def check_trigger_spec(manifest: Manifest) -> Faults:
     else:
         faults += check_destination(spec["subscriber"], "spec.subscriber", manifest.namespace)
     if not faults and refers_to(spec["subscriber"], broker_of(spec)):
-        faults.append(("spec.subscriber", "is the broker itself, so that each event would go round for ever"))
+        faults.append(
+            ("spec.subscriber", "is the broker itself, so that each event would circulate for ever")
+        )
     return faults + check_delivery_of(spec, "spec", manifest.namespace)
 
 
 def check_filters(spec: Mapping[str, Any]) -> Faults:
-    """Tell what is wrong with the filters of a trigger's spec: one dialect at the top of each, and it compiles."""
+    """Return the faults of a trigger's filters: each has one dialect at the top, and has to compile."""
     if not isinstance(spec.get("filter") or {}, dict):
         return [("spec.filter", "has to be an object with one filter, such as {attributes: {type: order}}")]
     if not isinstance(spec.get("filters") or [], list):
@@ -51,7 +57,7 @@ def check_filters(spec: Mapping[str, Any]) -> Faults:
 
 
 def path_of(error: FilterError, spec: Mapping[str, Any]) -> str:
-    """Return where in the object the fault lies."""
+    """Return the path of the fault in the object."""
     if spec.get("filters"):
         return f"spec.{error.path or 'filters'}"
     inner = error.path.removeprefix("filters[0]").removeprefix("filters").removeprefix("filter")
@@ -59,23 +65,23 @@ def path_of(error: FilterError, spec: Mapping[str, Any]) -> str:
 
 
 def filters_of(spec: Mapping[str, Any]) -> list[Any]:
-    """Return the filters that count, as a subscription has them."""
+    """Return the filters in effect, as a subscription has them: `filters` takes precedence over `filter`."""
     if spec.get("filters"):
         return list(spec["filters"])
     return [spec["filter"]] if spec.get("filter") else []
 
 
 def broker_of(spec: Mapping[str, Any]) -> str:
-    """Return the name of the broker that it listens to."""
+    """Return the name of the trigger's broker."""
     ref = spec.get("brokerRef") or {}
     return str(spec.get("broker") or ref.get("name") or DEFAULT_BROKER)
 
 
 def warn_of_trigger(manifest: Manifest) -> list[str]:
-    """Tell what doesn't count, and what the filters' author should know."""
+    """Return warnings of what is ignored, and notes on the filters."""
     notes = list(compile_trigger(manifest.spec).notes)
     if manifest.spec.get("filters") and manifest.spec.get("filter"):
-        notes.append("spec.filter doesn't count, because spec.filters is there")
+        notes.append("spec.filter is ignored, because there is spec.filters")
     return notes
 
 

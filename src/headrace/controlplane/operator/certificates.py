@@ -1,4 +1,4 @@
-"""Certificates of the web-hook: an authority of our own, whose certificate the API server is told to trust."""
+"""Certificates of the webhook, issued by an authority of our own that the API server is told to trust."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _VALID, _RENEWED_BEFORE = timedelta(days=365), timedelta(days=60)
-_EARLIER = timedelta(minutes=5)  # for clocks that are behind
+_EARLIER = timedelta(minutes=5)  # for clocks that are slow
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Certificates:
     key: bytes
 
     def are_good_for(self, names: Sequence[str], now: datetime | None = None) -> bool:
-        """Tell whether they serve these names, and for a good while yet."""
+        """Tell whether they are valid for these names, and for some time to come."""
         try:
             read = x509.load_pem_x509_certificate(self.certificate)
             shown = read.extensions.get_extension_for_class(x509.SubjectAlternativeName).value

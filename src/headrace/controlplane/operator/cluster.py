@@ -1,4 +1,4 @@
-"""The few calls to the API server that are made beside kopf's own."""
+"""The few calls to the API server that kopf doesn't make."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _SECONDS = 20.0
 _MERGE, _JSON = "application/merge-patch+json", "application/json"
 
 
-class Connection(Protocol):
-    """Where the API server is, and how to be let in; kopf's ConnectionInfo is one."""
+class ClusterConnection(Protocol):
+    """The address of the API server, and the credentials; kopf's ConnectionInfo is one."""
 
     @property
     def server(self) -> str: ...  # noqa: D102
@@ -27,13 +27,13 @@ class Connection(Protocol):
 
 
 class Cluster:
-    """Logs in for each call: tokens of a service account are exchanged while the process runs."""
+    """Logs in for each call, because tokens of a service account are rotated while the process runs."""
 
-    def __init__(self, login: Callable[[], Connection]) -> None:
+    def __init__(self, login: Callable[[], ClusterConnection]) -> None:
         self._login = login
 
     async def get(self, path: str) -> dict[str, Any] | None:
-        """Return what is there, or None where nothing is."""
+        """Return an object, or None if it doesn't exist."""
         try:
             return await self._call("GET", path)
         except ClusterRefused as refusal:
@@ -42,7 +42,7 @@ class Cluster:
             raise
 
     async def create(self, path: str, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Make an object; ClusterRefused with status 409 where it is there."""
+        """Create an object; ClusterRefused with status 409 if it exists."""
         return await self._call("POST", path, document, _JSON)
 
     async def patch(self, path: str, document: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""What kopf calls: a HeadraceChannel was made, changed or deleted, the operator has started, or it is time to look.
+"""What kopf calls when a HeadraceChannel was created, changed or deleted, on start, and periodically.
 
-kopf keeps its memory in annotations of our own domain, and holds a deleted object back by a finalizer until its channel
-and subscriptions are gone. Handlers may be called twice for one change; each brings everything to what it should be,
-one at a time for one object, and never back to an earlier generation.
+kopf keeps its state in annotations of our own domain, and holds a deleted object back by a finalizer until its channel
+and subscriptions are gone. Handlers may be called twice for one change; they are idempotent, run one at a time for each
+object, and never go back to an earlier generation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PASSING = (ServiceUnreachable, ServiceRefused, ClusterRefused, ConfigError)
 def register(
     client: Client, resolver: Resolver, login: Callable[..., kopf.ConnectionInfo], look_seconds: float
 ) -> kopf.OperatorRegistry:
-    """Return the handlers, for one operator."""
+    """Return the handlers of one operator."""
     registry = kopf.OperatorRegistry()
     which = (HEADRACE_CHANNEL.group, "v1", HEADRACE_CHANNEL.plural)
 
@@ -45,7 +45,7 @@ def register(
             seen = _frozen(body)
             generation = seen["metadata"].get("generation", 0)
             if generation < memo.get("generation", 0):
-                return  # a later one was acted upon, while this one waited for its turn
+                return  # a later one was applied while this one waited for its turn
             with _told_of(body, patch, again(retry, look_seconds)):
                 status = await mirror(client, resolver.resolve, seen)
             memo["generation"] = generation
@@ -70,7 +70,7 @@ def register(
 
 @contextmanager
 def _told_of(body: kopf.Body, patch: kopf.Patch, seconds: float) -> Iterator[None]:
-    """Let what is in the way be seen in the object, as a condition and once as an event, and have it tried again."""
+    """Report a passing error in the object, as a condition and once as an event, and have kopf try again."""
     try:
         yield
     except _PASSING as error:
@@ -82,22 +82,22 @@ def _told_of(body: kopf.Body, patch: kopf.Patch, seconds: float) -> Iterator[Non
 
 
 def again(retry: int, look_seconds: float) -> float:
-    """Return the seconds until it is tried again: few at first, and in the end those between two looks."""
+    """Return the seconds until the next try: they double, up to the interval of the periodic check."""
     return min(_AGAIN_SECONDS * 2.0 ** min(retry, _MOST_DOUBLINGS), look_seconds)
 
 
 def _frozen(body: kopf.Body) -> dict[str, Any]:
-    """Take the object as it is now. Be careful: what a timer is given changes under its hands."""
+    """Copy the object. Be careful: kopf changes the one that a timer is given."""
     return copy.deepcopy({name: body[name] for name in body})
 
 
 def status_differs(old: dict[str, Any], new: dict[str, Any]) -> bool:
-    """Tell whether merging the new one changes the old one: an unchanged object is not written."""
+    """Tell whether merging the new status changes the old one; an unchanged object is not written."""
     return any(old.get(name) != value for name, value in new.items())
 
 
 def make_settings() -> kopf.OperatorSettings:
-    """Return kopf's settings: everything it writes into objects is in our own domain."""
+    """Return kopf's settings; all that it writes into objects is in our own domain."""
     settings = kopf.OperatorSettings()
     settings.persistence.finalizer = f"{OWN_GROUP}/operator"
     settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=OWN_GROUP)

@@ -1,4 +1,4 @@
-"""A HeadraceChannel of the cluster and its image in Headrace: what is applied there, and the status that comes back."""
+"""A HeadraceChannel of the cluster and its copy in Headrace: what is applied there, and the resulting status."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MANAGED_BY = "app.kubernetes.io/managed-by"
 OPERATOR = "headrace-operator"
 RECONCILED = "Reconciled"
-"""A condition that is there only while it is false: something is in the way of acting upon the object."""
+"""A condition that exists only while it is false: the object could not be applied."""
 _REFUSED = 400
 _REFUSALS = {
     Unauthenticated.code: "AccessRefused",
@@ -46,9 +46,9 @@ _ABSENT = ("address", "addressable", "deadLetterSinkUri")
 
 
 async def mirror(client: Client, resolve: Resolve, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Bring Headrace to what the object says, and return the object's status.
+    """Apply the object to Headrace, and return its status.
 
-    What Headrace refuses is said in the status; a Headrace that can't be reached is an error, and it is tried again.
+    A refusal by Headrace becomes part of the status; an unreachable Headrace is an error, after which kopf tries again.
     """
     metadata = body["metadata"]
     spec, missing = await with_addresses(body.get("spec") or {}, metadata["namespace"], resolve)
@@ -63,7 +63,7 @@ async def mirror(client: Client, resolve: Resolve, body: Mapping[str, Any]) -> d
 
 
 async def unmirror(client: Client, body: Mapping[str, Any]) -> None:
-    """Remove the object's image, with its subscriptions; that it is gone already is fine."""
+    """Delete the object's copy with its subscriptions, if it still exists."""
     metadata = body["metadata"]
     try:
         await client.delete_object(HEADRACE_CHANNEL.plural, metadata["namespace"], metadata["name"])
@@ -87,7 +87,7 @@ def _manifest(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str,
 
 
 def subscribable(metadata: Mapping[str, Any]) -> str:
-    """Return the version of the duck type that the object says it conforms to."""
+    """Return the version of the duck type to which the object conforms."""
     return str((metadata.get("annotations") or {}).get(SUBSCRIBABLE, "v1"))
 
 
@@ -104,9 +104,9 @@ def _missing(missing: list[str]) -> list[Condition]:
 
 
 def _status(body: Mapping[str, Any], shown: Mapping[str, Any], conditions: list[Condition]) -> dict[str, Any]:
-    """Return a status to merge into the object's: what is no longer true is null, and so is removed."""
+    """Return a status to merge into the object's; null removes members that no longer hold."""
     old = _kept(body.get("status") or {})
-    last = {each.type: each for each in conditions}  # of two that say the same, the later one counts
+    last = {each.type: each for each in conditions}  # of two of one type the later one counts
     new = dated(with_ready(last.values()), old)
     status: dict[str, Any] = {
         "observedGeneration": body["metadata"].get("generation", 0),
@@ -118,10 +118,9 @@ def _status(body: Mapping[str, Any], shown: Mapping[str, Any], conditions: list[
 
 
 def unreconciled(body: Mapping[str, Any], error: HeadraceError) -> dict[str, Any]:
-    """Return the status of an object that could not be acted upon: what is known of it stays, and the reason is added.
+    """Return the status of an object that could not be applied: what is known stays, and the reason is added.
 
-    A channel that was ready takes events as before, whoever may change it or not; only of a spec that was not acted
-    upon it isn't known what becomes of it.
+    A channel that was ready still takes events; it becomes unknown only for a new spec that was not applied.
     """
     known = body.get("status") or {}
     old = _kept(known)
@@ -134,14 +133,14 @@ def unreconciled(body: Mapping[str, Any], error: HeadraceError) -> dict[str, Any
 
 
 def reason_of(error: HeadraceError) -> str:
-    """Return what a condition and an event of the cluster call the error."""
+    """Return the reason of an error for conditions and events of the cluster."""
     if isinstance(error, ServiceRefused):
         return _REFUSALS.get(str(error.problem.get("code")), "HeadraceFailed")
     return _REASONS.get(type(error), "Failed")
 
 
 def _kept(status: Mapping[str, Any]) -> list[Condition]:
-    """Read the conditions that a status has."""
+    """Parse the conditions of a status."""
     return [
         Condition(
             each["type"],

@@ -1,4 +1,4 @@
-"""References to objects of the cluster: whoever has an address can be a dead-letter sink."""
+"""References to objects of the cluster: any object with an address can be a dead-letter sink."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _CORE = ("", "v1")
 async def with_addresses(
     spec: Mapping[str, Any], namespace: str, resolve: Resolve
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return a channel's spec with addresses in place of references, and what could not be resolved.
+    """Return a channel's spec with references replaced by addresses, and the references that couldn't be resolved.
 
-    A dead-letter sink that has no address yet is left out: the channel works, and its status says what is missing.
+    A dead-letter sink without an address is left out: the channel works, and its status says what is missing.
     """
     missing: list[str] = []
     resolved = await _with_delivery(spec, namespace, resolve, missing)
@@ -56,24 +56,24 @@ async def _with_delivery(
 
 
 class Resolver:
-    """Asks the cluster. A Service has the address of its name, everything else what its status says."""
+    """Asks the cluster. The address of a Service follows from its name; other objects have it in their status."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._plurals: dict[tuple[str, str], str] = {}
 
     async def resolve(self, ref: Mapping[str, Any], namespace: str) -> str | None:
-        """Return the address of what is referred to, or None where it has none."""
+        """Return the address of the referenced object, or None if it has none."""
         group, _, version = str(ref.get("apiVersion", "")).rpartition("/")
-        place = ref.get("namespace") or namespace
+        namespace = ref.get("namespace") or namespace
         try:
             if (group, version) == _CORE and ref["kind"] == "Service":
-                found = await self._cluster.get(f"/api/v1/namespaces/{place}/services/{ref['name']}")
-                return f"http://{ref['name']}.{place}.svc.cluster.local" if found else None
+                found = await self._cluster.get(f"/api/v1/namespaces/{namespace}/services/{ref['name']}")
+                return f"http://{ref['name']}.{namespace}.svc.cluster.local" if found else None
             plural = await self._plural(group, version, ref["kind"])
             if plural is None:
                 return None
-            path = f"/apis/{group}/{version}/namespaces/{place}/{plural}/{ref['name']}"
+            path = f"/apis/{group}/{version}/namespaces/{namespace}/{plural}/{ref['name']}"
             found = await self._cluster.get(path)
         except ClusterRefused as refusal:
             if refusal.status != 403:

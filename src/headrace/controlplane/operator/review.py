@@ -1,4 +1,4 @@
-"""Admission reviews: what an API server asks before it keeps an object, and the answer."""
+"""Admission reviews, which the API server requests before it stores an object."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REVIEWED = ("CREATE", "UPDATE")
 
 
 async def review(document: Any) -> dict[str, Any]:
-    """Answer a review; InvalidRequest where it is none."""
+    """Answer a review; raise InvalidRequest if the document isn't one."""
     request = document.get("request") if isinstance(document, dict) else None
     if not isinstance(request, dict) or document.get("apiVersion") != _VERSION or "uid" not in request:
         raise InvalidRequest([("", f"an AdmissionReview of {_VERSION} is expected")])
@@ -37,7 +37,7 @@ async def _check(request: Mapping[str, Any]) -> list[str]:
     if request.get("operation") not in _REVIEWED or not isinstance(shown, dict):
         return []
     if (shown.get("metadata") or {}).get("deletionTimestamp"):
-        return []  # what is on its way out must not be kept by a fault of its spec
+        return []  # a faulty spec must not keep an object from being deleted
     kind = kind_of(shown.get("apiVersion"), shown.get("kind"))
     if kind == HEADRACE_CHANNEL:
         return await _check_channel(shown)
@@ -46,7 +46,7 @@ async def _check(request: Mapping[str, Any]) -> list[str]:
 
 async def _check_channel(shown: dict[str, Any]) -> list[str]:
     manifest = read_manifest(shown)
-    # Whether a reference leads anywhere is seen later: here each one has an address.
+    # Whether a reference can be resolved is found out later; here each one gets an address.
     spec, _ = await with_addresses(manifest.spec, manifest.namespace, _any_address)
     return admit(read_manifest({**shown, "spec": spec}))
 
@@ -56,7 +56,7 @@ async def _any_address(_ref: Mapping[str, Any], _namespace: str) -> str:
 
 
 def _check_trigger(shown: dict[str, Any]) -> list[str]:
-    """Check a trigger's filters. The rest of it belongs to the broker that serves it, and is that one's to check."""
+    """Check a trigger's filters. The rest is checked by the broker that serves it."""
     spec = shown.get("spec") or {}
     if faults := check_filters(spec):
         raise InvalidManifest(faults)

@@ -1,6 +1,6 @@
-"""What makes the API server trust the web-hook: certificates in a Secret, and their authority in the configuration.
+"""What makes the API server trust the webhook: certificates in a Secret, and their authority in the configuration.
 
-Several replicas share the Secret: the first one fills it, and the others serve what they find there.
+Several replicas share the Secret: the first one fills it, and the others use what they find there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MEMBERS = (("authority", "ca.crt"), ("certificate", "tls.crt"), ("key", "tls.ke
 async def certificates_of(
     cluster: Cluster, namespace: str, secret: str, names: Sequence[str]
 ) -> Certificates:
-    """Return the certificates of the Secret; new ones are written there where they are missing or grow old."""
+    """Return the certificates of the Secret; write new ones if they are missing or about to expire."""
     path = f"/api/v1/namespaces/{namespace}/secrets"
     for _ in range(2):
         found = await cluster.get(f"{path}/{secret}")
@@ -42,7 +42,7 @@ async def certificates_of(
 
 
 async def announce_authority(cluster: Cluster, configuration: str, certificates: Certificates) -> None:
-    """Tell the API server whose certificates the web-hook has."""
+    """Tell the API server which authority issued the webhook's certificate."""
     path = f"{_CONFIGURATIONS}/{configuration}"
     found = await cluster.get(path)
     if found is None:

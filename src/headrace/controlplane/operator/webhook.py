@@ -1,4 +1,4 @@
-"""The web-hook's HTTPS server."""
+"""The HTTPS server of the webhook."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from headrace.api.documents import json_response, read_document
-from headrace.api.management import on_error
+from headrace.api.problems import on_error
+from headrace.api.requests.documents import json_response, read_document
 from headrace.controlplane.operator.review import review
 from headrace.errors import HeadraceError
 
@@ -50,7 +50,7 @@ class WebhookServer(uvicorn.Server):
 
 
 def make_server(certificates: Certificates, host: str, port: int) -> WebhookServer:
-    """Make the server; it has its certificates in memory when this returns, and they are on no disk any more."""
+    """Make the server. Its certificates are in memory when this returns, and no longer on disk."""
     with tempfile.TemporaryDirectory() as folder:
         files = {}
         for name, content in (("certificate", certificates.certificate), ("key", certificates.key)):

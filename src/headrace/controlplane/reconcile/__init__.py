@@ -1,5 +1,5 @@
 """From objects to channels and subscriptions: one file per kind, each with the same three functions.
 
-`references` lists what an object names, `act` brings the store to what the object asks for, and `observe` says how it
-fares. All may be repeated at any time: each looks at what is there and changes what differs.
+`references` lists the objects that an object names, `act` brings the store to what it asks for, and `observe` returns
+its state. All are idempotent. `addressables.py` and `subscribers.py` have what kinds share, `table.py` has all kinds.
 """

@@ -1,4 +1,4 @@
-"""What takes events under an address: an object that is a channel of the store."""
+"""Addressable objects: each is a channel of the store."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.controlplane.deployment import Deployment
-    from headrace.controlplane.objects import Key, Object
+    from headrace.controlplane.objects import Object, ObjectKey
 
 ADDRESSABLE, DEAD_LETTERS = "Addressable", "DeadLetterSinkResolved"
 
 
 def ensure_channel(deployment: Deployment, owner: Object) -> bool:
-    """Make the channel, or give it the delivery object that is asked for; tell whether it was made."""
+    """Create the channel, or set its delivery object; tell whether it was created."""
     store = deployment.store
     delivery = _delivery(deployment, owner)
     if owner.channel not in store.channels():
-        with suppress(Conflict):  # made by another process at this moment
+        with suppress(Conflict):  # another process has just created it
             store.create_channel(owner.channel, delivery)
             return True
     if store.channel_deliveries().get(owner.channel) != delivery:
@@ -32,9 +32,9 @@ def ensure_channel(deployment: Deployment, owner: Object) -> bool:
 
 
 def remove_channel(deployment: Deployment, owner: Object) -> None:
-    """Remove the channel that was made for an object, unless somebody else listens to it by now."""
+    """Delete the channel that was created for an object, unless it has other subscriptions by now."""
     if owner.made_channel:
-        with suppress(Conflict, NotFound):  # plain subscriptions keep it, or it is gone already
+        with suppress(Conflict, NotFound):  # it has other subscriptions, or is deleted already
             deployment.store.delete_channel(owner.channel)
 
 
@@ -45,14 +45,14 @@ def _delivery(deployment: Deployment, owner: Object) -> dict[str, Any] | None:
         return {name: value for name, value in owner.spec["delivery"].items() if name != "deadLetterSink"}
 
 
-def dead_letter_reference(spec: Mapping[str, Any], namespace: str) -> list[Key]:
-    """List the object that the dead-letter sink of a spec refers to."""
+def dead_letter_reference(spec: Mapping[str, Any], namespace: str) -> list[ObjectKey]:
+    """List the object to which the dead-letter sink of a spec refers, if any."""
     key = reference_of((spec.get("delivery") or {}).get("deadLetterSink"), namespace)
     return [key] if key else []
 
 
 def see_address(deployment: Deployment, owner: Object) -> tuple[list[Condition], dict[str, Any]]:
-    """Say whether events can be sent there; the address is part of the status only if they can."""
+    """Return the conditions and the status of an address; the status has the address only if it takes events."""
     conditions: list[Condition] = []
     status: dict[str, Any] = {}
     if owner.channel in deployment.store.channels():
@@ -65,7 +65,7 @@ def see_address(deployment: Deployment, owner: Object) -> tuple[list[Condition],
 
 
 def see_dead_letters(deployment: Deployment, owner: Object, status: dict[str, Any]) -> list[Condition]:
-    """Say whether the dead-letter sink has an address, where there is one, and put it into the status."""
+    """Return the condition of the dead-letter sink, if there is one, and add its address to the status."""
     sink = (owner.spec.get("delivery") or {}).get("deadLetterSink")
     if sink is None:
         return []

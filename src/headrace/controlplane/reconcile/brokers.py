@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headrace.controlplane.conditions import Observation
 from headrace.controlplane.reconcile.addressables import dead_letter_reference, ensure_channel, see_address
-from headrace.controlplane.reconcile.outcome import Seen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.controlplane.deployment import Deployment
-    from headrace.controlplane.objects import Key, Object
+    from headrace.controlplane.objects import Object, ObjectKey
 
 
-def references(spec: Mapping[str, Any], namespace: str) -> list[Key]:
-    """List the objects that it names."""
+def references(spec: Mapping[str, Any], namespace: str) -> list[ObjectKey]:
+    """List the objects that a broker names."""
     return dead_letter_reference(spec, namespace)
 
 
 def act(deployment: Deployment, broker: Object) -> bool:
-    """Make the channel; tell whether it was made."""
+    """Create the channel; tell whether it was created."""
     return ensure_channel(deployment, broker)
 
 
-def observe(deployment: Deployment, broker: Object) -> Seen:
-    """Say how it fares."""
+def observe(deployment: Deployment, broker: Object) -> Observation:
+    """Return the state of a broker."""
     conditions, status = see_address(deployment, broker)
-    return Seen(tuple(conditions), status)
+    return Observation(tuple(conditions), status)

@@ -1,4 +1,4 @@
-"""Subscribers of an object as subscriptions of the store. A change keeps the subscription, and so loses no event."""
+"""The subscribers of an object as subscriptions of the store. A change keeps the subscription, so no event is lost."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.controlplane.conditions import is_false, is_true
 from headrace.errors import NotFound
 from headrace.subscriptions.readiness import Readiness, readiness_of
-from headrace.subscriptions.replacing import replaced
+from headrace.subscriptions.replacement import replaced
 from headrace.subscriptions.subscription import parse_subscription
 
 if TYPE_CHECKING:
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 UNRESOLVED = Readiness(
-    False, "NotResolved", "it gets no events, because something that it names is not there"
+    False, "NotResolved", "it gets no events, because an object that it names does not exist"
 )
 
 
 def sync(deployment: Deployment, uid: str, wanted: Mapping[str, Mapping[str, Any]]) -> None:
-    """Let an object have exactly these subscriptions, by subscriber; each is given as the API takes it."""
+    """Give an object exactly these subscriptions, by subscriber; each is a document as the API takes it."""
     bound = deployment.registry.bindings(uid)
     for subscriber, document in wanted.items():
-        _bring(deployment, uid, subscriber, bound.get(subscriber), parse_subscription(document))
+        _ensure(deployment, uid, subscriber, bound.get(subscriber), parse_subscription(document))
     for subscriber, subscription in bound.items():
         if subscriber not in wanted:
             _end(deployment, subscription)
@@ -37,19 +37,19 @@ def sync(deployment: Deployment, uid: str, wanted: Mapping[str, Mapping[str, Any
 
 
 def as_condition(readiness: Readiness, type_: str) -> Condition:
-    """Say it as a condition."""
+    """Return the readiness as a condition."""
     return is_true(type_) if readiness.is_ready else is_false(type_, readiness.reason, readiness.message)
 
 
 def readiness(deployment: Deployment, uid: str) -> dict[str, Readiness]:
-    """Tell of each subscriber that has a subscription whether it gets events."""
+    """Return the readiness of each subscriber that has a subscription."""
     return {
         subscriber: _readiness(_find(deployment, subscription))
         for subscriber, subscription in deployment.registry.bindings(uid).items()
     }
 
 
-def _bring(
+def _ensure(
     deployment: Deployment, uid: str, subscriber: str, subscription: str | None, wanted: Subscription
 ) -> None:
     known = None if subscription is None else _find(deployment, subscription)

@@ -1,4 +1,4 @@
-"""Which functions belong to which kind."""
+"""The functions of each kind."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from headrace.controlplane.kinds import (
     IN_MEMORY_CHANNEL,
     SUBSCRIPTION,
     TRIGGER,
-    Kind,
+    ObjectKind,
 )
 from headrace.controlplane.reconcile import brokers, channels, generic_channels, subscriptions, triggers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from headrace.controlplane.conditions import Observation
     from headrace.controlplane.deployment import Deployment
-    from headrace.controlplane.objects import Key, Object
-    from headrace.controlplane.reconcile.outcome import Seen
+    from headrace.controlplane.objects import Object, ObjectKey
 
 
 class Reconciler(NamedTuple):
     """The three functions of a kind."""
 
-    references: Callable[[Mapping[str, Any], str], list[Key]]
+    references: Callable[[Mapping[str, Any], str], list[ObjectKey]]
     act: Callable[[Deployment, Object], bool]
-    observe: Callable[[Deployment, Object], Seen]
+    observe: Callable[[Deployment, Object], Observation]
 
 
-RECONCILERS: dict[Kind, Reconciler] = {
+RECONCILERS: dict[ObjectKind, Reconciler] = {
     kind: Reconciler(module.references, module.act, module.observe)
     for kind, module in (
         (HEADRACE_CHANNEL, channels),

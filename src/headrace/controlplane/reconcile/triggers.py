@@ -1,16 +1,15 @@
-"""Trigger: a subscription with filters to a broker's channel. What its subscriber answers goes back to the broker."""
+"""Trigger: a subscription with filters to a broker's channel. Its subscriber's replies go back to the broker."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from headrace.controlplane.admission.triggers import broker_of, filters_of
-from headrace.controlplane.conditions import is_false, is_true
+from headrace.controlplane.conditions import Observation, is_false, is_true
 from headrace.controlplane.deployment import Unresolved, reference_of
 from headrace.controlplane.kinds import BROKER
-from headrace.controlplane.objects import Key
+from headrace.controlplane.objects import ObjectKey
 from headrace.controlplane.reconcile.addressables import dead_letter_reference, see_dead_letters
-from headrace.controlplane.reconcile.outcome import Seen
 from headrace.controlplane.reconcile.subscribers import UNRESOLVED, as_condition, readiness, sync
 
 if TYPE_CHECKING:
@@ -22,19 +21,19 @@ if TYPE_CHECKING:
 _BROKER, _RESOLVED, _SUBSCRIBED = "BrokerReady", "SubscriberResolved", "SubscriptionReady"
 
 
-def references(spec: Mapping[str, Any], namespace: str) -> list[Key]:
-    """List the objects that it names."""
+def references(spec: Mapping[str, Any], namespace: str) -> list[ObjectKey]:
+    """List the objects that a trigger names."""
     subscriber = reference_of(spec["subscriber"], namespace)
     named = [_broker_key(spec, namespace), *([subscriber] if subscriber else [])]
     return named + dead_letter_reference(spec, namespace)
 
 
-def _broker_key(spec: Mapping[str, Any], namespace: str) -> Key:
-    return Key(BROKER, namespace, broker_of(spec))
+def _broker_key(spec: Mapping[str, Any], namespace: str) -> ObjectKey:
+    return ObjectKey(BROKER, namespace, broker_of(spec))
 
 
 def act(deployment: Deployment, trigger: Object) -> bool:
-    """Make or change its subscription, or end it where something that it names is not there."""
+    """Create or change its subscription, or delete it if an object that it names doesn't exist."""
     try:
         wanted = {trigger.uid: _proposal(deployment, trigger)}
     except Unresolved:
@@ -56,17 +55,17 @@ def _proposal(deployment: Deployment, trigger: Object) -> dict[str, Any]:
     return {"sink": sink, "protocol": "HTTP", "config": config, "filters": filters_of(trigger.spec)}
 
 
-def observe(deployment: Deployment, trigger: Object) -> Seen:
-    """Say how it fares."""
+def observe(deployment: Deployment, trigger: Object) -> Observation:
+    """Return the state of a trigger."""
     key = _broker_key(trigger.spec, trigger.namespace)
     status: dict[str, Any] = {}
     broker, resolved = is_true(_BROKER), is_true(_RESOLVED)
     if deployment.registry.get(key) is None:
-        broker = is_false(_BROKER, "BrokerDoesNotExist", f"{key} is not there")
+        broker = is_false(_BROKER, "BrokerDoesNotExist", f"{key} does not exist")
     try:
         status["subscriberUri"] = deployment.resolve(trigger.spec["subscriber"], trigger.namespace)
     except Unresolved as error:
         resolved = is_false(_RESOLVED, "NotResolved", str(error))
     dead_letters = see_dead_letters(deployment, trigger, status)
     subscribed = readiness(deployment, trigger.uid).get(trigger.uid, UNRESOLVED)
-    return Seen((broker, resolved, *dead_letters, as_condition(subscribed, _SUBSCRIBED)), status)
+    return Observation((broker, resolved, *dead_letters, as_condition(subscribed, _SUBSCRIBED)), status)

@@ -7,17 +7,17 @@ import importlib.util
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headrace.delivery.outcome import Outcome, Verdict
+from headrace.delivery.attempt.outcome import Outcome, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.delivery.callbacks import Callbacks
-    from headrace.delivery.guard import Guard
-    from headrace.delivery.outcome import Sender
-    from headrace.delivery.parcel import Parcel
+    from headrace.delivery.attempt.outcome import Sender
+    from headrace.delivery.attempt.payload import Payload
+    from headrace.delivery.attempt.target import Target
     from headrace.delivery.settings import DeliverySettings
-    from headrace.delivery.target import Target
+    from headrace.delivery.sinks.callbacks import Callbacks
+    from headrace.delivery.sinks.guard import Guard
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,14 @@ class Entry:
 
 
 PROTOCOLS: dict[str, Entry] = {
-    "HTTP": Entry("headrace.delivery.protocols.http", "HttpSender", "aiohttp"),
-    "KAFKA": Entry("headrace.delivery.protocols.kafka", "KafkaSender", "aiokafka", "kafka"),
-    "MQTT3": Entry("headrace.delivery.protocols.mqtt", "MqttSender", "headrace"),  # it needs nothing else
-    "MQTT5": Entry("headrace.delivery.protocols.mqtt", "MqttSender", "headrace"),
-    "AMQP": Entry("headrace.delivery.protocols.amqp", "AmqpSender", "proton", "amqp"),
-    "NATS": Entry("headrace.delivery.protocols.nats", "NatsSender", "nats", "nats"),
+    "HTTP": Entry("headrace.delivery.protocols.http.sender", "HttpSender", "aiohttp"),
+    "KAFKA": Entry("headrace.delivery.protocols.kafka.sender", "KafkaSender", "aiokafka", "kafka"),
+    "MQTT3": Entry(
+        "headrace.delivery.protocols.mqtt.sender", "MqttSender", "headrace"
+    ),  # it needs nothing else
+    "MQTT5": Entry("headrace.delivery.protocols.mqtt.sender", "MqttSender", "headrace"),
+    "AMQP": Entry("headrace.delivery.protocols.amqp.sender", "AmqpSender", "proton", "amqp"),
+    "NATS": Entry("headrace.delivery.protocols.nats.sender", "NatsSender", "nats", "nats"),
 }
 
 
@@ -67,7 +69,7 @@ class Missing:
     def __init__(self, reason: str) -> None:
         self._reason = reason
 
-    async def send(self, target: Target, parcels: Sequence[Parcel]) -> Outcome:  # noqa: ARG002
+    async def send(self, target: Target, payloads: Sequence[Payload]) -> Outcome:  # noqa: ARG002
         """Say what is missing."""
         return Outcome(Verdict.AGAIN, self._reason)
 

@@ -1,1 +1,1 @@
-"""Events for the long term: Parquet files on any file system, and the manifest that says which of them count."""
+"""The archive: Parquet files on any file system, and the manifest that says which of them count."""

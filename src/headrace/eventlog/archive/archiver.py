@@ -1,4 +1,4 @@
-"""From the log to the archive: files first, unseen, and then the manifest that names them all at once."""
+"""Archiving the log: files are written first, and then become part of the archive by one manifest."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from headrace.errors import ArchiveRefused, LogExpired
+from headrace.eventlog.archive.channel_days import ChannelDay, split_by_channel_day
 from headrace.eventlog.archive.event_files import EventFile
-from headrace.eventlog.archive.partitions import Partition, divide
-from headrace.eventlog.damage import refuse
+from headrace.eventlog.damage import raise_damage
 from headrace.events.batch import coalesce
-from headrace.events.positions import Cut, lane_of
+from headrace.events.positions import LogPosition, partition_of
 from headrace.telemetry.metrics import ARCHIVE_LOST
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 COMMIT_EVENTS = 1_000_000
-"""What one commit takes at most: what a crash may make the next run do again."""
+"""The most that one commit takes, and that a crash may make the next run do again."""
 _BATCH_ROWS = 16_384
 _MAX_WAITING_BYTES = 128 << 20
 _MOST_FILES = 256
@@ -36,61 +36,63 @@ _MOST_FILES = 256
 def archive_log(
     storage: Storage,
     log: LogReader,
-    end: Cut,
+    end: LogPosition,
     stopped: Callable[[], bool] = lambda: False,
     commit_events: int = COMMIT_EVENTS,
-    on_damage: Callable[[Damage], None] = refuse,
+    on_damage: Callable[[Damage], None] = raise_damage,
 ) -> Iterator[Manifest]:
-    """Archive what the log has before `end` and the archive hasn't; yield the manifest after each commit.
+    """Archive what the log has before `end` and the archive lacks; yield the manifest after each commit.
 
-    What the log has removed meanwhile, or can't be read there, is counted as lost, and the rest goes on. When `stopped`
-    says so, what isn't committed is left lying for the next run to sweep up.
+    Events that the log has removed meanwhile, or that can't be read, are counted as lost, and the rest goes on. When
+    `stopped` returns true, uncommitted files are left for the next run to remove.
     """
     manifest = storage.manifest()
-    archived = Cut(manifest.archived)
+    archived = LogPosition(manifest.archived)
     if not archived <= end:
         problem = f"it holds events up to position {archived}, and the log ends at {end}: it is another log's"
         raise ArchiveRefused(storage.uri(""), problem)
     begin = log.start()
-    manifest = _given_up(storage, manifest, begin)
-    for lane, stop in end.items():
-        while (first := begin.join(Cut(manifest.archived))[lane]) < stop:
+    manifest = _count_lost(storage, manifest, begin)
+    for partition, stop in end.items():
+        while (first := begin.join(LogPosition(manifest.archived))[partition]) < stop:
             last = min(first + commit_events, stop)
             damaged: list[Damage] = []
             try:
                 files = write_files(storage, _unless(stopped, log.read(first, last, damaged.append)))
             except LogExpired:
                 begin = log.start()
-                if begin[lane] <= first:
+                if begin[partition] <= first:
                     raise
                 storage.sweep()
-                manifest = _given_up(storage, manifest, begin)
+                manifest = _count_lost(storage, manifest, begin)
                 continue
             if stopped():
                 return
             for each in damaged:
-                on_damage(each)  # told before it is passed over: a crash between tells it again
-            lost = {lane: count} if (count := sum(each.end - each.start for each in damaged)) else {}
-            manifest = manifest.followed(now=time.time(), add=files, archived=Cut.at(last), lost=lost)
+                on_damage(each)  # before it is skipped: after a crash in between it is reported again
+            lost = {partition: count} if (count := sum(each.end - each.start for each in damaged)) else {}
+            manifest = manifest.followed(now=time.time(), add=files, archived=LogPosition.at(last), lost=lost)
             storage.commit(manifest)
             ARCHIVE_LOST.inc(sum(lost.values()))
             yield manifest
 
 
-def _given_up(storage: Storage, manifest: Manifest, begin: Cut) -> Manifest:
-    """Count what lies between the archive and where the log begins as lost, once; a new archive begins where it may."""
-    gaps = list(Cut(manifest.archived).ranges_to(begin)) if manifest.version else []
+def _count_lost(storage: Storage, manifest: Manifest, begin: LogPosition) -> Manifest:
+    """Count what lies between the end of the archive and the start of the log as lost; a new archive loses nothing."""
+    gaps = list(LogPosition(manifest.archived).ranges_to(begin)) if manifest.version else []
     if not gaps:
         return manifest
-    lost = {lane_of(start): stop - start for start, stop in gaps}
-    manifest = manifest.followed(now=time.time(), archived=begin.join(Cut(manifest.archived)), lost=lost)
+    lost = {partition_of(start): stop - start for start, stop in gaps}
+    manifest = manifest.followed(
+        now=time.time(), archived=begin.join(LogPosition(manifest.archived)), lost=lost
+    )
     storage.commit(manifest)
     ARCHIVE_LOST.inc(sum(lost.values()))
     for start, stop in gaps:
         _log.error(
-            "the log removed positions %d to %d (lane %d) before they were archived: history lacks them. "
+            "the log removed positions %d to %d (partition %d) before they were archived: history lacks them. "
             "Keep events in the log for longer, or archive more often (archive.interval_seconds)",
-            start, stop - 1, lane_of(start),
+            start, stop - 1, partition_of(start),
         )  # fmt: skip
     return manifest
 
@@ -101,12 +103,12 @@ def _unless(stopped: Callable[[], bool], batches: Iterable[pa.RecordBatch]) -> I
 
 def write_files(storage: Storage, batches: Iterable[pa.RecordBatch]) -> list[ArchivedFile]:
     """Write events, which come in order of position, to durable files that no manifest names yet."""
-    open_files: dict[Partition, EventFile] = {}
+    open_files: dict[ChannelDay, EventFile] = {}
     written: list[ArchivedFile] = []
     for batch in coalesce(batches, _BATCH_ROWS):
-        for partition, events in divide(batch):
-            file = open_files.pop(partition, None) or EventFile(storage, partition)
-            open_files[partition] = file  # behind those that got nothing for longer
+        for day, events in split_by_channel_day(batch):
+            file = open_files.pop(day, None) or EventFile(storage, day)
+            open_files[day] = file  # moved to the end: the least recently used file is closed first
             file.add(events)
         if len(open_files) > _MOST_FILES:
             written += [open_files.pop(each).close() for each in list(open_files)[:-_MOST_FILES]]

@@ -1,7 +1,7 @@
-"""The columns of archived events: the event table's, and those by which files are searched.
+"""The columns of archived events: the event table's, and additional ones by which files are searched.
 
-`event_time` is what filters call `eventTime`. An extension that many events carry has a column `ce_NAME` besides its
-place in the map, with its canonical string: Parquet has statistics and Bloom filters for columns, not for maps.
+`event_time` is what filters call `eventTime`. A frequent extension is not only in the map but has a column `ce_NAME`
+with its canonical string too: Parquet has statistics and Bloom filters for columns, not for maps.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,11 +19,16 @@ from headrace.filters.backends.arrow.times import event_times
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+
 EVENT_TIME = "event_time"
 ARCHIVE_SCHEMA = SCHEMA.append(pa.field(EVENT_TIME, pa.timestamp("us", "UTC")))
 _PREFIX = "ce_"
+_FIXED_BYTES = 128
+"""The size of an event without its texts and its data."""
+_MAPS = ("extensions", "extension_types")
 _MOST_EXTENSIONS = 16
-# Spark doesn't tell columns apart by case. Every name that the specification allows is of this form.
+# Spark ignores the case of column names. Every name that the specification allows is of this form.
 _NAME = re.compile(r"[a-z0-9]+")
 
 
@@ -62,6 +68,21 @@ def _keys(batch: pa.RecordBatch) -> pa.StringArray:
     return extensions.keys.slice(first, last - first)
 
 
-def worthy(names: Sequence[str]) -> list[str]:
-    """Return those of the names that get a column."""
+def extensions_with_column(names: Sequence[str]) -> list[str]:
+    """Return the extensions that get a column."""
     return sorted(name for name in names[:_MOST_EXTENSIONS] if _NAME.fullmatch(name))
+
+
+def largest_event(batch: pa.RecordBatch) -> int:
+    """Return how many bytes the largest event of a batch takes."""
+    texts = [each for each in batch.columns if pa.types.is_string(each.type) or pa.types.is_binary(each.type)]
+    sizes = sum(pc.fill_null(pc.binary_length(each), 0).to_numpy() for each in texts)
+    return int(sum((_map_sizes(batch[name]) for name in _MAPS), sizes).max()) + _FIXED_BYTES
+
+
+def _map_sizes(maps: pa.MapArray) -> npt.NDArray[np.int64]:
+    """Return the bytes of each row's names and values."""
+    lengths = pc.add(pc.binary_length(maps.keys), pc.binary_length(maps.items)).to_numpy()
+    sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+    sizes: npt.NDArray[np.int64] = np.diff(sums[maps.offsets.to_numpy()])
+    return sizes

@@ -1,4 +1,4 @@
-"""Writing one Parquet file of events: row groups of bounded size, with what a search needs to skip them."""
+"""Writing a Parquet file of events: row groups of bounded size, with statistics by which a search skips them."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from headrace.eventlog.archive.columns import (
     EVENT_TIME,
     extension_column,
     extension_names,
+    extensions_with_column,
+    largest_event,
     with_event_time,
     with_extensions,
-    worthy,
 )
 from headrace.eventlog.archive.manifest import ArchivedFile
-from headrace.eventlog.archive.values import Values
-from headrace.eventlog.archive.weights import largest_event
-from headrace.events.positions import lane_of, position_at
+from headrace.eventlog.archive.value_ranges import ValueRanges
+from headrace.events.positions import partition_of, position_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import numpy.typing as npt
 
+    from headrace.eventlog.archive.channel_days import ChannelDay
     from headrace.eventlog.archive.manifest import Span
-    from headrace.eventlog.archive.partitions import Partition
     from headrace.eventlog.archive.storage import Storage
-    from headrace.filters.backends.extremes import Strings
+    from headrace.filters.backends.extremes import StringRange
 
 GROUP_ROWS = 1 << 16
 GROUP_BYTES = 32 << 20
-"""A row group is what a search takes or leaves as a whole, and what is held in memory while it is written."""
+"""A row group is what a search reads or skips as a whole, and what is in memory while it is written."""
 
 _SOUGHT = ("id", "source", "type", "subject")
-# Values that repeat; the others would fill a dictionary only to leave it.
+# Columns whose values repeat; for others, a dictionary would fill up and be given up.
 _REPEATING = (
     "namespace", "channel", "specversion", "source", "type", "subject", "datacontenttype", "dataschema", "data_kind",
     "extensions.key_value.key", "extensions.key_value.value",
@@ -54,19 +54,19 @@ _ALL_ROWS = 1 << 30
 
 
 class EventFile:
-    """A file that is being written. Events come in order of position; it counts once a manifest names it."""
+    """A file that is being written, in order of position. It counts once a manifest names it."""
 
-    def __init__(self, storage: Storage, partition: Partition) -> None:
+    def __init__(self, storage: Storage, day: ChannelDay) -> None:
         self._storage = storage
-        self._partition = partition
+        self._day = day
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = self.waiting_bytes = 0
         self._output: _Output | None = None
         self._contents = _Contents()
-        self._values = Values()
+        self._values = ValueRanges()
 
     def add(self, events: pa.RecordBatch) -> None:
-        """Take events; they are written when they make a row group."""
+        """Add events; they are written when they fill a row group."""
         for start in range(0, events.num_rows, _SLICE_ROWS):
             part = events.slice(start, _SLICE_ROWS)
             self._waiting.append(part)
@@ -76,34 +76,34 @@ class EventFile:
                 self.flush()
 
     def flush(self) -> None:
-        """Write what waits as a row group."""
+        """Write the waiting events as a row group."""
         if not self._waiting:
             return
         group = with_event_time(pa.concat_batches(self._waiting))
         self._waiting, self._waiting_rows, self.waiting_bytes = [], 0, 0
         names = extension_names(group)
         if self._output is None:
-            self._output = _Output(self._storage, self._partition, group, worthy(names))
-        self._contents.note(group, not set(names) <= set(self._output.extensions))
+            self._output = _Output(self._storage, self._day, group, extensions_with_column(names))
+        self._contents.add(group, not set(names) <= set(self._output.extensions))
         columns = with_extensions(group, self._output.extensions)
-        self._values.note(columns, self._output.extensions)
+        self._values.add(columns, self._output.extensions)
         self._output.write(columns)
 
     def close(self) -> ArchivedFile:
-        """Finish the file and say what is in it. It isn't durable yet."""
+        """Finish the file and return its entry for the manifest. It isn't durable yet."""
         self.flush()
         assert self._output is not None  # noqa: S101  a file is made for events
-        return self._contents.told(self._partition, self._output, self._values.told())
+        return self._contents.result(self._day, self._output, self._values.result())
 
 
 class _Output:
     """The Parquet writer. The first row group decides which columns it has and how large its Bloom filters are."""
 
     def __init__(
-        self, storage: Storage, partition: Partition, first: pa.RecordBatch, extensions: list[str]
+        self, storage: Storage, day: ChannelDay, first: pa.RecordBatch, extensions: list[str]
     ) -> None:
         self.extensions = extensions
-        self.path = f"{partition.folder}/{first['position'][0].as_py():019d}-{secrets.token_hex(6)}.parquet"
+        self.path = f"{day.folder}/{first['position'][0].as_py():019d}-{secrets.token_hex(6)}.parquet"
         self._file = storage.create(self.path)
         columns = with_extensions(first, extensions)
         sought = [*_SOUGHT, *map(extension_column, extensions)]
@@ -134,7 +134,7 @@ class _Output:
 
 
 class _Contents:
-    """What the manifest says about a file."""
+    """Collects what the manifest says about a file."""
 
     def __init__(self) -> None:
         self._rows = self._memory = self._largest = 0
@@ -143,26 +143,26 @@ class _Contents:
         self._happened: Span | None = None
         self._more_extensions = False
 
-    def note(self, group: pa.RecordBatch, has_more_extensions: bool) -> None:
+    def add(self, group: pa.RecordBatch, has_more_extensions: bool) -> None:
         self._rows += group.num_rows
         self._memory += group.nbytes
         self._largest = max(self._largest, largest_event(group))
         positions = group["position"].to_numpy()
-        for lane, first, last in _lanes(positions):
-            self._spans[lane] = _joined(self._spans.get(lane), (first, last + 1))
+        for partition, first, last in _partitions(positions):
+            self._spans[partition] = _joined(self._spans.get(partition), (first, last + 1))
         self._published = _joined(self._published, _extremes(group["publish_time"].cast(pa.int64())))
         if group[EVENT_TIME].null_count < group.num_rows:
             micros = _extremes(group[EVENT_TIME].cast(pa.int64()))
             self._happened = _joined(self._happened, (micros[0] // 1000, micros[1] // 1000))
         self._more_extensions |= has_more_extensions
 
-    def told(self, partition: Partition, output: _Output, values: dict[str, Strings]) -> ArchivedFile:
+    def result(self, day: ChannelDay, output: _Output, values: dict[str, StringRange]) -> ArchivedFile:
         assert self._published is not None  # noqa: S101  there are events
         return ArchivedFile(
             path=output.path,
-            namespace=partition.namespace,
-            channel=partition.channel,
-            date=partition.date.isoformat(),
+            namespace=day.namespace,
+            channel=day.channel,
+            date=day.date.isoformat(),
             rows=self._rows,
             bytes=output.close(),
             memory=self._memory,
@@ -176,16 +176,16 @@ class _Contents:
         )
 
 
-def _lanes(positions: npt.NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
-    """Yield each lane with its first and last position."""
-    lane = lane_of(int(positions[0]))
+def _partitions(positions: npt.NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
+    """Yield each partition with its first and last position."""
+    partition = partition_of(int(positions[0]))
     while True:
-        stop = int(np.searchsorted(positions, position_at(lane + 1, 0)))
-        yield lane, int(positions[0]), int(positions[stop - 1])
+        stop = int(np.searchsorted(positions, position_at(partition + 1, 0)))
+        yield partition, int(positions[0]), int(positions[stop - 1])
         positions = positions[stop:]
         if not len(positions):
             return
-        lane = lane_of(int(positions[0]))
+        partition = partition_of(int(positions[0]))
 
 
 def _joined(known: Span | None, more: Span) -> Span:

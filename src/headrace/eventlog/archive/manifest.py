@@ -1,7 +1,7 @@
-"""Which files the archive consists of. A file that the manifest doesn't name is not there, whatever lies on disk.
+"""The manifest: which files the archive consists of. A file that it doesn't name doesn't count, whatever is on disk.
 
-Each change is a new manifest under the next number: a reader takes the highest. Its first line says the format and
-the checksum of the rest, so that a torn, edited or newer one is refused instead of misread.
+Each change is a new manifest with the next number: a reader takes the highest. Its first line has the format and the
+checksum of the rest, so that a torn, edited or newer one is refused instead of misread.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from headrace.errors import ArchiveRefused
-from headrace.filters.backends.extremes import Strings  # noqa: TC001  msgspec reads it at run time
+from headrace.filters.backends.extremes import StringRange  # noqa: TC001  msgspec reads it at run time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from headrace.events.positions import Cut
+    from headrace.events.positions import LogPosition
 
 FORMAT = 2
 
@@ -27,11 +27,11 @@ Span = tuple[int, int]
 class ArchivedFile(msgspec.Struct, frozen=True, kw_only=True):
     """One Parquet file: events of one channel and one day, sorted by position.
 
-    `spans` are its first position and the one behind its last, by lane. `published` (microseconds) and `happened`
-    (milliseconds, of events that have a readable time) are the least and the greatest. `extensions` have a column of
-    their own; `more_extensions` says that some event has others. `values` are the extremes of each attribute that some
-    event has and that has a column. `memory` is what the events weigh as Arrow columns, `largest` at most what one of
-    them does.
+    `spans` has the first position and the one behind the last, by partition. `published` (microseconds) and `happened`
+    (milliseconds, of events with a readable time) are the least and the greatest. `extensions` have a column of their
+    own; `more_extensions` says that some event has others. `values` has the extremes of each attribute that has a
+    column and that some event has. `memory` is the size of the events as Arrow columns, `largest` a bound of the
+    largest one's.
     """
 
     path: str
@@ -47,7 +47,7 @@ class ArchivedFile(msgspec.Struct, frozen=True, kw_only=True):
     happened: Span | None
     extensions: tuple[str, ...]
     more_extensions: bool
-    values: dict[str, Strings]
+    values: dict[str, StringRange]
 
     @property
     def first(self) -> int:
@@ -61,7 +61,7 @@ class ArchivedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Leaving(msgspec.Struct, frozen=True):
-    """A file that no longer counts and stays a while for who reads by an older manifest."""
+    """A file that no longer counts, and stays a while for queries that read an older manifest."""
 
     path: str
     since: float
@@ -70,8 +70,8 @@ class Leaving(msgspec.Struct, frozen=True):
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The archive at one moment. Every event before `archived` is in `files`, was removed by retention, or is lost.
 
-    Before `expired` some may have been removed. `lost` counts, by lane, the positions that the log no longer had when
-    they were to be archived; not each of them must have had an event.
+    Before `expired` some may have been removed. `lost` counts, by partition, the positions that the log no longer had
+    when they were to be archived; not every position had an event.
     """
 
     version: int = 0
@@ -87,19 +87,20 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         now: float,
         add: Iterable[ArchivedFile] = (),
         drop: Iterable[ArchivedFile] = (),
-        archived: Cut | None = None,
-        expired: Cut | None = None,
+        archived: LogPosition | None = None,
+        expired: LogPosition | None = None,
         lost: Mapping[int, int] | None = None,
         gone: Iterable[str] = (),
     ) -> Manifest:
-        """Return the next one, with files added, dropped, and gone from those that were leaving."""
+        """Return the next manifest, with files added, dropped, and gone from the ones that were leaving."""
         dropped, removed = {file.path for file in drop}, set(gone)
         kept = [file for file in self.files if file.path not in dropped]
         return Manifest(
             version=self.version + 1,
             archived=self.archived | dict(archived or {}),
             expired=self.expired | dict(expired or {}),
-            lost=self.lost | {lane: self.lost.get(lane, 0) + more for lane, more in (lost or {}).items()},
+            lost=self.lost
+            | {partition: self.lost.get(partition, 0) + more for partition, more in (lost or {}).items()},
             files=tuple(sorted([*kept, *add], key=lambda file: (file.first, file.path))),
             leaving=(
                 *(each for each in self.leaving if each.path not in removed),
@@ -119,7 +120,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bytes(self) -> int:
-        """How much room they take."""
+        """How many bytes they take."""
         return sum(file.bytes for file in self.files)
 
 

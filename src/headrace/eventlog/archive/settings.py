@@ -12,7 +12,7 @@ _Seconds = Annotated[float, Meta(ge=0)]
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSettings:
-    """Where events are kept for the long term, and for how long."""
+    """Where archived events are kept, and for how long."""
 
     enabled: bool
     path: str

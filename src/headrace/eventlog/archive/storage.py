@@ -1,7 +1,7 @@
 """The archive's files, on any file system that pyarrow knows: a local folder, or s3://, gs://, hdfs://.
 
-A file counts only when a manifest names it, and a manifest is there in full or not at all. Locally both need syncs,
-the file before the manifest; elsewhere a closed file is a durable one.
+A file counts only when a manifest names it, and a manifest is written in full or not at all. Locally both are synced,
+the file before the manifest; elsewhere a closed file is durable.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyarrow import fs
 
 from headrace.errors import ArchiveBusy, ArchiveRefused
 from headrace.eventlog.archive.manifest import Manifest, decode_manifest, encode_manifest
-from headrace.eventlog.local.files import TEMPORARY, sync_folder, take_rights_of
+from headrace.eventlog.local.files import TEMPORARY, copy_permissions, sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,11 +24,11 @@ EVENTS = "events"
 _MANIFEST = re.compile(r"manifest-([0-9]{12})\.json")
 _BEGUN = "BEGUN"
 _KEPT = 3
-"""Manifests that stay: who has just listed them still finds the one it chose."""
+"""Manifests that are kept, so that a reader that has just listed them still finds the one it chose."""
 
 
 class Storage:
-    """The folder of one archive. Anybody may read; only who holds the archive's lock may write."""
+    """The folder of one archive. Anyone may read; only the holder of the archive's lock may write."""
 
     def __init__(self, root: str) -> None:
         root = root.removeprefix("file://")
@@ -60,7 +60,7 @@ class Storage:
             try:
                 return decode_manifest(self.uri(path), self.read(path))
             except FileNotFoundError:
-                continue  # it has been followed by several since it was listed
+                continue  # several newer ones were written since it was listed
         raise ArchiveBusy(self._uri)
 
     def read(self, path: str) -> bytes:
@@ -70,11 +70,11 @@ class Storage:
         return content
 
     def open(self, path: str) -> Any:
-        """Open a file for reading at any place of it."""
+        """Open a file for random access."""
         return self._files.open_input_file(f"{self.root}/{path}")
 
     def list_events(self) -> dict[str, int]:
-        """Return the size of each file of events that lies there, whether it counts or not."""
+        """Return the size of each file of events in the folder, whether it counts or not."""
         selector = fs.FileSelector(f"{self.root}/{EVENTS}", allow_not_found=True, recursive=True)
         found = self._files.get_file_info(selector)
         return {self._relative(each.path): each.size for each in found if each.type == fs.FileType.File}
@@ -87,11 +87,11 @@ class Storage:
         opened = self._files.open_output_stream(f"{self.root}/{path}")
         if self.folder is not None:
             for part in (path, *map(str, PurePosixPath(path).parents)):
-                take_rights_of(self.folder, self.folder / part)
+                copy_permissions(self.folder, self.folder / part)
         return opened
 
     def keep(self, paths: Iterable[str]) -> None:
-        """Make closed files durable, and the folders they lie in, up to the one that holds the archive."""
+        """Make closed files durable, and their folders up to the one that holds the archive."""
         if self.folder is None:
             return
         folders: set[Path] = set()
@@ -102,7 +102,7 @@ class Storage:
             sync_folder(folder)
 
     def commit(self, manifest: Manifest) -> None:
-        """Make this the current manifest: the moment at which a change happens."""
+        """Make this the current manifest, which makes a change effective."""
         path = _manifest_path(manifest.version)
         versions = self._versions()
         if versions and versions[-1] >= manifest.version:
@@ -118,7 +118,7 @@ class Storage:
             self.delete(_manifest_path(version))
 
     def note_begun(self) -> None:
-        """Leave word that there is a manifest: where none is found later, its files must not count as leftovers."""
+        """Record that there is a manifest: if none is found later, files must not count as leftovers."""
         if self._versions() and _BEGUN not in self._names():
             with self.create(_BEGUN) as file:
                 file.write(b"Events are archived here; a manifest says in which files.\n")
@@ -132,7 +132,7 @@ class Storage:
             return
 
     def sweep(self) -> int:
-        """Remove what an interrupted run left and no manifest names; return how many files that were."""
+        """Remove files that an interrupted run left and no manifest names; return how many they were."""
         manifest = self.manifest()
         named = {file.path for file in manifest.files} | {each.path for each in manifest.leaving}
         left = [path for path in self.list_events() if path not in named]

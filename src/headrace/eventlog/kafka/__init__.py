@@ -1,1 +1,1 @@
-"""The log and the outbox as Kafka topics: lanes are partitions, and many machines share them."""
+"""The log and the outbox as Kafka topics: each partition of the log is a partition of a topic."""

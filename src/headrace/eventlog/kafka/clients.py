@@ -1,4 +1,4 @@
-"""Connections to the brokers, with what every client here has in common."""
+"""Clients of the brokers, with the options that all of them share."""
 
 from __future__ import annotations
 
@@ -15,49 +15,49 @@ if TYPE_CHECKING:
     from headrace.eventlog.kafka.settings import KafkaSettings
 
 _CONSUMER = {
-    "group.id": "headrace",  # needed, and used only by consumers that subscribe
+    "group.id": "headrace",  # required, but used only by consumers that subscribe
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
     "isolation.level": "read_committed",
-    "auto.offset.reset": "error",  # what is gone is told, never skipped
+    "auto.offset.reset": "error",  # a removed record is an error, never skipped
     "enable.partition.eof": True,
     "fetch.wait.max.ms": 100,
     "queued.max.messages.kbytes": 16_384,
-    "fetch.queue.backoff.ms": 5,  # a reader that has so much waiting looks again soon, not after a second
+    "fetch.queue.backoff.ms": 5,  # with a full queue, fetch again soon and not after a second
 }
 _LARGEST = "message.max.bytes"
 _PRODUCER = {"acks": "all", "enable.idempotence": True, "compression.type": "lz4"}
 
 
 def consumer(settings: KafkaSettings, **options: Any) -> confluent_kafka.Consumer:
-    """Connect a reader: what no transaction has committed is never seen."""
+    """Return a consumer that sees only what transactions have committed."""
     return confluent_kafka.Consumer(_options(settings) | _CONSUMER | options)
 
 
 def producer(settings: KafkaSettings, **options: Any) -> confluent_kafka.Producer:
-    """Connect a writer: acknowledged by all replicas in sync, and never twice."""
+    """Return a producer whose records are acknowledged by all replicas in sync, and never stored twice."""
     milliseconds = {"message.timeout.ms": int(settings.timeout_seconds * 1000)}
     return confluent_kafka.Producer(_options(settings) | _PRODUCER | milliseconds | options)
 
 
 def administrator(settings: KafkaSettings) -> admin.AdminClient:
-    """Connect for questions about topics."""
+    """Return a client for managing topics."""
     return admin.AdminClient(_options(settings))
 
 
 def explained(error: confluent_kafka.KafkaException, settings: KafkaSettings) -> BrokerUnavailable:
-    """Turn the client's error into one that says what to do."""
+    """Return an error that says what to do about the client's error."""
     return BrokerUnavailable(settings.bootstrap, str(error.args[0].str() if error.args else error))
 
 
 def refusal(error: confluent_kafka.KafkaError, settings: KafkaSettings, *, is_certain: bool) -> HeadraceError:
-    """Return why a record isn't stored: one that is too large stays so, everything else may pass."""
+    """Return why a record isn't stored. Too large is permanent; everything else may be temporary."""
     if error.code() == error.MSG_SIZE_TOO_LARGE:
         limit = int(
             _options(settings).get(_LARGEST, 1_000_000)
         )  # the client's own; brokers may have a lower one
         return PayloadTooLarge(f"an event as a record of Kafka ({_LARGEST})", limit)
-    return LogUnavailable(f"Kafka doesn't store it: {error.str()}", is_certain=is_certain)
+    return LogUnavailable(f"Kafka refused to store it: {error.str()}", is_certain=is_certain)
 
 
 def _options(settings: KafkaSettings) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def _options(settings: KafkaSettings) -> dict[str, Any]:
     options: dict[str, Any] = {
         "bootstrap.servers": settings.bootstrap,
         "client.id": "headrace",
-        "log_level": 2,  # what goes wrong comes as an error as well
+        "log_level": 2,  # problems are reported as errors too
         "reconnect.backoff.max.ms": 1000,
         "topic.metadata.refresh.interval.ms": 10_000,
     }

@@ -1,9 +1,9 @@
 """Records of the log as Arrow columns, without an object for each event.
 
-A producer's records look alike. What their header names decide is decided once for each sequence of names, and what a
-value decides once for each distinct value of a column. That is for valid events of version 1.0 in binary mode; every
-other record goes to `read_record`, which alone says what an event is and what is wrong. So the law here is: a record
-is taken only where `read_record` gives the same row.
+A producer's records look alike. What depends on header names is decided once per sequence of names, and what depends
+on a value once per distinct value of a column. That is for valid events of version 1.0 in binary mode; every other
+record goes to `read_record`, which defines what an event is. The law: a record is converted here only if `read_record`
+gives the same row.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     Check = Callable[[bytes], bool]
 
 _OWN = {NAMESPACE: "namespace", CHANNEL: "channel", TRACEPARENT: "traceparent", TRACESTATE: "tracestate"}
-_FEWEST_ROWS = 8  # laying columns out has a price of its own
-_MOST_SHAPES = 1000  # names are the producers' choice
+_FEWEST_ROWS = 8  # making columns has a fixed cost
+_MOST_SHAPES = 1000  # producers choose the names
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """Where the columns stand in records with the same names, and what their contents have to pass."""
+    """The header index of each column in records with the same names, and the checks of their contents."""
 
     columns: dict[str, int]
     extensions: dict[str, int]
@@ -56,11 +56,11 @@ class _Shape:
 
 
 class RecordColumns:
-    """Lays out the records of one partition. It remembers the shapes that it saw, so it is for one thread."""
+    """Converts the records of one topic partition. It caches the shapes of records, so it is for one thread."""
 
-    def __init__(self, topic: Topic, partition: int, fewest_rows: int = _FEWEST_ROWS) -> None:
+    def __init__(self, topic: Topic, kafka_partition: int, fewest_rows: int = _FEWEST_ROWS) -> None:
         self._topic = topic
-        self._where = f"partition {partition} of topic {topic.name!r}"
+        self._where = f"partition {kafka_partition} of topic {topic.name!r}"
         self._fewest_rows = fewest_rows
         self._forms: dict[Names, int | None] = {}
         self._shapes: dict[tuple[Names, bytes | None], _Shape | None] = {}
@@ -70,7 +70,7 @@ class RecordColumns:
         records: Iterable[tuple[int, int, Headers | None, bytes | None]],
         on_damage: Callable[[Damage], None],
     ) -> pa.RecordBatch:
-        """Lay out (position, milliseconds since the epoch, headers, value); tell of what is no event, in order."""
+        """Convert (position, milliseconds since the epoch, headers, value); report records that are no events."""
         groups: dict[tuple[Names, bytes | None], list[Row]] = {}
         for position, milliseconds, headers, value in records:
             names, contents = zip(*headers, strict=True) if headers else ((), ())
@@ -85,10 +85,10 @@ class RecordColumns:
         odd: list[tuple[Names, Row]] = []
         for key, rows in groups.items():
             shape = self._shape(key) if len(rows) >= self._fewest_rows else None
-            plain, others = ([], rows) if shape is None else _sift(shape, rows)
+            plain, others = ([], rows) if shape is None else _separate(shape, rows)
             odd += [(key[0], row) for row in others]
             if shape is not None and plain:
-                pieces.append(self._lay_out(shape, plain))
+                pieces.append(self._convert(shape, plain))
         if odd or not pieces:
             pieces.append(self._one_by_one(sorted(odd, key=_position), on_damage))
         return _in_order(pieces)
@@ -107,7 +107,7 @@ class RecordColumns:
             self._shapes[key] = _shape_of(*key)
         return self._shapes[key]
 
-    def _lay_out(self, shape: _Shape, rows: list[Row]) -> pa.RecordBatch:
+    def _convert(self, shape: _Shape, rows: list[Row]) -> pa.RecordBatch:
         positions, milliseconds, values, contents = zip(*rows, strict=True)
         columns, count = list(zip(*contents, strict=True)), len(rows)
         times = pa.array(milliseconds, pa.int64()).cast(pa.timestamp("ms", "UTC"))
@@ -149,8 +149,8 @@ def _position(named: tuple[Names, Row]) -> int:
     return named[1][0]
 
 
-def _sift(shape: _Shape, rows: list[Row]) -> tuple[list[Row], list[Row]]:
-    """Part the rows of which every value passes from the others."""
+def _separate(shape: _Shape, rows: list[Row]) -> tuple[list[Row], list[Row]]:
+    """Separate the rows of which every value passes its check from the others."""
     columns = list(zip(*(row[3] for row in rows), strict=True))
     odd: set[int] = set()
     for at, check in shape.checks:
@@ -171,7 +171,7 @@ def _in_order(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def _maps(names: Iterable[str], columns: list[Sequence[bytes | str]], count: int) -> pa.MapArray:
-    """Lay out maps that all have these names."""
+    """Return an array of maps that all have these names."""
     keys = [*names] * count
     offsets = np.arange(count + 1, dtype=np.int32) * len(columns)
     items = list(chain.from_iterable(zip(*columns, strict=True)))
@@ -181,7 +181,7 @@ def _maps(names: Iterable[str], columns: list[Sequence[bytes | str]], count: int
 
 
 def _shape_of(names: Names, form_content: bytes | None) -> _Shape | None:
-    """Return the shape, or None where the names alone say that `read_record` has to look."""
+    """Return the shape, or None where the names alone show that `read_record` is needed."""
     lowered = [name.lower() for name in names]
     listed = [(name.removeprefix(PREFIX), at) for at, name in enumerate(lowered) if name.startswith(PREFIX)]
     attributes = dict(listed)
@@ -235,7 +235,7 @@ def _is_valid(name: str, content: bytes) -> bool:
 
 
 def _is_valid_as(name: str, type_: str, content: bytes) -> bool:
-    """Tell whether a content is valid and written as this type is always written."""
+    """Tell whether a content is valid, and the canonical string of a value of this type."""
     try:
         text = content.decode()
         value = typed(text, type_)

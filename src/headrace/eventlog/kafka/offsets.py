@@ -1,7 +1,7 @@
-"""Where partitions begin and end, as readers of committed records see it.
+"""First and last offsets of topic partitions, as readers of committed records see them.
 
-Asked over a connection of its own: a broker answers one connection's questions in turn, so that over a consumer's the
-question would wait for the fetch that waits for records.
+Requested over a separate connection: a broker answers the requests of a connection in turn, and over a consumer's
+connection they would wait for the fetch that waits for records.
 """
 
 from __future__ import annotations
@@ -31,41 +31,41 @@ _PAUSE = 0.05
 
 
 class Offsets:
-    """Any number of them in any process; one instance is for one thread. All raise BrokerUnavailable."""
+    """For one thread. All methods raise BrokerUnavailable."""
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
         self._admin = administrator(settings)
 
-    def starts(self, places: Sequence[TopicPartition]) -> list[int]:
-        """Return the first offset that each partition keeps."""
-        return self._of(places, OffsetSpec.earliest())
+    def starts(self, partitions: Sequence[TopicPartition]) -> list[int]:
+        """Return the first offset that each partition still has."""
+        return self._of(partitions, OffsetSpec.earliest())
 
-    def ends(self, places: Sequence[TopicPartition]) -> list[int]:
+    def ends(self, partitions: Sequence[TopicPartition]) -> list[int]:
         """Return the offset behind the last committed record of each partition."""
-        return self._of(places, OffsetSpec.latest())
+        return self._of(partitions, OffsetSpec.latest())
 
-    def since(self, places: Sequence[TopicPartition], milliseconds: int) -> list[int]:
-        """Return the offset of the first record of each partition that is not older, or its end where all are."""
-        found = self._of(places, OffsetSpec.for_timestamp(milliseconds))
-        return [end if at < 0 else at for at, end in zip(found, self.ends(places), strict=True)]
+    def since(self, partitions: Sequence[TopicPartition], milliseconds: int) -> list[int]:
+        """Return the offset of the first record of each partition that is not older, or its end if all are."""
+        found = self._of(partitions, OffsetSpec.for_timestamp(milliseconds))
+        return [end if at < 0 else at for at, end in zip(found, self.ends(partitions), strict=True)]
 
-    def _of(self, places: Sequence[TopicPartition], which: OffsetSpec) -> list[int]:
+    def _of(self, partitions: Sequence[TopicPartition], which: OffsetSpec) -> list[int]:
         deadline = time.monotonic() + self._settings.timeout_seconds
         while True:
             try:
-                return self._ask(places, which)
+                return self._ask(partitions, which)
             except confluent_kafka.KafkaException as error:
                 if error.args[0].code() not in _STALE or time.monotonic() > deadline:
                     raise explained(error, self._settings) from error
-            # A broker came back, and the client doesn't notice; or a new topic's partition has no leader yet.
+            # A broker came back and the client didn't notice, or a partition of a new topic has no leader yet.
             self._admin = administrator(self._settings)
             time.sleep(_PAUSE)
 
-    def _ask(self, places: Sequence[TopicPartition], which: OffsetSpec) -> list[int]:
+    def _ask(self, partitions: Sequence[TopicPartition], which: OffsetSpec) -> list[int]:
         answers = self._admin.list_offsets(
-            {place: which for place in places},  # noqa: C420  the key is a mutable object
+            {each: which for each in partitions},  # noqa: C420  the key is a mutable object
             isolation_level=IsolationLevel.READ_COMMITTED,
             request_timeout=self._settings.timeout_seconds,
         )
-        return [answers[place].result().offset for place in places]
+        return [answers[each].result().offset for each in partitions]

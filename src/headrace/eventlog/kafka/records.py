@@ -1,4 +1,4 @@
-"""Events as records of the log's topics, with what Headrace knows about them in headers of its own."""
+"""Events as records of the log's topics, with Headrace's own headers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ DEFAULT = "default"
 
 
 def key_of(arrival: Arrival) -> bytes:
-    """Return what decides the partition: events of one key stay in order.
+    """Return the key that decides the partition: events of one key stay in order.
 
-    That is `partitionkey`, as the binding says, and else the source and the subject: what happens to one thing
-    stays in order, while a busy source takes all partitions.
+    It is `partitionkey`, as the binding says, or else source and subject: events about one thing stay in order, while
+    a busy source uses all partitions.
     """
     attributes = arrival.event.attributes
     key = attributes.get("partitionkey")
@@ -30,8 +30,8 @@ def key_of(arrival: Arrival) -> bytes:
     return str(key).encode()
 
 
-def write_record(arrival: Arrival) -> kafka.Message:
-    """Write an arrival."""
+def write_record(arrival: Arrival) -> kafka.KafkaMessage:
+    """Return the record of an event."""
     message = kafka.encode(arrival.event)
     own = (
         (NAMESPACE, arrival.namespace),
@@ -46,9 +46,9 @@ def write_record(arrival: Arrival) -> kafka.Message:
 def read_record(
     topic: Topic, headers: Sequence[tuple[str, bytes | None]] | None, value: bytes | None
 ) -> Arrival:
-    """Read a record of ours or of any producer. Raise what `kafka.decode` raises.
+    """Read a record, written by Headrace or any other producer. Raise what `kafka.decode` raises.
 
-    Where a topic belongs to a namespace, no header can put an event into another one.
+    If a topic belongs to a namespace, no header can put an event into another one.
     """
     headers = headers or ()
     event = kafka.decode(headers, value)

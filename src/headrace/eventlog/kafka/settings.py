@@ -13,7 +13,7 @@ _Interval = Annotated[float, Meta(gt=0)]
 
 @dataclass(frozen=True, slots=True)
 class KafkaSettings:
-    """Where the brokers are, and which topics are Headrace's."""
+    """The brokers, and the topics that Headrace uses."""
 
     bootstrap: str
     topics: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Transactions of one name: whoever opens it last goes on, and everybody before is fenced off."""
+"""Transactions under one name: the last writer to open it goes on, and all earlier ones are fenced off."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _LEAST_SECONDS = 1.0  # the client takes no less
 
 
 class Transactions:
-    """For one thread at a time. The first transaction connects, and settles what an earlier writer left.
+    """For one thread at a time. The first transaction connects, and ends what an earlier writer left open.
 
-    A writer that died holds up readers until the next of its name begins, or until `longest` seconds have passed and
-    the brokers have looked, which they do every ten seconds unless they are told otherwise. What a transaction holds is
-    given `timeout_seconds`, and must not be given longer.
+    A writer that died holds up readers until the next one with its name begins, or until `longest` seconds have passed
+    and the brokers have checked, which they do every ten seconds by default. The records of a transaction have
+    `timeout_seconds` to be stored, and must not have longer.
 
-    Brokers fence off a writer whose name another one has taken, and just so one that stood still in a transaction for
-    longer than that may last. The next transaction begins anew, which fences off whoever has the name then: who
-    shares a name has to find out first.
+    Brokers fence off a writer whose name another one has taken, and also one whose transaction took longer than
+    allowed. The next transaction connects again, which fences off whoever has the name then: writers that share a name
+    have to check that first.
     """
 
     def __init__(self, settings: KafkaSettings, name: str, longest: float, **options: Any) -> None:
@@ -40,7 +40,7 @@ class Transactions:
         self._producer: confluent_kafka.Producer | None = None
 
     def begin(self) -> None:
-        """Connect, fence off every earlier writer of the name, and settle what it left open."""
+        """Connect, fence off every earlier writer of the name, and end what it left open."""
         if self._producer is None:
             client = producer(
                 self._settings,
@@ -50,16 +50,16 @@ class Transactions:
             try:
                 client.init_transactions(self._settings.timeout_seconds * 4)
             except confluent_kafka.KafkaException as error:
-                # It would go on trying, and fence off the next one; the error must not keep it.
+                # The client would go on trying, and fence off the next one; the error must not keep it alive.
                 del client
                 raise explained(error, self._settings) from error
             self._producer = client
 
     @contextmanager
     def transaction(self) -> Iterator[confluent_kafka.Producer]:
-        """Commit what is produced inside, or nothing of it.
+        """Commit everything that is produced inside, or nothing.
 
-        Raises LogUnavailable where that failed, PayloadTooLarge where it always will, and LogLocked where the brokers
+        Raise LogUnavailable where that failed, PayloadTooLarge where it always will, and LogLocked where the brokers
         have fenced this writer off.
         """
         self.begin()
@@ -81,7 +81,7 @@ class Transactions:
             return LogLocked(f"the Kafka transactions of {self._name}", "one that began later")
         is_aborted = self._abort(client)
         if error.code() != error.MSG_SIZE_TOO_LARGE or not is_aborted:
-            # What was lost on the way leaves a gap in this client's sequence numbers: a new one begins anew.
+            # Lost records leave a gap in this client's sequence numbers: only a new client can go on.
             self._producer = None
         return refusal(error, self._settings, is_certain=is_aborted)
 
@@ -89,7 +89,7 @@ class Transactions:
         try:
             client.abort_transaction(self._settings.timeout_seconds)
         except confluent_kafka.KafkaException as error:
-            _log.warning("a transaction is left to its timeout: %s", error.args[0].str())
-            self._producer = None  # the next one begins anew, which settles this one
+            _log.warning("can't abort a transaction, which ends by its timeout: %s", error.args[0].str())
+            self._producer = None  # the next one connects again, which ends this one
             return False
         return True

@@ -1,8 +1,8 @@
-"""Appending to the log in Kafka: returned means acknowledged by every replica in sync.
+"""Appending to the log in Kafka: when `append` returns, every replica in sync has acknowledged the events.
 
 A single event is a record of its own. The events of a batched request are in one transaction, so that readers see all
-of them or none; transactions go one after the other, and requests that wait meanwhile share the next. A broker says
-that a transaction is committed before readers see it: returned means seen as well, since a subscription that is made
+of them or none; there is one transaction at a time, and requests that arrive meanwhile share the next. A broker
+acknowledges a transaction before readers see it. `append` returns once they do, since a subscription that is created
 afterwards must not get these events.
 """
 
@@ -20,12 +20,12 @@ import confluent_kafka
 
 from headrace.errors import BrokerUnavailable, LogLocked, LogUnavailable
 from headrace.eventlog.kafka.clients import producer, refusal
-from headrace.eventlog.kafka.grouping import GroupedTransactions
+from headrace.eventlog.kafka.grouped import GroupedTransactions
 from headrace.eventlog.kafka.reader import KafkaLogReader
 from headrace.eventlog.kafka.records import key_of, write_record
 from headrace.eventlog.kafka.topics import Topics
 from headrace.eventlog.kafka.transactions import Transactions
-from headrace.events.positions import lane_of, position_at
+from headrace.events.positions import partition_of, position_at
 from headrace.telemetry.metrics import LOG_BYTES
 
 if TYPE_CHECKING:
@@ -43,16 +43,16 @@ _PARTITIONER = {
 
 
 class KafkaLogWriter:
-    """A LogWriter for one event loop. `name` tells it from every other writer of the same topics.
+    """A LogWriter for one event loop. `name` distinguishes it from every other writer of the same topics.
 
-    At most `max_pending_bytes` of events wait in memory; what doesn't fit is refused, never dropped later.
+    At most `max_pending_bytes` of events wait in memory; more are refused, never dropped later.
     """
 
     def __init__(self, settings: KafkaSettings, name: str, max_pending_bytes: int) -> None:
         self._settings = settings
         self._topics = Topics(settings)
         self._producer = producer(settings, **{"linger.ms": 2}, **_PARTITIONER)
-        # Two deployments may have machines of one name, and share the brokers.
+        # Two deployments may share the brokers and have machines of the same name.
         full_name = f"headrace-ingress-{self._topics.listed[0].name}-{name}"
         self._transactions = Transactions(settings, full_name, settings.timeout_seconds, **_PARTITIONER)
         self._reader = KafkaLogReader(settings)
@@ -64,7 +64,7 @@ class KafkaLogWriter:
         self._closing = threading.Event()
         self._poller = threading.Thread(target=self._poll, name="log-acknowledgements", daemon=True)
         self._poller.start()
-        self._thread.submit(self._settle_predecessor)
+        self._thread.submit(self._end_open_transaction)
 
     async def append(self, arrivals: Sequence[Arrival], size: int) -> int:
         """Make the events durable, all or none, and return the position of the first."""
@@ -109,29 +109,29 @@ class KafkaLogWriter:
         ) -> None:
             if error is None:
                 position = self._position(message)
-                last[lane_of(position)] = max(position, last.get(lane_of(position), 0))
+                last[partition_of(position)] = max(position, last.get(partition_of(position), 0))
                 if request >= 0:
                     firsts[request] = position
 
         try:
             with self._transactions.transaction() as transaction:
                 for number, arrivals in enumerate(requests):
-                    for place, arrival in enumerate(arrivals):
-                        self._produce(transaction, arrival, partial(report, -1 if place else number))
+                    for index, arrival in enumerate(arrivals):
+                        self._produce(transaction, arrival, partial(report, -1 if index else number))
         except LogLocked as error:
-            # The name is this writer's alone: it stood still for too long, and the next request begins anew.
+            # The name is this writer's alone, so its transaction timed out; the next request connects again.
             problem = "the brokers have ended a transaction that took too long"
             raise LogUnavailable(problem, is_certain=False) from error
         self._wait_until_seen(list(last.values()))
         return [firsts[number] for number in range(len(requests))]
 
-    def _settle_predecessor(self) -> None:
-        """End what a writer of this name left open: the events of everybody else wait behind it."""
+    def _end_open_transaction(self) -> None:
+        """End a transaction that an earlier writer of this name left open: readers of the topics wait for it."""
         with suppress(BrokerUnavailable):  # the next transaction does it
             self._transactions.begin()
 
     def _wait_until_seen(self, positions: list[int]) -> None:
-        """Wait for the readers' end to pass these; they are durable, so that giving up the wait loses nothing."""
+        """Wait until readers see these positions; they are durable, so a timeout loses nothing."""
         deadline = time.monotonic() + self._settings.timeout_seconds
         while time.monotonic() < deadline:
             with suppress(BrokerUnavailable):
@@ -162,7 +162,7 @@ class KafkaLogWriter:
             done.set_exception(refusal(error, self._settings, is_certain=False))
 
     def _position(self, message: confluent_kafka.Message) -> int:
-        return position_at(self._topics.lane(message.topic(), message.partition()), message.offset())
+        return position_at(self._topics.partition(message.topic(), message.partition()), message.offset())
 
     def _poll(self) -> None:
         while not self._closing.is_set() or len(self._producer):

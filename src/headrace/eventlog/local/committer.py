@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headrace.events.recorded import Arrival
 
 PART = "log"
-"""Its name in the register of health. Nothing is promised between two commits: events come when they come."""
+"""Its name in the health report. It promises no report between two commits: events come when they come."""
 
 _MAX_COMMIT_BYTES = 16 << 20
 
@@ -31,7 +31,7 @@ class _Request(NamedTuple):
 class GroupCommitter:
     """A LogWriter for one event loop. The writer belongs to the committing thread from here on.
 
-    At most `max_pending_bytes` of events wait in memory; what doesn't fit is refused, never dropped later.
+    At most `max_pending_bytes` of events wait in memory; more are refused, never dropped later.
     """
 
     def __init__(self, writer: SegmentWriter, max_pending_bytes: int) -> None:
@@ -59,10 +59,10 @@ class GroupCommitter:
         return await request.done
 
     async def close(self) -> None:
-        """Finish what was accepted, then refuse more and let go of the log."""
+        """Finish what was accepted, then refuse more and close the log."""
         self._closed = True
         if self._committing is not None:
-            await asyncio.shield(self._committing)  # who gives up waiting must not end the commit
+            await asyncio.shield(self._committing)  # a cancelled close must not cancel the commit
         await self._loop.run_in_executor(self._thread, self._writer.close)
         self._thread.shutdown()
 
@@ -70,8 +70,8 @@ class GroupCommitter:
         while self._waiting:
             group = self._next_group()
             arrivals = [arrival for request in group for arrival in request.arrivals]
-            if not self._is_failing:  # an attempt is no success
-                HEALTH.working(PART, f"stores {len(arrivals):,} events")
+            if not self._is_failing:  # trying again isn't success yet
+                HEALTH.working(PART, f"storing {len(arrivals):,} events")
             try:
                 position = await self._loop.run_in_executor(self._thread, self._writer.append, arrivals)
             except Exception as error:  # noqa: BLE001  each waiting request must hear of it
@@ -97,7 +97,7 @@ class GroupCommitter:
 
     def _fail(self, group: list[_Request], error: Exception) -> None:
         self._is_failing = True
-        HEALTH.blocked(PART, f"{first_line(error)}; see that its disk has room and works")
+        HEALTH.blocked(PART, f"{first_line(error)}; check that its disk works and has free space")
         for request in group:
             self._pending_bytes -= request.size
             if not request.done.done():

@@ -1,4 +1,4 @@
-"""Files that are there in full or not at all, and folders with one writer."""
+"""Files that are written in full or not at all, and folders with one writer."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def write_whole(path: Path, content: bytes | memoryview) -> None:
-    """Create the file with this content, atomically and durably: readers see all of it or none."""
+def write_atomically(path: Path, content: bytes | memoryview) -> None:
+    """Create the file with this content, atomically and durably: readers see all of it or nothing."""
     temporary = path.with_name(path.name + TEMPORARY)
     try:
         with temporary.open("wb") as file:
@@ -45,12 +45,12 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
 
 
 def write_checked(path: Path, content: bytes) -> None:
-    """Like `write_whole`, with a checksum before the content that `read_checked` verifies."""
-    write_whole(path, b"%08x\n%b" % (zlib.crc32(content), content))
+    """Like `write_atomically`, with a checksum before the content that `read_checked` verifies."""
+    write_atomically(path, b"%08x\n%b" % (zlib.crc32(content), content))
 
 
 def read_checked(path: Path) -> bytes | None:
-    """Return what `write_checked` wrote; None where there is no such file, or another content than was written."""
+    """Return what `write_checked` wrote; None where the file is missing or damaged."""
     try:
         stored = path.read_bytes()
     except FileNotFoundError:
@@ -62,9 +62,9 @@ def read_checked(path: Path) -> bytes | None:
     return content
 
 
-def take_rights_of(folder: Path, path: Path) -> None:
-    """Let whoever may read a folder read what is put into it: one that machines share is shared with its files."""
-    with suppress(OSError):  # its file system may know no rights
+def copy_permissions(folder: Path, path: Path) -> None:
+    """Give a file or folder the permissions of the folder it is in, which several machines may share."""
+    with suppress(OSError):  # its file system may have no permissions
         path.chmod(folder.stat().st_mode & (0o777 if path.is_dir() else 0o666))
 
 
@@ -75,7 +75,7 @@ def remove_temporaries(folder: Path) -> None:
 
 
 class WriterLock:
-    """Held as long as the process lives: the kernel lets go of it even after SIGKILL."""
+    """A lock held for as long as the process lives: the kernel releases it even after SIGKILL."""
 
     def __init__(self, folder: Path) -> None:
         self._file = (folder / "LOCK").open("ab+", buffering=0)

@@ -1,4 +1,4 @@
-"""How bytes lie in a segment: a header, then frames, each one group commit of events.
+"""The format of a segment: a header, then frames, each one group commit of events.
 
     segment   magic, format version, checksum, position of the first event, salt
     frame     magic, header checksum, salt, body length, first position, rows, body checksum;
@@ -23,7 +23,7 @@ _SEGMENT_MAGIC = b"HEADRACE"
 _SEGMENT = struct.Struct("<8sIIqQ")
 _SEGMENT_CHECKED = struct.Struct("<IqQ")
 _FRAME = struct.Struct("<4sIQQqII")
-_FRAME_CHECKED_FROM = 8  # the header checksum covers what stands behind it
+_FRAME_CHECKED_FROM = 8  # the header checksum covers everything from here on
 
 SEGMENT_HEADER = _SEGMENT.size
 FRAME_HEADER = _FRAME.size
@@ -52,7 +52,7 @@ def pack_segment_head(head: SegmentHead) -> bytes:
 
 
 def unpack_segment_head(header: bytes) -> SegmentHead | str:
-    """Decode a segment's header, or return a sentence that says what is wrong with it."""
+    """Decode a segment's header, or return what is wrong with it."""
     if len(header) < SEGMENT_HEADER:
         return "the segment header is cut off"
     magic, version, checksum, first, salt = _SEGMENT.unpack_from(header)
@@ -73,7 +73,7 @@ def pack_frame(body: bytes | memoryview, first: int, rows: int, salt: int) -> by
 
 
 def unpack_frame(header: bytes | memoryview, salt: int) -> Frame | None:
-    """Decode a frame's header, or return None where no whole header of this segment stands."""
+    """Decode a frame's header, or return None where there is no whole header of this segment."""
     if len(header) < FRAME_HEADER:
         return None
     magic, own, its_salt, length, first, rows, checksum = _FRAME.unpack_from(header)
@@ -96,7 +96,7 @@ def find_frame(
 ) -> tuple[int, Frame] | None:
     """Return the next whole frame at or behind an offset that holds no event before `position`.
 
-    An event may carry a copy of a frame, of an earlier one: none that follows existed when it was sent.
+    An event may contain a copy of a frame, but only of an earlier one: no later one existed when it was sent.
     """
     content = bytes(mapped[offset:])
     at = content.find(FRAME_MAGIC)

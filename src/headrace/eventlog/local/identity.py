@@ -1,8 +1,8 @@
-"""Which log it is: a name by which log, outbox and ledger recognise one another.
+"""The identity of a log, by which log, outbox and ledger recognise one another.
 
-The name is random and made with the log. It stays the same while the log goes on, and the number of starts grows: an
-older copy of a log has its name and fewer starts than those remember who were made from the newer one. Where an
-operator accepts that events are missing, the log gets a new name, and knows the ones before.
+The name is random and made with the log. It stays the same while the number of starts grows, so an older copy of a log
+has the same name and fewer starts than the outbox and the ledger know of. Where an operator accepts that events are
+missing, the log gets a new name and lists its former ones.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 IDENTITY_FILE = "IDENTITY"
-"""In the log's folder: which log it is. In the outbox's: the log that it was routed from."""
+"""In the log's folder: its identity. In the outbox's folder: that of the log it was routed from."""
 
 
 class LogIdentity(NamedTuple):
-    """A log's name, how often its writer was started, and the names of what it goes on from."""
+    """A log's name, how often its writer was started, and its former names."""
 
     name: str
     starts: int
     former: tuple[str, ...] = ()
 
     def is_older_than(self, other: LogIdentity) -> bool:
-        """Tell whether this is the same log before it was started again."""
+        """Tell whether this is an earlier state of the same log."""
         return self.name == other.name and self.starts < other.starts
 
-    def goes_on_from(self, other: LogIdentity) -> bool:
-        """Tell whether what was made from the other log was made from this one."""
+    def continues(self, other: LogIdentity) -> bool:
+        """Tell whether this is the other log, or goes on from it."""
         return other.name == self.name or other.name in self.former
 
 
 def new_identity(former: Iterable[str] = ()) -> LogIdentity:
-    """Name a log that has just been made, or goes on from others without all of their events."""
+    """Name a log that is new, or that goes on from others without all of their events."""
     return LogIdentity(secrets.token_hex(16), 0, tuple(sorted(former)))
 
 
 def read_identity(folder: Path) -> LogIdentity | None:
-    """Return which log a folder says it is of; None where it doesn't say, or can't be understood."""
+    """Return the identity stored in a folder; None where there is none, or it is damaged."""
     content = read_checked(folder / IDENTITY_FILE)
     return None if content is None else msgspec.json.decode(content, type=LogIdentity)
 
 
 def write_identity(folder: Path, identity: LogIdentity) -> None:
-    """Say durably which log a folder is of."""
+    """Store an identity in a folder, durably."""
     write_checked(folder / IDENTITY_FILE, msgspec.json.encode(identity))

@@ -1,7 +1,7 @@
-"""Reading the embedded log from any process: segments are mapped, batches are views of the mapped bytes.
+"""Reading the embedded log from any process: segments are mapped, and batches are views of the mapped bytes.
 
-Damage has positions like everything else: a frame that can't be read is a hole of as many positions as it held, and
-what follows is found again. Who reads decides whether a hole is an error or is gone around.
+A frame that can't be read is a hole of as many positions as it held, and the frames behind it are found again. The
+caller decides whether a hole is an error or is skipped.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from headrace.errors import LogError, LogExpired, LogUnavailable
-from headrace.eventlog.damage import Damage, refuse
+from headrace.eventlog.damage import Damage, raise_damage
 from headrace.eventlog.local.frames import (
     FRAME_HEADER,
     SEGMENT_HEADER,
@@ -23,24 +23,23 @@ from headrace.eventlog.local.frames import (
     unpack_frame,
     unpack_segment_head,
 )
-from headrace.eventlog.local.mark import Mark
-from headrace.eventlog.local.segments import Segment, list_segments
-from headrace.eventlog.local.writer import END_MARK
+from headrace.eventlog.local.segments import END_WATERMARK, Segment, list_segments
+from headrace.eventlog.local.watermark import Watermark
 from headrace.events.batch import SCHEMA
-from headrace.events.positions import Cut
+from headrace.events.positions import LogPosition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
 _ANY_SIZE = 1 << 62
-# Who reads on needs the segment at hand and the one before; what was read long ago would only fill the memory.
+# Reading on needs the current segment and the one before; older ones would only fill the memory.
 _MOST_MAPPED = 4
 
 
 @contextmanager
 def _log_in(folder: Path) -> Iterator[None]:
-    """Say what it means that a file of the log isn't there."""
+    """Explain a missing file of the log."""
     try:
         yield
     except FileNotFoundError:
@@ -52,8 +51,8 @@ def _log_in(folder: Path) -> Iterator[None]:
 class SegmentReader:
     """Any number of readers in any process; one instance is for one thread.
 
-    Nothing behind the writer's end mark is looked at. It may not be durable yet, and a failed append takes it
-    back: reading a mapped page behind the end of its file is a SIGBUS.
+    Be careful: never look behind the writer's watermark. What is there may not be durable yet, and a failed append
+    truncates it: reading a mapped page behind the end of its file is a SIGBUS.
     """
 
     least_poll_seconds = 0.0
@@ -62,29 +61,29 @@ class SegmentReader:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         with _log_in(folder):
-            self._mark = Mark(folder / END_MARK)
+            self._watermark = Watermark(folder / END_WATERMARK)
         self._segments: list[Segment] = []
         self._listed_to = 0
         self._mapped: dict[int, _MappedSegment] = {}
 
-    def start(self) -> Cut:
-        """Return the cut before which nothing is kept any more."""
+    def start(self) -> LogPosition:
+        """Return the log position before which nothing is kept any more."""
         with _log_in(self._folder):
             segments = list_segments(self._folder)
-        return Cut.at(segments[0].first) if segments else Cut()
+        return LogPosition.at(segments[0].first) if segments else LogPosition()
 
-    def end(self) -> Cut:
-        """Return the cut behind the last event."""
-        return Cut.at(self._end())
+    def end(self) -> LogPosition:
+        """Return the log position behind the last event."""
+        return LogPosition.at(self._end())
 
     def read(
-        self, start: int, end: int, on_damage: Callable[[Damage], None] = refuse
+        self, start: int, end: int, on_damage: Callable[[Damage], None] = raise_damage
     ) -> Iterator[pa.RecordBatch]:
         """Yield the events of positions [start, end) in order, one slice per commit, without copying them.
 
-        Positions that can't be read any more are told to `on_damage`, which may raise, and are left out.
+        Positions that can no longer be read are reported to `on_damage`, which may raise, and are skipped.
         """
-        self._reach_out(end)
+        self._list_up_to(end)
         try:
             while start < end:
                 segment, segment_end = self._segment_of(start)
@@ -99,11 +98,11 @@ class SegmentReader:
             raise self._gone(start) from None
 
     def reach(self, start: int, end: int, most_bytes: int) -> int:
-        """Return where a range ends that begins at `start` and holds so many bytes: `end` at the latest.
+        """Return the end of a range that begins at `start` and holds at most `most_bytes`: `end` at the latest.
 
-        It holds one commit at least, since a commit isn't cut.
+        It holds at least one commit, since a commit isn't divided.
         """
-        self._reach_out(end)
+        self._list_up_to(end)
         try:
             left = most_bytes
             while start < end:
@@ -119,7 +118,7 @@ class SegmentReader:
 
     def size(self, start: int, end: int) -> int:
         """Return roughly how many bytes the log takes for positions [start, end)."""
-        self._reach_out(end)
+        self._list_up_to(end)
         total = 0
         while start < end:
             segment, segment_end = self._segment_of(start)
@@ -128,9 +127,9 @@ class SegmentReader:
             start = stop
         return total
 
-    def _reach_out(self, end: int) -> None:
+    def _list_up_to(self, end: int) -> None:
         if end > self._end():
-            raise LogError(f"positions up to {end} were asked for, and the log ends at {self._end()}")
+            raise LogError(f"positions up to {end} were requested, but the log ends at {self._end()}")
         if end > self._listed_to:
             self._list()
 
@@ -139,10 +138,10 @@ class SegmentReader:
         return LogExpired(f"position {position}", f"the log begins at {self.start()}")
 
     def _end(self) -> int:
-        return self._mark.get() or 0
+        return self._watermark.get() or 0
 
     def _list(self) -> None:
-        """List the segments anew: these hold every position below the end, which is therefore read first."""
+        """List the segments again. The end is read first, so that they hold every position before it."""
         end = self._end()
         with _log_in(self._folder):
             self._segments = list_segments(self._folder)
@@ -159,7 +158,7 @@ class SegmentReader:
         return self._map(self._segments[index]), following[0].first if following else self._listed_to
 
     def _map(self, segment: Segment) -> _MappedSegment:
-        """Map the segment, and let go of the one that was used longest ago; batches keep what they show."""
+        """Map the segment, and unmap the least recently used one; batches keep what they refer to."""
         mapped = self._mapped.pop(segment.first, None) or _MappedSegment(segment)
         self._mapped[segment.first] = mapped
         while len(self._mapped) > _MOST_MAPPED:
@@ -167,8 +166,8 @@ class SegmentReader:
         return mapped
 
 
-class _Place(NamedTuple):
-    """Where some positions are: a frame's body, or a hole with the problem that made it."""
+class _LocatedFrame(NamedTuple):
+    """A frame and the offset of its body, or a hole and its problem."""
 
     offset: int
     frame: Frame
@@ -176,12 +175,12 @@ class _Place(NamedTuple):
 
 
 class _MappedSegment:
-    """One mapped segment and the offsets of its frames, found as far as anybody asked."""
+    """A mapped segment and the offsets of its frames, found as far as they were asked for."""
 
     def __init__(self, segment: Segment) -> None:
         self._path = segment.path
         self._firsts: list[int] = []
-        self._places: list[_Place] = []
+        self._frames: list[_LocatedFrame] = []
         self._map = pa.memory_map(str(segment.path))
         head = unpack_segment_head(self._map.read(SEGMENT_HEADER))
         if not isinstance(head, str) and head.first != segment.first:
@@ -191,45 +190,45 @@ class _MappedSegment:
         self._followed, self._end = 0 if self._unreadable else SEGMENT_HEADER, segment.first
 
     def read(self, start: int, end: int) -> Iterator[pa.RecordBatch | Damage]:
-        """Yield what is at positions [start, end), which are durable and in this segment."""
+        """Yield the events of positions [start, end), which are durable and in this segment."""
         while start < end:
-            place = self._place_of(start, end)
-            skip, stop = start - place.frame.first, min(end - place.frame.first, place.frame.rows)
-            batch = self._batch(place) if place.problem is None else place.problem
-            start, begun = place.frame.first + stop, start
+            located = self._frame_at(start, end)
+            skip, stop = start - located.frame.first, min(end - located.frame.first, located.frame.rows)
+            batch = self._batch(located) if located.problem is None else located.problem
+            start, begun = located.frame.first + stop, start
             if isinstance(batch, str):
-                yield Damage(begun, start, self._path, place.offset, batch)
+                yield Damage(begun, start, self._path, located.offset, batch)
             else:
                 yield batch.slice(skip, stop - skip)
 
     def reach(self, start: int, end: int, most_bytes: int, *, is_first: bool) -> tuple[int, int]:
-        """Return where so many bytes from `start` on end, and how many they are; one frame at least if it is first."""
-        self._place_of(end - 1, end)
+        """Return the end of a range of at most `most_bytes`, and its size; at least one frame if `is_first`."""
+        self._frame_at(end - 1, end)
         index = begin = bisect_right(self._firsts, start) - 1
         last = bisect_right(self._firsts, end - 1) - 1
-        beginning = self._places[begin].offset
-        while index < last and self._places[index + 1].offset - beginning <= most_bytes:
+        beginning = self._frames[begin].offset
+        while index < last and self._frames[index + 1].offset - beginning <= most_bytes:
             index += 1
-        place = self._places[index]
-        taken = place.offset + place.frame.length - beginning
+        located = self._frames[index]
+        taken = located.offset + located.frame.length - beginning
         if taken > most_bytes and not (is_first and index == begin):
-            return max(place.frame.first, start), place.offset - beginning
-        return min(place.frame.first + place.frame.rows, end), taken
+            return max(located.frame.first, start), located.offset - beginning
+        return min(located.frame.first + located.frame.rows, end), taken
 
-    def _place_of(self, position: int, limit: int) -> _Place:
-        """Follow the frames until one holds the position. Be careful: only a durable one may be asked for."""
+    def _frame_at(self, position: int, limit: int) -> _LocatedFrame:
+        """Follow the frames until one holds the position. Be careful: it has to be a durable position."""
         while self._end <= position:
-            place = self._next_place()
-            if place is None:  # the file has grown since it was mapped
+            located = self._next_frame()
+            if located is None:  # the file has grown since it was mapped
                 self._map = pa.memory_map(str(self._path))
-                place = self._next_place() or self._hole(limit)
-            self._firsts.append(place.frame.first)
-            self._places.append(place)
-            self._end = place.frame.first + place.frame.rows
-        return self._places[bisect_right(self._firsts, position) - 1]
+                located = self._next_frame() or self._hole(limit)
+            self._firsts.append(located.frame.first)
+            self._frames.append(located)
+            self._end = located.frame.first + located.frame.rows
+        return self._frames[bisect_right(self._firsts, position) - 1]
 
-    def _next_place(self) -> _Place | None:
-        """Return the frame that follows, if its header stands there and all of it is mapped."""
+    def _next_frame(self) -> _LocatedFrame | None:
+        """Return the next frame, if its header is valid and all of it is mapped."""
         room = self._map.size() - self._followed - FRAME_HEADER
         if room < 0 or self._unreadable is not None:
             return None
@@ -237,12 +236,12 @@ class _MappedSegment:
         frame = unpack_frame(self._map.read(FRAME_HEADER), self._salt)
         if frame is None or frame.first != self._end or frame.length > room:
             return None
-        place = _Place(self._followed + FRAME_HEADER, frame)
-        self._followed = place.offset + frame.length
-        return place
+        located = _LocatedFrame(self._followed + FRAME_HEADER, frame)
+        self._followed = located.offset + frame.length
+        return located
 
-    def _hole(self, limit: int) -> _Place:
-        """Return what can't be read: up to the next whole frame, or else all there is."""
+    def _hole(self, limit: int) -> _LocatedFrame:
+        """Return the hole up to the next whole frame, or up to `limit` if there is none."""
         problem = self._unreadable or f"the frame with position {self._end} can't be read"
         at, following = self._followed, limit
         if self._unreadable is None:
@@ -250,11 +249,11 @@ class _MappedSegment:
             found = find_frame(memoryview(self._map.read_buffer()), at, self._salt, self._end)
             if found is not None and found[1].first < limit:
                 self._followed, following = found[0], found[1].first
-        return _Place(at, Frame(0, self._end, following - self._end, 0), problem)
+        return _LocatedFrame(at, Frame(0, self._end, following - self._end, 0), problem)
 
-    def _batch(self, place: _Place) -> pa.RecordBatch | str:
-        self._map.seek(place.offset)
-        body = self._map.read_buffer(place.frame.length)
-        if not body_is_whole(memoryview(body), place.frame):
+    def _batch(self, located: _LocatedFrame) -> pa.RecordBatch | str:
+        self._map.seek(located.offset)
+        body = self._map.read_buffer(located.frame.length)
+        if not body_is_whole(memoryview(body), located.frame):
             return "the frame's checksum is wrong"
         return pa.ipc.read_record_batch(body, SCHEMA)

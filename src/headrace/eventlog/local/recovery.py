@@ -1,9 +1,9 @@
-"""What a log's writer does first: find the end of what is whole, cut a torn tail, refuse damage.
+"""Recovery of a log before it is written: find the end of what is whole, truncate a torn tail, refuse damage.
 
-A commit is synced before the next one is written. So a crash can tear only the last frame, which nobody was
-told is stored: that may be cut. Anything broken before the last frame was stored once: that is never cut. Where
-damage is accepted, everything stays as it is, and a new segment begins behind every position that was given away.
-The segments that it was accepted of are written down, so that the next start asks no more about them.
+A commit is synced before the next one is written. So a crash can tear only the last frame, which was never
+acknowledged and may be truncated. Anything broken before it was acknowledged and is never truncated. Where damage is
+accepted, everything stays as it is, and a new segment begins behind every position that was ever given to an event.
+The segments whose damage was accepted are recorded, so that the next start accepts it too.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _LEAST_BYTES = 64
-"""No event takes less in a segment: its fixed columns and the offsets of its texts are more."""
+"""The least that an event takes in a segment: its fixed columns and the offsets of its texts are more."""
 _ACCEPTED = "ACCEPTED"
 """The first positions of segments whose damage, or whose gap to the next, an operator has accepted."""
 
 
-class Tail(NamedTuple):
-    """Where appending goes on."""
+class SegmentTail(NamedTuple):
+    """The last segment, and where appending to it goes on."""
 
     segment: Segment
     salt: int
@@ -49,11 +49,11 @@ class Tail(NamedTuple):
     end: int
 
 
-def recover(folder: Path, durable_end: int | None, *, accept_damage: bool = False) -> Tail | int:
-    """Check every segment, cut the torn tail of the last, and say where to go on: there, or in a new segment.
+def recover(folder: Path, durable_end: int | None, *, accept_damage: bool = False) -> SegmentTail | int:
+    """Check every segment and truncate a torn tail. Return where to go on: a tail, or the start of a new segment.
 
-    `durable_end` is what the last writer said was durable, where that is still known: nothing below it is cut.
-    Sealed segments are checked by their headers here, and by their checksums whenever they are read.
+    `durable_end` is the end that the last writer reported as durable, if known: nothing before it is truncated.
+    Of sealed segments only the headers are checked; their checksums are whenever they are read.
     """
     try:
         return _find_tail(folder, durable_end) or 0
@@ -62,12 +62,12 @@ def recover(folder: Path, durable_end: int | None, *, accept_damage: bool = Fals
             raise
         found = _behind_damage(folder, durable_end or 0)
         end = found if isinstance(found, int) else found.end
-        _log.error("%s The log goes on at position %d without them.", damage, end)
+        _log.error("%s The log continues at position %d without them.", damage, end)
         return found
 
 
 def accept_gaps(folder: Path) -> None:
-    """Write down which segments are damaged, or end before the next one begins: an operator has accepted it."""
+    """Record which segments are damaged, or end before the next one begins: an operator has accepted that."""
     accepted = _accepted(folder)
     segments = list_segments(folder)
     for segment, following in pairwise(segments):
@@ -86,7 +86,7 @@ def _accepted(folder: Path) -> set[int]:
 
 
 def end_of_log(folder: Path) -> int:
-    """Return where a log ends, as far as can be told by looking: for who doesn't write it."""
+    """Return where a log ends, as far as its files tell. For processes that don't write it."""
     try:
         segments = list_segments(folder)
         if not segments:
@@ -101,8 +101,8 @@ def end_of_log(folder: Path) -> int:
         return 0
 
 
-def _behind_damage(folder: Path, durable_end: int) -> Tail | int:
-    """Go on in the last segment, if that is whole, or in a new one behind every position that was given away."""
+def _behind_damage(folder: Path, durable_end: int) -> SegmentTail | int:
+    """Continue in the last segment, if it is whole, or else in a new one behind every position that was ever given."""
     segments = list_segments(folder)
     if not segments:
         return durable_end
@@ -126,7 +126,7 @@ def _furthest_end(segment: Segment) -> int:
     return end + 1 + (len(content) - offset) // _LEAST_BYTES
 
 
-def _find_tail(folder: Path, durable_end: int | None) -> Tail | None:
+def _find_tail(folder: Path, durable_end: int | None) -> SegmentTail | None:
     segments, accepted = list_segments(folder), _accepted(folder)
     tail = None
     for segment in segments:
@@ -135,7 +135,7 @@ def _find_tail(folder: Path, durable_end: int | None) -> Tail | None:
             raise LogDamaged(tail.segment.path, tail.size, problem)
         is_last = segment is segments[-1]
         if segment.first in accepted and not is_last:
-            tail = Tail(segment, 0, 0, segment.first)
+            tail = SegmentTail(segment, 0, 0, segment.first)
             continue
         tail = _check(segment, is_last=is_last, durable_end=durable_end)
     if durable_end is not None and durable_end > (tail.end if tail else 0):
@@ -146,7 +146,7 @@ def _find_tail(folder: Path, durable_end: int | None) -> Tail | None:
     return tail
 
 
-def _check(segment: Segment, *, is_last: bool, durable_end: int | None) -> Tail:
+def _check(segment: Segment, *, is_last: bool, durable_end: int | None) -> SegmentTail:
     with segment.path.open("rb+") as file:
         head = unpack_segment_head(file.read(SEGMENT_HEADER))
         if isinstance(head, str):
@@ -159,21 +159,21 @@ def _check(segment: Segment, *, is_last: bool, durable_end: int | None) -> Tail:
             if torn:
                 problem = _damage(mapped, head, offset, end, durable_end, is_last=is_last)
                 if problem:
-                    raise LogDamaged(segment.path, offset, f"no whole frame stands there, {problem}")
+                    raise LogDamaged(segment.path, offset, f"there is no whole frame, {problem}")
         if torn:
-            _tell_cut(segment.path, offset, end, os.fstat(file.fileno()).st_size - offset)
+            _warn_of_truncation(segment.path, offset, end, os.fstat(file.fileno()).st_size - offset)
             file.truncate(offset)
         if is_last:
-            # A killed writer may have left whole frames in memory only: they count from here on.
+            # A killed writer may have left whole frames that aren't synced: they count from here on.
             os.fsync(file.fileno())
             sync_folder(segment.path.parent)
-    return Tail(segment, head.salt, offset, end)
+    return SegmentTail(segment, head.salt, offset, end)
 
 
-def _tell_cut(path: Path, offset: int, end: int, size: int) -> None:
+def _warn_of_truncation(path: Path, offset: int, end: int, size: int) -> None:
     _log.warning(
-        "%s is cut at byte %d: the last %d bytes are a commit that a crash tore, which nobody was told is stored. "
-        "The log goes on at position %d.",
+        "%s is truncated at byte %d: a crash tore the commit of the last %d bytes, which was never acknowledged. "
+        "The log continues at position %d.",
         path, offset, size, end,
     )  # fmt: skip
 
@@ -194,7 +194,7 @@ def _follow(mapped: mmap.mmap, head: SegmentHead, *, check_bodies: bool) -> tupl
 def _damage(
     mapped: mmap.mmap, head: SegmentHead, offset: int, end: int, durable_end: int | None, *, is_last: bool
 ) -> str | None:
-    """Say why the broken frame can't be the torn last one, if it can't."""
+    """Return why the broken frame can't be a torn last one, or None if it can."""
     if not is_last:
         return "and this isn't the last segment"
     if durable_end is not None and end < durable_end:

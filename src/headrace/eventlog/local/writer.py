@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import LogReplaced, LogUnavailable
 from headrace.eventlog.damage import Damage
 from headrace.eventlog.local.continuity import Continuity
-from headrace.eventlog.local.files import WriterLock, remove_temporaries, sync_folder, write_whole
+from headrace.eventlog.local.files import WriterLock, remove_temporaries, sync_folder, write_atomically
 from headrace.eventlog.local.frames import (
     FRAME_HEADER,
     SEGMENT_HEADER,
@@ -21,9 +21,9 @@ from headrace.eventlog.local.frames import (
     pack_segment_head,
 )
 from headrace.eventlog.local.identity import LogIdentity, new_identity, read_identity, write_identity
-from headrace.eventlog.local.mark import Mark
-from headrace.eventlog.local.recovery import Tail, accept_gaps, recover
-from headrace.eventlog.local.segments import Segment, list_segments, segment_path
+from headrace.eventlog.local.recovery import SegmentTail, accept_gaps, recover
+from headrace.eventlog.local.segments import END_WATERMARK, Segment, list_segments, segment_path
+from headrace.eventlog.local.watermark import Watermark
 from headrace.events.batch import to_batch
 from headrace.telemetry.health import HEALTH
 from headrace.telemetry.metrics import LOG_BYTES, LOG_SYNCS
@@ -36,16 +36,14 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 REPLACED_PART = "log files"
-"""Its name in the register of health, where it stays until the process ends: room on the disk mends nothing."""
-
-END_MARK = "END"
+"""The part's name in the register of health. It stays blocked until the process ends: free disk space mends nothing here."""
 
 
 class SegmentWriter:
     """The one writer of a log folder; a lock keeps a second one out. Not for two threads at a time.
 
-    Readers are told of a frame only after it was synced: an event that a failed sync takes back was never seen.
-    `end_record` is a mark outside of the folder that says how far the log went: it outlives the folder.
+    Readers see a frame only after it was synced, and so never an event that a failed sync takes back.
+    `end_record` is a watermark outside of the folder, which outlives the folder.
     """
 
     def __init__(
@@ -66,20 +64,20 @@ class SegmentWriter:
         with ExitStack() as undo:
             undo.callback(self._lock.release)
             remove_temporaries(folder)
-            self._mark = Mark(folder / END_MARK, create=True)
+            self._watermark = Watermark(folder / END_WATERMARK, create=True)
             self._begin(continuity or Continuity())
-            self._ends = [self._mark, *_record(end_record)]
-            self._tell_end()
+            self._ends = [self._watermark, *_record(end_record)]
+            self._publish_end()
             undo.pop_all()
 
-    def _tell_end(self) -> None:
-        for mark in self._ends:
-            mark.set(self._end)
+    def _publish_end(self) -> None:
+        for watermark in self._ends:
+            watermark.set(self._end)
 
     def _begin(self, continuity: Continuity) -> None:
-        """Find where to go on, which is behind everything that the witnesses know, and say that the log was started."""
+        """Find where to continue, behind every position that references know, and record the start."""
         own = read_identity(self._folder)
-        found = recover(self._folder, self._mark.get(), accept_damage=self._accept_damage)
+        found = recover(self._folder, self._watermark.get(), accept_damage=self._accept_damage)
         try:
             continuity.check(self._folder, own, found if isinstance(found, int) else found.end)
         except LogReplaced as replaced:
@@ -93,23 +91,23 @@ class SegmentWriter:
         self.identity = self._count_start(own or new_identity(), continuity.starts)
 
     def _count_start(self, own: LogIdentity, known_starts: int) -> LogIdentity | None:
-        """Say durably that the log was started once more; a full disk stops no start."""
+        """Record one more start of the log, durably. A full disk prevents no start."""
         started = own._replace(starts=max(own.starts, known_starts) + 1)
         try:
             write_identity(self._folder, started)
         except OSError as error:
-            _log.warning("that the log was started can't be written down: %s", error)
+            _log.warning("can't record that the log was started: %s", error)
             return None
         return started
 
     def _pass_over(self, replaced: LogReplaced, continuity: Continuity, *, is_foreign: bool) -> int:
-        """Set aside what is missing; the segments of another log leave, since others would take them for their own."""
+        """Set aside missing positions, and move the segments of another log away. Return where to continue."""
         lost = Damage(replaced.end, replaced.known, None, 0, "; ".join(replaced.problems))
         if lost.start < lost.end:
             continuity.set_aside(lost)
-        _log.error("%s It was accepted: the log goes on at position %d.", replaced, replaced.known)
+        _log.error("%s It was accepted: the log continues at position %d.", replaced, replaced.known)
         if is_foreign:
-            _put_away(self._folder)
+            _move_away(self._folder)
         return replaced.known
 
     @property
@@ -119,7 +117,7 @@ class SegmentWriter:
 
     def append(self, arrivals: Sequence[Arrival]) -> int:
         """Store the events as one commit and return the position of the first."""
-        self._make_sure()
+        self._check_in_place()
         first = self._end
         body = memoryview(to_batch(arrivals, first, time.time_ns() // 1000).serialize())
         try:
@@ -130,20 +128,20 @@ class SegmentWriter:
             self._take_back()
             raise LogUnavailable(f"the event log can't be written: {error.strerror or error}") from error
         self._size += FRAME_HEADER + len(body)
-        self._make_sure()
+        self._check_in_place()
         self._end += len(arrivals)
-        self._tell_end()
+        self._publish_end()
         return first
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Release the folder."""
         self._file.close()
-        for mark in self._ends:
-            mark.close()
+        for watermark in self._ends:
+            watermark.close()
         self._lock.release()
 
     def _write(self, header: bytes, body: memoryview) -> None:
-        """Write behind the last whole frame, wherever a failed append left the file."""
+        """Write behind the last whole frame, whatever a failed append left there."""
         written, total = 0, len(header) + len(body)
         while written < total:
             parts: list[bytes | memoryview] = [header[written:], body[max(written - len(header), 0) :]]
@@ -152,39 +150,37 @@ class SegmentWriter:
         LOG_SYNCS.inc()
         LOG_BYTES.inc(total)
 
-    def _make_sure(self) -> None:
-        """Raise where the open segment isn't the log any more: removed, replaced, or written by somebody else.
+    def _check_in_place(self) -> None:
+        """Raise where the open segment was removed, replaced, or written by another process.
 
-        Asked before a commit and again after its sync, so that nothing is acknowledged that no reader will find. What
-        happened to the log is for the next start to judge: until then every event is refused.
+        Called before a commit and again after its sync, so that nothing is acknowledged that no reader will find. The
+        next start examines the log; until then every event is refused.
         """
         if self._replaced is None:
-            self._replaced = self._what_happened()
+            self._replaced = self._find_replacement()
         if self._replaced is not None:
             HEALTH.blocked(REPLACED_PART, self._replaced)
             raise LogUnavailable(self._replaced)
 
-    def _what_happened(self) -> str | None:
+    def _find_replacement(self) -> str | None:
         opened = os.fstat(self._file.fileno())
         try:
             named = self._path.stat()
         except OSError:
             named = None
         if named is None or (named.st_dev, named.st_ino) != (opened.st_dev, opened.st_ino):
-            fate = f"{self._path} was removed or replaced while the log was in use"
+            problem = f"{self._path} was removed or replaced while the log was in use"
         elif opened.st_size < self._size or (opened.st_size > self._size and not self._is_untidy):
-            fate = (
-                f"{self._path} has {opened.st_size} bytes and was left with {self._size}: another wrote to it"
-            )
+            problem = f"{self._path} has {opened.st_size} bytes instead of {self._size}: another process wrote to it"
         else:
             return None
         _log.error(
-            "%s. Nothing is accepted until the service is started again, which compares what is there.", fate
+            "%s. No event is accepted until the service is started again, which checks the log.", problem
         )
-        return f"{fate}; put the log back and start the service again"
+        return f"{problem}; put the log back and start the service again"
 
     def _take_back(self) -> None:
-        """Remove what a failed append left. Where even that fails, the next append writes over it."""
+        """Remove what a failed append left. If that fails too, the next append overwrites it."""
         self._is_untidy = True
         with suppress(OSError):
             os.ftruncate(self._file.fileno(), self._size)
@@ -198,28 +194,28 @@ class SegmentWriter:
         self._open(self._new_segment(self._end))
         sealed.close()
 
-    def _new_segment(self, first: int) -> Tail:
+    def _new_segment(self, first: int) -> SegmentTail:
         head = SegmentHead(first, secrets.randbits(64))
         path = segment_path(self._folder, first)
-        write_whole(path, pack_segment_head(head))
-        return Tail(Segment(first, path), head.salt, SEGMENT_HEADER, first)
+        write_atomically(path, pack_segment_head(head))
+        return SegmentTail(Segment(first, path), head.salt, SEGMENT_HEADER, first)
 
-    def _open(self, tail: Tail) -> None:
+    def _open(self, tail: SegmentTail) -> None:
         self._path = tail.segment.path
         self._file = self._path.open("rb+", buffering=0)
         self._salt, self._size, self._end = tail.salt, tail.size, tail.end
         self._is_untidy = False
 
 
-def _record(path: Path | None) -> list[Mark]:
+def _record(path: Path | None) -> list[Watermark]:
     if path is None:
         return []
     path.parent.mkdir(parents=True, exist_ok=True)
-    return [Mark(path, create=True)]
+    return [Watermark(path, create=True)]
 
 
-def _put_away(folder: Path) -> None:
-    """Move the segments of another log into a folder of their own, where nobody takes them for this one's."""
+def _move_away(folder: Path) -> None:
+    """Move the segments of another log into a folder of their own, so that they aren't taken for this one's."""
     target = folder / f"foreign-{time.time_ns()}"
     target.mkdir()
     for segment in list_segments(folder):

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import InvalidEvent, UnsupportedFormat
 from headrace.events import json_format
 from headrace.events.attributes import faults, shown
+from headrace.events.bindings.binary_mode import binary_parts
 from headrace.events.bindings.http import Mode, mode_of
-from headrace.events.bindings.parts import take_apart
 from headrace.events.event import Event
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _OTHER_PREFIX = "cloudEvents:"
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class AmqpMessage:
     """The sections of a bare message that an event fills. An int is an AMQP long. No body, no data section."""
 
     content_type: str | None
@@ -36,18 +36,18 @@ class Message:
     body: bytes | None
 
 
-def encode_binary(event: Event) -> Message:
+def encode_binary(event: Event) -> AmqpMessage:
     """Write attributes as properties and data as the body; what only structured mode can carry leaves in it."""
-    parts = take_apart(event)
+    parts = binary_parts(event)
     if parts is None:
         return encode_structured(event)
     properties = {_PREFIX + name: _native(event.attributes[name], text) for name, text in parts.attributes}
-    return Message(parts.content_type, properties, parts.data)
+    return AmqpMessage(parts.content_type, properties, parts.data)
 
 
-def encode_structured(event: Event) -> Message:
+def encode_structured(event: Event) -> AmqpMessage:
     """Write the event as a JSON document, `json_format.encode`."""
-    return Message(json_format.MEDIA_TYPE, {}, json_format.encode(event))
+    return AmqpMessage(json_format.MEDIA_TYPE, {}, json_format.encode(event))
 
 
 def decode(content_type: str | None, properties: Mapping[str, Any], body: bytes | None) -> Event:

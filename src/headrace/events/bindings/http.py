@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote_to_bytes
 from headrace.errors import InvalidEvent, UnsupportedFormat
 from headrace.events import json_format
 from headrace.events.attributes import faults, shown
-from headrace.events.bindings.parts import take_apart
+from headrace.events.bindings.binary_mode import binary_parts
 from headrace.events.event import Event
 from headrace.events.media_types import charset, essence
 
@@ -41,7 +41,7 @@ class Mode(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class HttpMessage:
     """The headers and body of a request or response."""
 
     headers: list[tuple[str, str]]
@@ -91,25 +91,25 @@ def read(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Iterable[list[E
     return ([_decode_binary(attributes, content_type, body)],)
 
 
-def encode_binary(event: Event) -> Message:
+def encode_binary(event: Event) -> HttpMessage:
     """Write attributes as headers and data as the body; what only structured mode can carry leaves in it."""
-    parts = take_apart(event)
+    parts = binary_parts(event)
     if parts is None:
         return encode_structured(event)
     headers = [("ce-" + name, header_value(value)) for name, value in parts.attributes]
     if parts.content_type is not None:
         headers.append(("content-type", parts.content_type))
-    return Message(headers, parts.data or b"")
+    return HttpMessage(headers, parts.data or b"")
 
 
-def encode_structured(event: Event) -> Message:
+def encode_structured(event: Event) -> HttpMessage:
     """Write the event as a JSON document, `json_format.encode`."""
-    return Message([("content-type", json_format.MEDIA_TYPE)], json_format.encode(event))
+    return HttpMessage([("content-type", json_format.MEDIA_TYPE)], json_format.encode(event))
 
 
-def encode_batch(events: Sequence[Event]) -> Message:
+def encode_batch(events: Sequence[Event]) -> HttpMessage:
     """Write the events as a JSON array; they must be of one specversion."""
-    return Message([("content-type", json_format.BATCH_MEDIA_TYPE)], json_format.encode_batch(events))
+    return HttpMessage([("content-type", json_format.BATCH_MEDIA_TYPE)], json_format.encode_batch(events))
 
 
 def _decode_binary(headers: list[tuple[bytes, bytes]], content_type: str | None, body: bytes) -> Event:

@@ -15,8 +15,8 @@ import msgspec
 from headrace.errors import InvalidEvent, UnsupportedFormat
 from headrace.events import json_format
 from headrace.events.attributes import faults, shown
+from headrace.events.bindings.binary_mode import binary_parts
 from headrace.events.bindings.http import Mode, mode_of
-from headrace.events.bindings.parts import take_apart
 from headrace.events.canonical import canonical_string, type_name, typed
 from headrace.events.event import DataKind, Event
 from headrace.events.media_types import essence
@@ -33,7 +33,7 @@ FORM = "headrace-form"
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class KafkaMessage:
     """A record's headers and its value; None is Kafka's null."""
 
     headers: list[tuple[str, bytes]]
@@ -47,7 +47,7 @@ class Form(msgspec.Struct, omit_defaults=True):
     types: dict[str, str] = {}
 
 
-def encode(event: Event) -> Message:
+def encode(event: Event) -> KafkaMessage:
     """Write an event in binary mode, so that `decode` gives it back as it is."""
     headers = [
         (PREFIX + name, canonical_string(value).encode())
@@ -60,23 +60,23 @@ def encode(event: Event) -> Message:
     types = {name: type_name(value) for name, value in event.attributes.items() if not isinstance(value, str)}
     if types or event.data_kind or (content_type is not None and not is_plain(content_type)):
         headers.append((FORM, msgspec.json.encode(Form(event.data_kind, types))))
-    return Message(headers, event.data)
+    return KafkaMessage(headers, event.data)
 
 
-def encode_binary(event: Event) -> Message:
+def encode_binary(event: Event) -> KafkaMessage:
     """Write an event for others; what only structured mode can carry leaves in it."""
-    parts = take_apart(event)
+    parts = binary_parts(event)
     if parts is None:
         return encode_structured(event)
     headers = [(PREFIX + name, value.encode()) for name, value in parts.attributes]
     if parts.content_type is not None:
         headers.append((CONTENT_TYPE, parts.content_type.encode()))
-    return Message(headers, parts.data)
+    return KafkaMessage(headers, parts.data)
 
 
-def encode_structured(event: Event) -> Message:
+def encode_structured(event: Event) -> KafkaMessage:
     """Write the event as a JSON document, `json_format.encode`."""
-    return Message([(CONTENT_TYPE, json_format.MEDIA_TYPE.encode())], json_format.encode(event))
+    return KafkaMessage([(CONTENT_TYPE, json_format.MEDIA_TYPE.encode())], json_format.encode(event))
 
 
 def key_of(event: Event, attribute: str) -> bytes | None:

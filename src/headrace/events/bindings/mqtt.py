@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from headrace.errors import InvalidEvent, UnsupportedFormat
 from headrace.events import json_format
 from headrace.events.attributes import faults, shown
+from headrace.events.bindings.binary_mode import binary_parts
 from headrace.events.bindings.http import Mode, mode_of
-from headrace.events.bindings.parts import take_apart
 from headrace.events.event import Event
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _DATA_CONTENT_TYPE = "datacontenttype"
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class MqttMessage:
     """A publication's content: what MQTT 5 says about the payload, and the payload."""
 
     content_type: str | None
@@ -32,17 +32,17 @@ class Message:
     payload: bytes
 
 
-def encode_binary(event: Event) -> Message:
+def encode_binary(event: Event) -> MqttMessage:
     """Write attributes as user properties and data as the payload; what only structured mode can carry leaves in it."""
-    parts = take_apart(event)
+    parts = binary_parts(event)
     if parts is None:
         return encode_structured(event)
-    return Message(parts.content_type, parts.attributes, parts.data or b"")
+    return MqttMessage(parts.content_type, parts.attributes, parts.data or b"")
 
 
-def encode_structured(event: Event) -> Message:
+def encode_structured(event: Event) -> MqttMessage:
     """Write the event as a JSON document, `json_format.encode`."""
-    return Message(json_format.MEDIA_TYPE, [], json_format.encode(event))
+    return MqttMessage(json_format.MEDIA_TYPE, [], json_format.encode(event))
 
 
 def decode(content_type: str | None, user_properties: Iterable[tuple[str, str]], payload: bytes) -> Event:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from headrace.errors import InvalidEvent, UnsupportedFormat
 from headrace.events import json_format
 from headrace.events.attributes import faults, shown
+from headrace.events.bindings.binary_mode import binary_parts
 from headrace.events.bindings.http import Mode, attribute_value, header_value, mode_of
-from headrace.events.bindings.parts import take_apart
 from headrace.events.event import Event
 
 if TYPE_CHECKING:
@@ -25,27 +25,27 @@ _DATA_CONTENT_TYPE = "ce-datacontenttype"
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class NatsMessage:
     """A message's headers and its payload."""
 
     headers: dict[str, str]
     payload: bytes
 
 
-def encode_binary(event: Event) -> Message:
+def encode_binary(event: Event) -> NatsMessage:
     """Write attributes as headers and data as the payload; what only structured mode can carry leaves in it."""
-    parts = take_apart(event)
+    parts = binary_parts(event)
     if parts is None:
         return encode_structured(event)
     headers = {_PREFIX + name: header_value(value) for name, value in parts.attributes}
     if parts.content_type is not None:
         headers[_DATA_CONTENT_TYPE] = header_value(parts.content_type)
-    return Message(headers, parts.data or b"")
+    return NatsMessage(headers, parts.data or b"")
 
 
-def encode_structured(event: Event) -> Message:
+def encode_structured(event: Event) -> NatsMessage:
     """Write the event as a JSON document, `json_format.encode`."""
-    return Message({_CONTENT_TYPE: json_format.MEDIA_TYPE}, json_format.encode(event))
+    return NatsMessage({_CONTENT_TYPE: json_format.MEDIA_TYPE}, json_format.encode(event))
 
 
 def decode(headers: Mapping[str, str], payload: bytes) -> Event:

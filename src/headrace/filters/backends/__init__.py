@@ -1,1 +1,1 @@
-"""What the tree is turned into: one file per back end."""
+"""The back ends that evaluate or write the tree."""

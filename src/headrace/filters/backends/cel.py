@@ -1,8 +1,7 @@
-"""The canonical CEL text of a tree: the definition of what the filter means.
+"""The canonical CEL text of a tree, which defines what the filter means.
 
-Google's evaluator gives the same answer on it as the reference evaluator, an error standing for unknown.
-Read again, the text gives a tree with the same text. Opaque clauses have no CEL: a tree with one in it can't be
-written.
+Google's evaluator gives the same answer on it as the reference evaluator, with an error for unknown. Parsing the text
+gives a tree with the same text. A tree with an opaque clause has no CEL text.
 """
 
 from __future__ import annotations
@@ -12,17 +11,7 @@ import re
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from headrace.filters.ir.atoms import (
-    Comparison,
-    Contains,
-    EndsWith,
-    Has,
-    Includes,
-    Matches,
-    MatchesGlob,
-    OneOf,
-    StartsWith,
-)
+from headrace.filters.ir.atoms import STRING_TESTS, Comparison, Has, Includes, OneOf
 from headrace.filters.ir.expression import And, Constant, Not, Or, nodes_of
 from headrace.filters.ir.literals import Literal, Uint
 from headrace.filters.ir.opaque import Opaque
@@ -44,8 +33,8 @@ _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t
 _INFINITY = "1e400"
 
 
-class _Level(IntEnum):
-    """How tightly a text binds; one that binds looser than its place demands gets brackets."""
+class Level(IntEnum):
+    """How tightly a text binds. A text that binds more loosely than its context requires gets brackets."""
 
     CONDITIONAL = 0
     OR = 1
@@ -57,23 +46,23 @@ class _Level(IntEnum):
     MEMBER = 7
 
 
-_OPERATORS = {
-    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">=", "in"), _Level.RELATION),
-    **dict.fromkeys("+-", _Level.SUM),
-    **dict.fromkeys("*/%", _Level.PRODUCT),
+OPERATORS = {
+    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">=", "in"), Level.RELATION),
+    **dict.fromkeys("+-", Level.SUM),
+    **dict.fromkeys("*/%", Level.PRODUCT),
 }
 
 
-def is_sayable(expression: Expression) -> bool:
-    """Say whether CEL can express the tree, so that `write_cel` takes it."""
+def is_expressible(expression: Expression) -> bool:
+    """Return whether CEL can express the tree, so that `write_cel` can write it."""
     return not any(isinstance(node, Opaque) for node in nodes_of(expression))
 
 
 def write_cel(expression: Expression) -> str:
-    """Return the text, with brackets only where CEL's precedence needs them."""
+    """Return the text, with brackets only where CEL's precedence requires them."""
     write = _WRITERS.get(type(expression))
     if write is None:
-        raise TypeError(f"{type(expression).__name__} has no CEL text: ask is_sayable first")
+        raise TypeError(f"{type(expression).__name__} has no CEL text; check is_expressible first")
     return write(expression)
 
 
@@ -86,7 +75,7 @@ def write_operand(operand: Operand) -> str:
 
 
 def write_literal(value: Scalar) -> str:  # noqa: PLR0911 -- one per type
-    """Return a constant as CEL writes it."""
+    """Return the CEL literal of a constant."""
     match value:
         case None:
             return "null"
@@ -106,43 +95,43 @@ def write_literal(value: Scalar) -> str:  # noqa: PLR0911 -- one per type
             return repr(value)
 
 
-def _write_at(level: _Level, expression: Expression) -> str:
+def _write_at(level: Level, expression: Expression) -> str:
     text = write_cel(expression)
     return f"({text})" if _level_of(expression) < level else text
 
 
-def _level_of(expression: Expression) -> _Level:  # noqa: PLR0911 -- one per node
+def _level_of(expression: Expression) -> Level:  # noqa: PLR0911 -- one per node
     match expression:
         case Or():
-            return _Level.OR
+            return Level.OR
         case And():
-            return _Level.AND
+            return Level.AND
         case Comparison() | OneOf() | Includes():
-            return _Level.RELATION
+            return Level.RELATION
         case Not():
-            return _Level.UNARY
+            return Level.UNARY
         case Literal(value) if isinstance(value, int | float) and not isinstance(value, bool):
-            # `1.size()` would be read as a double, and `-(1)` is another tree than `-1`.
-            return _Level.UNARY
+            # `1.size()` would be parsed as a double, and `-(1)` is another tree than `-1`.
+            return Level.UNARY
         case Has(path):
-            return _Level.MEMBER if _is_selected(path) else _Level.RELATION
+            return Level.MEMBER if _is_selected(path) else Level.RELATION
         case Operation(operator, operands):
             return _level_of_operation(operator, len(operands))
         case _:
-            return _Level.MEMBER
+            return Level.MEMBER
 
 
-def _level_of_operation(operator: str, operands: int) -> _Level:
+def _level_of_operation(operator: str, operands: int) -> Level:
     if operands == 1:
-        return _Level.UNARY
+        return Level.UNARY
     if operator == "?:":
-        return _Level.CONDITIONAL
-    return _OPERATORS.get(operator, _Level.MEMBER)
+        return Level.CONDITIONAL
+    return OPERATORS.get(operator, Level.MEMBER)
 
 
 def _write_not(expression: Not) -> str:
     part = expression.part
-    return f"!{write_cel(part) if isinstance(part, Not) else _write_at(_Level.MEMBER, part)}"
+    return f"!{write_cel(part) if isinstance(part, Not) else _write_at(Level.MEMBER, part)}"
 
 
 def _write_has(atom: Has) -> str:
@@ -152,7 +141,7 @@ def _write_has(atom: Has) -> str:
         return f"has({write_operand(path)})" if _SELECTOR.match(key) else f"{write_literal(key)} in {holder}"
     if _is_selected(path):
         return f"has({holder}{_write_field(key)})"
-    # `in` means membership in lists, where a presence test is unknown: so only a map may come there.
+    # `in` also tests membership in lists, for which presence is unknown: so admit only a map.
     return f"{write_literal(key)} in (type({holder}) == map ? {holder} : {{}}[0])"
 
 
@@ -164,26 +153,26 @@ def _is_selected(path: Path) -> bool:
 def _write_operation(term: Operation) -> str:
     operator, operands = term.operator, term.operands
     if len(operands) == 1:
-        return f"-{_write_at(_Level.MEMBER, operands[0])}"
+        return f"-{_write_at(Level.MEMBER, operands[0])}"
     if operator == "?:":
-        levels = (_Level.OR, _Level.OR, _Level.CONDITIONAL)
+        levels = (Level.OR, Level.OR, Level.CONDITIONAL)
         return "{} ? {} : {}".format(*map(_write_at, levels, operands))
     left, right = operands
     if operator == "[]":
-        return f"{_write_at(_Level.MEMBER, left)}[{write_cel(right)}]"
-    level = _OPERATORS[operator]
-    return f"{_write_at(level, left)} {operator} {_write_at(_Level(level + 1), right)}"
+        return f"{_write_at(Level.MEMBER, left)}[{write_cel(right)}]"
+    level = OPERATORS[operator]
+    return f"{_write_at(level, left)} {operator} {_write_at(Level(level + 1), right)}"
 
 
 def _write_call(term: Call) -> str:
     if FUNCTIONS[term.function].member:
         target, *arguments = term.arguments
-        return f"{_write_at(_Level.MEMBER, target)}.{term.function}({_list(arguments)})"
+        return f"{_write_at(Level.MEMBER, target)}.{term.function}({_list(arguments)})"
     return f"{term.function}({_list(term.arguments)})"
 
 
 def _write_macro(term: Macro) -> str:
-    target = _write_at(_Level.MEMBER, term.range)
+    target = _write_at(Level.MEMBER, term.range)
     return f"{target}.{term.name}({term.variable}, {_list(term.bodies)})"
 
 
@@ -191,12 +180,8 @@ def _list(expressions: Iterable[Expression]) -> str:
     return ", ".join(map(write_cel, expressions))
 
 
-def _write_question(function: str) -> Callable[[Any], str]:
-    def write(atom: Any) -> str:
-        argument = getattr(atom, atom.__match_args__[1])
-        return f"{write_operand(atom.operand)}.{function}({write_literal(argument)})"
-
-    return write
+def _write_string_test(atom: Any) -> str:
+    return f"{write_operand(atom.operand)}.{atom.function}({write_literal(atom.argument)})"
 
 
 def _write_selector(key: str) -> str:
@@ -223,8 +208,8 @@ _WRITERS: Mapping[type, Callable[[Any], str]] = {
     Constant: lambda node: write_literal(node.value),
     Literal: lambda node: write_literal(node.value),
     Not: _write_not,
-    And: lambda node: " && ".join(_write_at(_Level.RELATION, part) for part in node.parts),
-    Or: lambda node: " || ".join(_write_at(_Level.AND, part) for part in node.parts),
+    And: lambda node: " && ".join(_write_at(Level.RELATION, part) for part in node.parts),
+    Or: lambda node: " || ".join(_write_at(Level.AND, part) for part in node.parts),
     Path: write_operand,
     Text: write_operand,
     Has: _write_has,
@@ -233,15 +218,11 @@ _WRITERS: Mapping[type, Callable[[Any], str]] = {
     ),
     OneOf: lambda node: f"{write_operand(node.operand)} in [{_list(node.literals)}]",
     Includes: lambda node: f"{write_literal(node.literal.value)} in {write_operand(node.operand)}",
-    StartsWith: _write_question("startsWith"),
-    EndsWith: _write_question("endsWith"),
-    Contains: _write_question("contains"),
-    Matches: _write_question("matches"),
-    MatchesGlob: _write_question("match"),
+    **dict.fromkeys(STRING_TESTS, _write_string_test),
     Local: lambda node: node.name,
     TypeName: lambda node: node.name,
-    Select: lambda node: _write_at(_Level.MEMBER, node.operand) + _write_selector(node.key),
-    HasKey: lambda node: f"has({_write_at(_Level.MEMBER, node.operand)}{_write_field(node.key)})",
+    Select: lambda node: _write_at(Level.MEMBER, node.operand) + _write_selector(node.key),
+    HasKey: lambda node: f"has({_write_at(Level.MEMBER, node.operand)}{_write_field(node.key)})",
     ListOf: lambda node: f"[{_list(node.elements)}]",
     MapOf: lambda node: (
         "{"

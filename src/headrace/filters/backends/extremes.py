@@ -1,12 +1,13 @@
-"""Whether a filter may match any of many events of which only the least and the greatest values are known.
+"""Whether a filter may match any of many events of which only the least and greatest values are known.
 
-The answer is no only where none matches; it is yes wherever that can't be told.
+The answer is no only if certainly none matches.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, get_args
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from headrace.filters.backends.arrow.table import STRING_COLUMNS
 from headrace.filters.backends.search import (
     EVENT_TIME,
     asks_moment,
@@ -15,8 +16,7 @@ from headrace.filters.backends.search import (
     steps_of,
     strings_asked,
 )
-from headrace.filters.backends.spark.support import STRING_COLUMNS
-from headrace.filters.ir.atoms import Atom, Comparison, Operator, StartsWith
+from headrace.filters.ir.atoms import ATOMS, Comparison, Operator, StartsWith
 from headrace.filters.ir.expression import And, Constant, Or
 from headrace.filters.rewrites.bound import necessary
 from headrace.filters.rewrites.normalize import normal_form
@@ -27,54 +27,53 @@ if TYPE_CHECKING:
     from headrace.filters.ir.expression import Expression
 
 PUBLISH_TIME = ("publishTime",)
-_ATOMS = get_args(Atom)
 _T = TypeVar("_T", int, str)
 
 
-class Strings(NamedTuple):
-    """Canonical strings lie between these two, both included; without a greatest one they have no upper end.
+class StringRange(NamedTuple):
+    """The inclusive range of canonical strings; without a greatest one it has no upper end.
 
-    They are compared by code points, as CEL does and as their UTF-8 bytes are.
+    Strings are compared by code points, as in CEL, which is the order of their UTF-8 bytes.
     """
 
     least: str
     greatest: str | None
 
     def may_have(self, text: str) -> bool:
-        """Say whether a string lies between them."""
+        """Return whether a string lies in the range."""
         return self.least <= text and (self.greatest is None or text <= self.greatest)
 
     def may_begin(self, prefix: str) -> bool:
-        """Say whether a string with this beginning lies between them: cutting strings keeps their order."""
+        """Return whether a string with this prefix may lie in the range: cutting strings keeps their order."""
         length = len(prefix)
         return self.least[:length] <= prefix and (self.greatest is None or prefix <= self.greatest[:length])
 
 
-class Moments(NamedTuple):
-    """Moments lie between these two, in milliseconds, both included."""
+class TimeRange(NamedTuple):
+    """The inclusive range of times, in milliseconds."""
 
     least: int
     greatest: int
 
 
 class Extremes(NamedTuple):
-    """What is known of many events, by path. No event has a time, or an attribute with a column, that isn't named.
+    """The ranges of the values of many events, by path. Times and attributes with a column are absent if not named.
 
-    `all_extensions` says that none has an extension that isn't named, either.
+    With `all_extensions` so are extensions.
     """
 
-    strings: Mapping[tuple[str, ...], Strings]
-    moments: Mapping[tuple[str, ...], Moments]
+    strings: Mapping[tuple[str, ...], StringRange]
+    moments: Mapping[tuple[str, ...], TimeRange]
     all_extensions: bool
 
 
 def asked_of_extremes(expression: Expression) -> Expression:
-    """Return what is necessary for the filter and can be asked of extremes; `true` where nothing can."""
+    """Return the filter's necessary condition that extremes can answer; `true` if there is none."""
     return necessary(normal_form(expression), _is_answerable)
 
 
 def may_hold(condition: Expression, known: Extremes) -> bool:
-    """Say whether such a condition may be true of one of the events."""
+    """Return whether such a condition may be true for one of the events."""
     match condition:
         case Constant(value):
             return value
@@ -87,10 +86,10 @@ def may_hold(condition: Expression, known: Extremes) -> bool:
 
 
 def _is_answerable(clause: Expression) -> bool:
-    """An atom is true of no event that lacks what it asks for; so all of them are answered where nobody has it."""
+    """Admit all atoms about a known path: where no event has a value for it, none of them is true."""
     steps = steps_of(clause)
     has_extremes = steps in STRING_COLUMNS or steps in (EVENT_TIME, PUBLISH_TIME) or is_extension(steps)
-    return has_extremes and isinstance(clause, _ATOMS)
+    return has_extremes and isinstance(clause, ATOMS)
 
 
 def _clause_may_hold(clause: Expression, steps: tuple[str, ...], known: Extremes) -> bool:
@@ -101,8 +100,8 @@ def _clause_may_hold(clause: Expression, steps: tuple[str, ...], known: Extremes
     return is_extension(steps) and not known.all_extensions
 
 
-def _moment_may_hold(clause: Expression, moments: Moments) -> bool:
-    assert isinstance(clause, Comparison)  # noqa: S101  the only one that asks for moments
+def _moment_may_hold(clause: Expression, moments: TimeRange) -> bool:
+    assert isinstance(clause, Comparison)  # noqa: S101  the only clause about times
     assert isinstance(clause.literal.value, int)  # noqa: S101
     moment = clause.literal.value
     if clause.operator is Operator.EQUAL:
@@ -110,7 +109,7 @@ def _moment_may_hold(clause: Expression, moments: Moments) -> bool:
     return _reaches(clause.operator, moments.least, moments.greatest, moment)
 
 
-def _string_may_hold(clause: Expression, strings: Strings) -> bool:
+def _string_may_hold(clause: Expression, strings: StringRange) -> bool:
     asked = strings_asked(clause)
     if asked is not None:
         return any(map(strings.may_have, asked))
@@ -124,7 +123,7 @@ def _string_may_hold(clause: Expression, strings: Strings) -> bool:
 
 
 def _reaches(operator: Operator, least: _T, greatest: _T | None, bound: _T) -> bool:
-    """Say whether something between the least and the greatest stands on the asked side of a bound."""
+    """Return whether some value of the range may satisfy the comparison with the bound."""
     match operator:
         case Operator.LESS:
             return least < bound

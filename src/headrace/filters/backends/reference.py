@@ -1,4 +1,4 @@
-"""The meaning of the tree in plain Python: slow, obvious, and what every other back end is compared with."""
+"""The meaning of the tree in plain Python: slow, obvious, and the reference for every other back end."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.filters.ir.atoms import (
+    STRING_TESTS,
     Comparison,
     Contains,
-    EndsWith,
     Has,
     Includes,
     Matches,
     MatchesGlob,
     OneOf,
     Operator,
-    StartsWith,
 )
 from headrace.filters.ir.expression import And, Constant, Not, Or
 from headrace.filters.ir.literals import Literal
@@ -63,7 +62,7 @@ _EQUAL, _NOT_EQUAL = Operator.EQUAL.value, Operator.NOT_EQUAL.value
 
 
 class Scope(NamedTuple):
-    """The variables of the event and those of the macros around; the budget of the clause, inside one."""
+    """The variables of the event and of the enclosing macros, and the budget of the enclosing clause, if any."""
 
     variables: Variables
     locals: Mapping[str, Any] = MappingProxyType({})
@@ -71,21 +70,21 @@ class Scope(NamedTuple):
     overruns: list[str] | None = None
 
     def spend(self, steps: int) -> None:
-        """Count what is about to be done. Outside of a clause with a budget everything is free."""
+        """Count steps before they are done. Outside of a clause with a budget everything is free."""
         if self.budget is not None:
             self.budget.spend(steps)
 
 
 def evaluate(expression: Expression, variables: Variables, overruns: list[str] | None = None) -> Truth:
-    """Say whether the expression holds. Where CEL would report an error, the answer is unknown.
+    """Return the value of a condition. Where CEL would report an error, it is unknown.
 
-    Clauses that cost more than their budget are told of in `overruns`.
+    Append a message to `overruns` for each clause that exceeds its budget.
     """
     return _truth(expression, Scope(variables, overruns=overruns))
 
 
 def value_of(expression: Expression, variables: Variables) -> Any:
-    """Return the value of an expression of any type, or raise the `Fault` that it has none."""
+    """Return the value of an expression of any type, or raise the `Fault` for which it has none."""
     return _value(expression, Scope(variables))
 
 
@@ -114,7 +113,7 @@ def _value(expression: Expression, scope: Scope) -> Any:
 
 
 def _is_charged(clause: Expression) -> bool:
-    """Say whether a budget begins here. At the top `?:` is a connective: its parts are clauses of their own."""
+    """Return whether the clause has a budget. At the top `?:` is a connective: its parts are clauses of their own."""
     return type(clause) in _CHARGED and not (isinstance(clause, Operation) and clause.operator == "?:")
 
 
@@ -153,7 +152,7 @@ def _includes(value: Any, holder: Any, scope: Scope) -> bool:
         case Kind.MAP:
             return maps.is_in(value, holder)
         case _:
-            raise Fault(f"nothing is in {named(holder)}")
+            raise Fault(f"{named(holder)} has no elements")
 
 
 def _select(term: Select, scope: Scope) -> Any:
@@ -210,7 +209,7 @@ _BINARY: Mapping[str, Callable[[Any, Any, Scope], Any]] = {
 
 
 def _loop(term: Macro, scope: Scope) -> Iterator[tuple[Any, Scope]]:
-    """Yield each element of a list, or key of a map, with the scope in which the bodies see it."""
+    """Yield each element of a list, or key of a map, with the scope in which the bodies are evaluated."""
     over = _value(term.range, scope)
     kind = kind_of(over)
     if kind is not Kind.LIST and kind is not Kind.MAP:
@@ -251,7 +250,7 @@ def _decided(condition: Expression, scope: Scope) -> bool:
     value = _value(condition, scope)
     if value is True or value is False:
         return value
-    raise Fault(f"a condition is a bool, not {named(value)}")
+    raise Fault(f"a condition must be a bool, not {named(value)}")
 
 
 def _certain(truth: Truth) -> bool:
@@ -284,11 +283,10 @@ _VALUES: Mapping[type, Callable[[Any, Scope], Any]] = {
     Comparison: _comparison,
     OneOf: _one_of,
     Includes: lambda node, scope: _includes(node.literal.value, _value(node.operand, scope), scope),
-    StartsWith: lambda node, scope: _call("startsWith", (_value(node.operand, scope), node.prefix), scope),
-    EndsWith: lambda node, scope: _call("endsWith", (_value(node.operand, scope), node.suffix), scope),
-    Contains: lambda node, scope: _call("contains", (_value(node.operand, scope), node.text), scope),
-    Matches: lambda node, scope: _call("matches", (_value(node.operand, scope), node.pattern), scope),
-    MatchesGlob: lambda node, scope: _call("match", (_value(node.operand, scope), node.pattern), scope),
+    **dict.fromkeys(
+        STRING_TESTS,
+        lambda node, scope: _call(node.function, (_value(node.operand, scope), node.argument), scope),
+    ),
     Local: lambda node, scope: scope.locals[node.name],
     TypeName: lambda node, _: Kind(node.name),
     Select: _select,

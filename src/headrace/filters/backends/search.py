@@ -1,7 +1,7 @@
-"""What a filter's clauses ask of an attribute's canonical string, or of the event's time.
+"""Necessary conditions of a filter over the archive's search columns: canonical strings of extensions, event time.
 
-The filter itself asks maps and texts, in which Parquet and the archive's manifest see nothing: an extension stands in
-a map, an event's time is a text. Its clauses are necessary conditions over columns made from them.
+The filter itself reads maps and texts, which Parquet and the archive's manifest have no statistics for: extensions are
+in a map, and the event's time is a text.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import re
 from typing import TYPE_CHECKING
 
 from headrace.events.canonical import canonical_string
-from headrace.filters.backends.spark.support import IN_DOUBLES, STRING_COLUMNS, is_unicode
+from headrace.filters.backends.arrow.table import STRING_COLUMNS
+from headrace.filters.backends.spark.support import IN_DOUBLES
 from headrace.filters.ir.atoms import Comparison, Has, OneOf, Operator, StartsWith
-from headrace.filters.ir.expression import clauses_of
+from headrace.filters.ir.expression import clauses_of, path_of
 from headrace.filters.ir.operands import Path, Text
 from headrace.filters.rewrites.bound import necessary
 from headrace.filters.rewrites.normalize import normal_form
+from headrace.filters.values.texts import is_unicode
 
 if TYPE_CHECKING:
     from headrace.filters.ir.expression import Expression
@@ -28,23 +30,23 @@ _MOMENTS = range(-62135596800_000, 253402300800_000)
 
 
 def search_condition(expression: Expression) -> Expression:
-    """Return what is necessary for the filter and can be asked of those columns; `true` where nothing can."""
+    """Return the filter's necessary condition over those columns; `true` if there is none."""
     return necessary(normal_form(expression), _is_searchable)
 
 
 def extensions_of(condition: Expression) -> frozenset[str]:
-    """Return the extensions whose columns a condition asks."""
+    """Return the extensions whose columns a condition reads."""
     steps = map(steps_of, clauses_of(condition))
     return frozenset(each[1] for each in steps if each != EVENT_TIME)
 
 
 def without_extensions(condition: Expression) -> Expression:
-    """Return what is necessary for a condition and asks no extension's column."""
+    """Return the necessary condition that reads no extension's column."""
     return necessary(condition, lambda clause: steps_of(clause) == EVENT_TIME)
 
 
 def is_extension(steps: tuple[str, ...]) -> bool:
-    """Say whether a path is that of an extension which may have a column."""
+    """Return whether the path is that of an extension that may have a column."""
     return (
         len(steps) == 2
         and steps[0] == "ce"
@@ -53,18 +55,14 @@ def is_extension(steps: tuple[str, ...]) -> bool:
     )
 
 
-def steps_of(clause: object) -> tuple[str, ...]:
-    """Return the path that an atom looks at; an empty one where it is no atom."""
-    if isinstance(clause, Has):
-        return clause.path.steps
-    operand = getattr(clause, "operand", None)
-    if isinstance(operand, Text):
-        operand = operand.path
-    return operand.steps if isinstance(operand, Path) else ()
+def steps_of(clause: Expression) -> tuple[str, ...]:
+    """Return the steps of the path that a clause asks about; none if it isn't about a single path."""
+    path = path_of(clause)
+    return () if path is None else path.steps
 
 
 def asks_moment(clause: Expression) -> bool:
-    """Say whether the clause is true only of certain moments, given in milliseconds."""
+    """Return whether the clause is true only for certain times, given in milliseconds."""
     match clause:
         case Comparison(Path(), operator, literal):
             asks = type(literal.value) is int and literal.value in _MOMENTS
@@ -74,7 +72,7 @@ def asks_moment(clause: Expression) -> bool:
 
 
 def asks_string(clause: Expression) -> bool:  # noqa: PLR0911 -- one per node
-    """Say whether the clause is true only of certain canonical strings."""
+    """Return whether the clause is true only for certain canonical strings."""
     match clause:
         case Has():
             return True
@@ -93,7 +91,7 @@ def asks_string(clause: Expression) -> bool:  # noqa: PLR0911 -- one per node
 
 
 def strings_asked(clause: Expression) -> list[str] | None:
-    """Return the canonical strings of which one is needed; None where the clause doesn't list them."""
+    """Return the canonical strings for which the clause is true; None if it doesn't list them."""
     match clause:
         case Comparison(operand, Operator.EQUAL, literal):
             texts = [str(literal.value)]
@@ -116,7 +114,7 @@ def _is_string(value: object) -> bool:
 
 
 def _spellings(text: str) -> list[str]:
-    """Return the canonical strings of the values of which CEL writes this text: doubles are written in two ways."""
+    """Return the canonical strings of the values that CEL writes so: there are two ways to write a double."""
     try:
         number = float(text)
     except ValueError:

@@ -1,1 +1,1 @@
-"""What a filter may cost: its limits, its size, and its worst case on one event."""
+"""The bounds of a filter: its limits, its size and its worst-case cost on one event."""

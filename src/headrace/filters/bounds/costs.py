@@ -1,20 +1,26 @@
-"""What a filter costs at worst, on an event that is made to cost most: in steps of about a microsecond."""
+"""The cost of a filter on its worst possible event.
+
+Only clauses that search a text, compare two values of any length or loop can use up a budget; all other clauses take
+the same time on every event and count as free.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from headrace.filters.ir.atoms import Contains, Includes, Matches, MatchesGlob
+from headrace.filters.ir.expression import And, Constant, Expression, Not, Or, nodes_of
+from headrace.filters.ir.opaque import Opaque
+from headrace.filters.ir.operands import Path, Text
+from headrace.filters.ir.terms import Call, ListOf, Local, Macro, MapOf, Operation, Select
+from headrace.filters.values.budget import LOOPING_STEPS, STEPS, scans_in
+from headrace.filters.values.patterns import is_prefix
 
-from headrace.filters.bounds.scans import count_scans
-from headrace.filters.ir.expression import And, Not, Or, nodes_of
-from headrace.filters.ir.terms import Macro, Operation
-from headrace.filters.values.budget import LOOPING_STEPS, STEPS
-
-if TYPE_CHECKING:
-    from headrace.filters.ir.expression import Expression
+_SEARCHES = frozenset({"contains", "matches", "match", "duration"})
+_COMPARING = frozenset({"==", "!=", "<", "<=", ">", ">=", "in", "+"})
+_LONG_RESULTS = frozenset({"+", "[]", "?:", "string", "bytes", "dyn"})
 
 
 def worst_cost(expression: Expression) -> int:
-    """Add up the budgets of the clauses that can use one up. What takes the same time on every event costs nothing."""
+    """Return the sum of the budgets of the clauses that can use one up, in steps of about a microsecond."""
     return STEPS * count_scans(expression) + LOOPING_STEPS * _count_looping(expression)
 
 
@@ -25,4 +31,55 @@ def _count_looping(expression: Expression) -> int:
         case And(parts) | Or(parts) | Operation("?:", parts):
             return sum(map(_count_looping, parts))
         case _:
-            return int(any(isinstance(node, Macro) for node in nodes_of(expression)))
+            return int(_has_macro(expression))
+
+
+def count_scans(expression: Expression) -> int:
+    """Count the clauses that search or compare values of any length, except those with macros."""
+    match expression:
+        case Constant():
+            return 0
+        case Not(part):
+            return count_scans(part)
+        case And(parts) | Or(parts) | Operation("?:", parts):
+            return sum(map(count_scans, parts))
+        case Opaque():
+            return 1
+        case _:
+            return _count(expression)
+
+
+def _count(clause: Expression) -> int:
+    return 0 if _has_macro(clause) or not any(map(_scans, nodes_of(clause))) else scans_in(clause)
+
+
+def _has_macro(clause: Expression) -> bool:
+    return any(isinstance(node, Macro) for node in nodes_of(clause))
+
+
+def _scans(node: Expression) -> bool:
+    match node:
+        case Contains() | Matches() | Includes():
+            return True
+        case MatchesGlob(_, pattern):
+            return not is_prefix(pattern)
+        case Call(function, arguments):
+            return function in _SEARCHES or (function.startswith("get") and len(arguments) > 1)
+        case Operation(operator, operands):
+            return operator in _COMPARING and all(map(_may_be_long, operands))
+        case _:
+            return False
+
+
+def _may_be_long(operand: Expression) -> bool:
+    match operand:
+        case Path() | Text() | Local() | Select():
+            return True
+        case ListOf(elements):
+            return any(map(_may_be_long, elements))
+        case MapOf(_, values):
+            return any(map(_may_be_long, values))
+        case Operation(name, _) | Call(name, _):
+            return name in _LONG_RESULTS
+        case _:
+            return False

@@ -1,4 +1,4 @@
-"""Whether a tree stays within the limits of a filter."""
+"""Check that a tree is within the limits of a filter."""
 
 from __future__ import annotations
 
@@ -7,19 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.errors import FilterError
 from headrace.filters.backends.cel import write_cel
-from headrace.filters.bounds.scans import count_scans
-from headrace.filters.ir.atoms import (
-    Comparison,
-    Contains,
-    EndsWith,
-    Has,
-    Includes,
-    Matches,
-    MatchesGlob,
-    OneOf,
-    StartsWith,
-)
-from headrace.filters.ir.expression import And, Constant, Not, Or, nodes_of, parts_of
+from headrace.filters.bounds.costs import count_scans
+from headrace.filters.ir.atoms import STRING_TESTS, Comparison, Has, Includes, OneOf
+from headrace.filters.ir.expression import And, Constant, Not, Or, nodes_of, parts_of, with_parts
 from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.opaque import Opaque
 from headrace.filters.ir.operands import Path, Text
@@ -34,21 +24,20 @@ if TYPE_CHECKING:
     from headrace.filters.ir.operands import Operand
 
 SURELY_READABLE = 10
-"""A tree of no more than this depth has a text that CEL's parser takes."""
+"""CEL's parser reads the text of any tree up to this depth."""
 
 _FREE = frozenset({Constant, Not, And, Or, Has, HasKey, Path, Text, Literal, Local, TypeName, Select})
 _PER_NODE = 60
 _NUMBER = 2
-_PER_CHARACTER = (
-    12  # a character may need an escape of six, and the holder of a key stands twice in a presence test
-)
+# A character may need an escape of six, and a presence test may repeat the map that it asks.
+_PER_CHARACTER = 12
 
 
 @dataclass(slots=True)
 class _Size:
-    """What one walk over a tree finds. `text` is an upper bound for the length of its CEL, seldom a close one.
+    """The size of a tree. `text` is a generous upper bound of the length of its CEL text.
 
-    `depth` is one for half of the depth that CEL's parser counts.
+    `depth` is an upper bound of half of the depth that CEL's parser counts.
     """
 
     atoms: int = 0
@@ -58,7 +47,7 @@ class _Size:
 
 
 def sizes_of(expression: Expression) -> dict[str, int]:
-    """Return how much of the limits a tree uses, by the limit's name: of those that count something in the tree."""
+    """Return how much of each limit that counts something in the tree is used, by the limit's name."""
     size = _size_of(expression)
     return {
         "atoms": size.atoms,
@@ -69,13 +58,13 @@ def sizes_of(expression: Expression) -> dict[str, int]:
 
 
 def check_size(expression: Expression, limits: Limits) -> None:
-    """Refuse a tree above any limit, with the limit's name. Its CEL text has to be one that can be read."""
+    """Refuse a tree that exceeds any limit, or whose CEL text can't be parsed."""
     size = _size_of(expression)
-    _check_count("atoms", "comparisons", size.atoms, limits.atoms)
-    _check_count("scans", "searches and comparisons of values", count_scans(expression), limits.scans)
-    _check_count("macros", "macros", len(size.macros), limits.macros)
+    limits.check("atoms", size.atoms, "comparisons", path="filters")
+    limits.check("scans", count_scans(expression), "searches and comparisons of values", path="filters")
+    limits.check("macros", len(size.macros), "macros", path="filters")
     for macro in size.macros:
-        _check_count("body", "nodes in the body of a macro", _nodes_inside(macro), limits.body)
+        limits.check("body", _nodes_inside(macro), "nodes in the body of a macro", path="filters")
     if size.text > limits.expression or size.depth > SURELY_READABLE:
         _check_text(expression, size, limits)
 
@@ -84,37 +73,19 @@ def _nodes_inside(macro: Macro) -> int:
     return sum(1 for body in macro.bodies for _ in nodes_of(body))
 
 
-def _check_count(limit: str, what: str, count: int, most: int) -> None:
-    if count > most:
-        problem = f"{count} {what} are more than the limit `{limit}` of {most}"
-        raise FilterError(problem, path="filters", limit=limit)
-
-
 def _check_text(expression: Expression, size: _Size, limits: Limits) -> None:
     text = write_cel(_with_texts(expression))
-    if len(text) > limits.expression:
-        problem = (
-            f"its CEL text of {len(text)} characters is above the limit `expression` of {limits.expression}"
-        )
-        raise FilterError(problem, path="filters", limit="expression")
+    limits.check("expression", len(text), "characters of CEL text", path="filters")
     if size.depth > SURELY_READABLE and not is_readable(text):
-        problem = "its CEL text nests deeper than the limit `depth` of CEL's parser, 32"
+        problem = "its CEL text is nested deeper than the limit `depth` of CEL's parser, 32"
         raise FilterError(problem, path="filters", limit="depth")
 
 
 def _with_texts(expression: Expression) -> Expression:
-    """Return the tree with a text of the same length where a clause has no CEL."""
-    match expression:
-        case Opaque():
-            return Literal(expression.text)
-        case Not(part):
-            return Not(_with_texts(part))
-        case And(parts):
-            return And(tuple(map(_with_texts, parts)))
-        case Or(parts):
-            return Or(tuple(map(_with_texts, parts)))
-        case _:
-            return expression
+    """Replace each clause that has no CEL by a literal of its text."""
+    if isinstance(expression, Opaque):
+        return Literal(expression.text)
+    return with_parts(expression, _with_texts)
 
 
 def _size_of(expression: Expression) -> _Size:
@@ -152,13 +123,13 @@ def _weigh_literal(node: Literal) -> tuple[int, int]:
     return 0, len(value) if isinstance(value, str | bytes) else _NUMBER
 
 
-def _weigh_question(operand: Operand, characters: int) -> tuple[int, int]:
+def _weigh_test(operand: Operand, characters: int) -> tuple[int, int]:
     below, more = _weigh_path(operand) if isinstance(operand, Path) else _weigh_text(operand)
     return below + 1, characters + more
 
 
 def _weigh_one_of(node: OneOf) -> tuple[int, int]:
-    return _weigh_question(node.operand, sum([_weigh_literal(each)[1] + 1 for each in node.literals]))
+    return _weigh_test(node.operand, sum([_weigh_literal(each)[1] + 1 for each in node.literals]))
 
 
 def _weigh_nothing(_node: Any) -> tuple[int, int]:
@@ -170,18 +141,15 @@ _WEIGHTS: Mapping[type, Callable[[Any], tuple[int, int]]] = {
     **dict.fromkeys((Local, TypeName), lambda node: (0, len(node.name))),
     **dict.fromkeys((Select, HasKey), lambda node: (0, len(node.key))),
     **dict.fromkeys(
-        (Comparison, Includes), lambda node: _weigh_question(node.operand, _weigh_literal(node.literal)[1])
+        (Comparison, Includes), lambda node: _weigh_test(node.operand, _weigh_literal(node.literal)[1])
     ),
-    **dict.fromkeys((Matches, MatchesGlob), lambda node: _weigh_question(node.operand, len(node.pattern))),
+    **dict.fromkeys(STRING_TESTS, lambda node: _weigh_test(node.operand, len(node.argument))),
     Path: _weigh_path,
     Text: _weigh_text,
     Literal: _weigh_literal,
     Has: lambda node: _weigh_path(node.path),
     OneOf: _weigh_one_of,
-    StartsWith: lambda node: _weigh_question(node.operand, len(node.prefix)),
-    EndsWith: lambda node: _weigh_question(node.operand, len(node.suffix)),
-    Contains: lambda node: _weigh_question(node.operand, len(node.text)),
     Call: lambda node: (0, len(node.function)),
     Macro: lambda node: (0, len(node.variable)),
 }
-"""By how much a node is deeper than one level, and how many characters it has of its own."""
+"""The levels of a node below its first one, and its own characters, without those of its parts."""

@@ -1,12 +1,12 @@
-"""What an expression may cost on one event: it reads so many characters of attributes, each of them so many times."""
+"""The budget of an expression on one event, in characters of attributes that it reads, with repetitions."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.filters.cesql.patterns import ONE, segments_of
 from headrace.filters.cesql.syntax import Attribute, Call, Like, children
 from headrace.filters.values.budget import LONGEST_SCANNED
+from headrace.filters.values.like import ONE, segments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def readings_of(root: Node) -> dict[str, int]:
-    """Say how often the text of each attribute is read at most: once per function and pattern around it."""
+    """Return how often each attribute's text is read at most: once per function and pattern around it."""
     readings: dict[str, int] = {}
     waiting = [(root, 1)]
     while waiting:
@@ -32,7 +32,7 @@ def _readings(node: Node) -> int:
         case Call():
             return 1
         case Like(_, pattern):
-            # A segment with a wildcard is tried at every place of the text.
+            # A segment with a wildcard is tried at every position of the text.
             return 1 + sum(
                 len(segment.characters) for segment in segments_of(pattern) if ONE in segment.characters
             )
@@ -41,7 +41,7 @@ def _readings(node: Node) -> int:
 
 
 def is_affordable(readings: Mapping[str, int], attributes: Mapping[str, object]) -> bool:
-    """Say whether an event with these attributes is within the budget of a clause."""
+    """Return whether an event with these attributes is within the budget of a clause."""
     characters = 0
     for name, times in readings.items():
         value = attributes.get(name)

@@ -1,11 +1,11 @@
-"""The casts between CESQL's three types."""
+"""Casts between CESQL's three types."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from headrace.filters.cesql.faults import ErrorKind, EvaluationError, Fault
+from headrace.filters.cesql.faults import CesqlFault, ErrorKind, EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ TypeName: TypeAlias = Literal["String", "Integer", "Boolean"]
 INT32 = range(-(2**31), 2**31)
 ZEROS: Mapping[TypeName, Value] = {"String": "", "Integer": 0, "Boolean": False}
 
-# Ten digits behind any zeros hold every 32-bit integer and keep Python from reading thousands.
+# Ten digits after leading zeros are enough for 32 bits; Python refuses to parse thousands.
 _INTEGER = re.compile(r"[+-]?0*[0-9]{1,10}")
 _TYPE_NAMES: Mapping[type, TypeName] = {str: "String", int: "Integer", bool: "Boolean"}
 
@@ -28,16 +28,16 @@ def type_of(value: Value) -> TypeName:
 
 
 def to_string(value: Value, _position: int = 0) -> str:
-    """Return base 10 digits, or `true` and `false` in lower case. Never fails."""
+    """Return decimal digits, or `true` and `false` in lower case. Never fails."""
     if isinstance(value, str):
         return value
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def to_integer(value: Value, position: int = 0) -> int:
-    """Return 1 and 0 for booleans, and for strings of digits with or without a sign what they say.
+    """Return 1 or 0 for booleans, and the number for strings of digits with an optional sign.
 
-    A valid event holds no integers beyond 32 bits; one that does nevertheless fails like the string of it.
+    Valid events have no integers beyond 32 bits; casting one fails, as casting its string does.
     """
     if not isinstance(value, str) or _INTEGER.fullmatch(value):
         number = _read(value) if isinstance(value, str) else int(value)
@@ -47,7 +47,7 @@ def to_integer(value: Value, position: int = 0) -> int:
 
 
 def _read(text: str) -> int:
-    # Python refuses to read thousands of zeros.
+    # Python refuses to parse thousands of zeros.
     magnitude = int(text.lstrip("+-0") or "0")
     return -magnitude if text.startswith("-") else magnitude
 
@@ -71,6 +71,6 @@ CASTS: Mapping[TypeName, Callable[[Value, int], Value]] = {
 }
 
 
-def _cast_fault(value: Value, target: TypeName, position: int) -> Fault:
+def _cast_fault(value: Value, target: TypeName, position: int) -> CesqlFault:
     shown = f"{value[:60]}…" if isinstance(value, str) and len(value) > 60 else value
-    return Fault(EvaluationError(ErrorKind.CAST, f"{shown!r} is no {target}", position))
+    return CesqlFault(EvaluationError(ErrorKind.CAST, f"{shown!r} can't be cast to {target}", position))

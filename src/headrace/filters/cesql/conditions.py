@@ -1,8 +1,8 @@
-"""What CEL must be told about an expression that may have errors.
+"""CEL for expressions that may have errors.
 
-CESQL's errors are not CEL's: a CESQL filter with an error is false, and so `NOT` of it is false as well. Each
-condition therefore carries both answers, `true` and `false`, as CEL that never has an error itself.
-Where neither holds, an error occurred.
+CESQL's errors are not CEL's: a CESQL filter with an error is false, and its negation with `NOT` is false as well. So
+each condition has two pieces of CEL, one for `true` and one for `false`, which never have errors themselves. Where
+neither is true, an error occurred.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A value that is right where all guards hold; where one doesn't, there was an error.
+    """A value that is valid where all guards are true; where one is false, there was an error.
 
-    `present` are the guards without which the value itself would be an error of CEL, `typed` the others. A `sure`
-    value is a Boolean that is true only where the typed guards hold.
+    Without the `present` guards the value itself would be an error in CEL; `typed` are the others. A `sure` value is a
+    Boolean that is true only where the typed guards are.
     """
 
     value: Piece
@@ -33,15 +33,15 @@ class Guarded:
 
     @property
     def guards(self) -> tuple[Piece, ...]:
-        """All guards, in an order in which each may rely on those before."""
+        """All guards, ordered so that each may rely on those before it."""
         return (*self.present, *self.typed)
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A Boolean expression. `if_not_true` says, where it is not true, that it is false; `if_not_false` the reverse.
+    """A Boolean expression. Where it isn't true, `if_not_true` tells whether it is false; `if_not_false` the reverse.
 
-    These two are often shorter than `true` and `false`. `guarded` is there where one value says it all.
+    These two are often shorter than `true` and `false`. `guarded` is set if a single value expresses the condition.
     """
 
     true: Piece
@@ -52,7 +52,7 @@ class Condition:
 
 
 def condition_of(guarded: Guarded) -> Condition:
-    """Return the condition that a guarded Boolean is."""
+    """Return the condition of a guarded Boolean."""
     guards = all_of(*guarded.guards)
     needed = guarded.present if guarded.sure else guarded.guards
     return Condition(
@@ -65,7 +65,7 @@ def condition_of(guarded: Guarded) -> Condition:
 
 
 def negation(part: Condition) -> Condition:
-    """Swap true and false; an error stays one."""
+    """Swap true and false; an error stays an error."""
     if part.guarded is not None:
         it = part.guarded
         plain = condition_of(Guarded(negated(it.value), "Boolean", it.present, it.typed))
@@ -74,7 +74,7 @@ def negation(part: Condition) -> Condition:
 
 
 def conjunction(left: Condition, right: Condition) -> Condition:
-    """The right operand is evaluated, and can have an error, only where the left one is true."""
+    """Combine operands of AND: the right one is evaluated, and may have an error, only where the left one is true."""
     merged = _merged(left, right)
     if merged is not None:
         one, other = merged
@@ -92,7 +92,7 @@ def conjunction(left: Condition, right: Condition) -> Condition:
 
 
 def disjunction(left: Condition, right: Condition) -> Condition:
-    """The right operand is evaluated, and can have an error, only where the left one is false."""
+    """Combine operands of OR: the right one is evaluated, and may have an error, only where the left one is false."""
     merged = _merged(left, right)
     if merged is not None:
         one, other = merged
@@ -110,7 +110,7 @@ def disjunction(left: Condition, right: Condition) -> Condition:
 
 
 def exclusion(left: Condition, right: Condition) -> Condition:
-    """Exclusive or: both operands are always evaluated."""
+    """Combine operands of XOR: both are always evaluated."""
     one, other = left.guarded, right.guarded
     if one is not None and other is not None:
         value = relate(one.value, "!=", other.value)
@@ -122,7 +122,7 @@ def exclusion(left: Condition, right: Condition) -> Condition:
 
 
 def _merged(left: Condition, right: Condition) -> tuple[Guarded, Guarded] | None:
-    """Return both guarded values where the left one's guards are enough for both."""
+    """Return both guarded values if the left one's guards include those of the right one."""
     if left.guarded is None or right.guarded is None or FALSE in left.guarded.guards:
         return None
     enough = set(right.guarded.guards) <= set(left.guarded.guards)

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from headrace.filters.bounds.limits import DEFAULT_LIMITS
 from headrace.filters.cesql.budget import is_affordable, readings_of
-from headrace.filters.cesql.faults import ErrorKind, EvaluationError, Fault
-from headrace.filters.cesql.parser import parse_text
+from headrace.filters.cesql.faults import CesqlFault, ErrorKind, EvaluationError
 from headrace.filters.cesql.program import Program, program_of
+from headrace.filters.cesql.text.parser import parse_text
 from headrace.filters.values.budget import LONGEST_SCANNED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from headrace.events.event import Event
     from headrace.filters.bounds.limits import Limits
     from headrace.filters.cesql.faults import Value
     from headrace.filters.cesql.program import Attributes
@@ -27,7 +26,7 @@ _TOO_LONG = f"it reads more than the budget of {LONGEST_SCANNED} characters"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What an evaluation gives: always a value, and the error that ended it, if one did."""
+    """The result of an evaluation: always a value, and the error that ended it, if any."""
 
     value: Value
     errors: tuple[EvaluationError, ...] = ()
@@ -35,7 +34,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """Equal where the trees are equal. Pickled as its tree; the program is built again."""
+    """A tree with its program. Equal if the trees are equal. Pickled as the tree; the program is built again."""
 
     root: Node
     program: Program = field(init=False, compare=False, repr=False)
@@ -49,39 +48,29 @@ class Expression:
         return Expression, (self.root,)
 
     def evaluate(self, attributes: Attributes) -> Result:
-        """Return the value, and the error if there was one. Never raises, whatever the attributes hold."""
+        """Return the value, and the error if there was one. Never raises, whatever the attributes are."""
         if not is_affordable(self.readings, attributes):
             error = EvaluationError(ErrorKind.BUDGET, _TOO_LONG, self.root.position)
             return Result(self.program.zero, (error,))
         try:
             return Result(self.program.run(attributes))
-        except Fault as fault:
+        except CesqlFault as fault:
             value = fault.value if fault.call is self.root else self.program.zero
             return Result(value, (fault.error,))
 
     def passes(self, attributes: Attributes) -> bool:
-        """Say whether the result is the Boolean true and no error occurred."""
+        """Return whether the result is the Boolean true, without an error."""
         if not is_affordable(self.readings, attributes):
             return False
         try:
             return self.program.run(attributes) is True
-        except Fault:
+        except CesqlFault:
             return False
 
 
 def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Expression:
-    """Read an expression or raise `FilterError` with the position of the fault.
+    """Parse an expression, or raise `FilterError` with the position of the fault.
 
-    As the specification has it, a call of an unknown function is an error of evaluation; a filter refuses it.
+    As specified, a call of an unknown function is an error of evaluation; a filter refuses it.
     """
     return Expression(parse_text(text, limits))
-
-
-def evaluate(expression: Expression, event: Event) -> Result:
-    """Evaluate the expression on an event."""
-    return expression.evaluate(event.attributes)
-
-
-def passes(expression: Expression, event: Event) -> bool:
-    """Say whether the event passes the filter that the expression is."""
-    return expression.passes(event.attributes)

@@ -1,4 +1,4 @@
-"""What can go wrong while an expression is evaluated."""
+"""Errors of evaluation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Value: TypeAlias = str | int | bool
 
 
 class ErrorKind(Enum):
-    """The error types of the specification that an evaluation can meet, as its test suite names them; and `budget`."""
+    """The error types of evaluation, named as in the specification's test suite, and `budget`."""
 
     MATH = "math"
     CAST = "cast"
@@ -23,18 +23,18 @@ class ErrorKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class EvaluationError:
-    """An error as it is reported: what, in words, and where in the expression's text."""
+    """A reported error, with its position in the expression's text."""
 
     kind: ErrorKind
     problem: str
     position: int
 
 
-class Fault(Exception):
+class CesqlFault(Exception):
     """Ends an evaluation at its first error. Never leaves this package.
 
-    What the whole expression is then worth is the zero value of its type, with one exception: some functions say
-    what they return besides an error, and `value` is that, to be used where the expression is that `call` alone.
+    The value of the whole expression is then the zero of its type, with one exception: if the expression is only the
+    `call` of a function that also returns a value on error, it is that `value`.
     """
 
     def __init__(self, error: EvaluationError, call: object = None, value: Value = False) -> None:

@@ -1,4 +1,4 @@
-"""The functions that every CESQL engine has, each told apart from its namesakes by the number of arguments."""
+"""The standard functions of CESQL, overloaded by the number of arguments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import FilterError
 from headrace.filters.cesql.casts import INT32
-from headrace.filters.cesql.faults import ErrorKind, EvaluationError, Fault
+from headrace.filters.cesql.faults import CesqlFault, ErrorKind, EvaluationError
 from headrace.filters.cesql.syntax import Call, children
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ _WHITE_SPACE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
-    """A function with what its arguments are cast to; `more` arguments of that type may follow.
+class CesqlFunction:
+    """A function with the types that its arguments are cast to; further ones of the type `more` may follow.
 
-    `body` gets the cast arguments. It raises `Failure` for an error, with the value to return besides.
+    `body` takes the cast arguments. On an error it raises `Failure`, with a value to return as well.
     """
 
     body: Callable[..., Value]
@@ -38,7 +38,7 @@ class Function:
 
 
 class Failure(Exception):
-    """A function's error, before it is known where in the text the call stands."""
+    """An error of a function, without the position of the call."""
 
     def __init__(self, kind: ErrorKind, problem: str, value: Value) -> None:
         super().__init__(problem)
@@ -46,13 +46,13 @@ class Failure(Exception):
         self.problem = problem
         self.value = value
 
-    def at(self, call: Call) -> Fault:
+    def at(self, call: Call) -> CesqlFault:
         """Return the fault of the call."""
-        return Fault(EvaluationError(self.kind, self.problem, call.position), call, self.value)
+        return CesqlFault(EvaluationError(self.kind, self.problem, call.position), call, self.value)
 
 
-def find_function(name: str, arity: int) -> Function | None:
-    """Return the function that a call with so many arguments means."""
+def find_function(name: str, arity: int) -> CesqlFunction | None:
+    """Return the function of that name that takes so many arguments."""
     for function in FUNCTIONS.get(name, ()):
         fixed = len(function.takes)
         if arity == fixed or (arity > fixed and function.more is not None):
@@ -61,7 +61,7 @@ def find_function(name: str, arity: int) -> Function | None:
 
 
 def require_functions(node: Node, text: str) -> None:
-    """Refuse calls that mean no function, with their position in the text."""
+    """Refuse calls of unknown functions, with their position in the text."""
     if isinstance(node, Call) and find_function(node.name, len(node.arguments)) is None:
         raise FilterError(
             _missing(node.name, len(node.arguments)), source=text, position=node.position, value=node.name
@@ -70,16 +70,16 @@ def require_functions(node: Node, text: str) -> None:
         require_functions(child, text)
 
 
-def missing_function(call: Call) -> Fault:
-    """Return the fault of a call that means no function."""
+def missing_function(call: Call) -> CesqlFault:
+    """Return the fault of a call of an unknown function."""
     problem = _missing(call.name, len(call.arguments))
-    return Fault(EvaluationError(ErrorKind.MISSING_FUNCTION, problem, call.position))
+    return CesqlFault(EvaluationError(ErrorKind.MISSING_FUNCTION, problem, call.position))
 
 
 def _missing(name: str, arity: int) -> str:
     if name in FUNCTIONS:
         return f"{name} doesn't take {arity} argument{'' if arity == 1 else 's'}"
-    return f"there is no function {name}; there are {', '.join(FUNCTIONS)}"
+    return f"there is no function {name}; known are {', '.join(FUNCTIONS)}"
 
 
 def _trim(text: str) -> str:
@@ -126,21 +126,21 @@ def _same(value: Value) -> Value:
     return value
 
 
-FUNCTIONS: Mapping[str, tuple[Function, ...]] = {
-    "LENGTH": (Function(len, "Integer", ("String",)),),
-    "CONCAT": (Function(_concatenate, "String", (), more="String"),),
-    "CONCAT_WS": (Function(_join, "String", ("String",), more="String"),),
-    "LOWER": (Function(str.lower, "String", ("String",)),),
-    "UPPER": (Function(str.upper, "String", ("String",)),),
-    "TRIM": (Function(_trim, "String", ("String",)),),
-    "LEFT": (Function(_left, "String", ("String", "Integer")),),
-    "RIGHT": (Function(_right, "String", ("String", "Integer")),),
+FUNCTIONS: Mapping[str, tuple[CesqlFunction, ...]] = {
+    "LENGTH": (CesqlFunction(len, "Integer", ("String",)),),
+    "CONCAT": (CesqlFunction(_concatenate, "String", (), more="String"),),
+    "CONCAT_WS": (CesqlFunction(_join, "String", ("String",), more="String"),),
+    "LOWER": (CesqlFunction(str.lower, "String", ("String",)),),
+    "UPPER": (CesqlFunction(str.upper, "String", ("String",)),),
+    "TRIM": (CesqlFunction(_trim, "String", ("String",)),),
+    "LEFT": (CesqlFunction(_left, "String", ("String", "Integer")),),
+    "RIGHT": (CesqlFunction(_right, "String", ("String", "Integer")),),
     "SUBSTRING": (
-        Function(_substring, "String", ("String", "Integer")),
-        Function(_substring, "String", ("String", "Integer", "Integer")),
+        CesqlFunction(_substring, "String", ("String", "Integer")),
+        CesqlFunction(_substring, "String", ("String", "Integer", "Integer")),
     ),
-    "ABS": (Function(_absolute, "Integer", ("Integer",)),),
-    "INT": (Function(_same, "Integer", ("Integer",)),),
-    "BOOL": (Function(_same, "Boolean", ("Boolean",)),),
-    "STRING": (Function(_same, "String", ("String",)),),
+    "ABS": (CesqlFunction(_absolute, "Integer", ("Integer",)),),
+    "INT": (CesqlFunction(_same, "Integer", ("Integer",)),),
+    "BOOL": (CesqlFunction(_same, "Boolean", ("Boolean",)),),
+    "STRING": (CesqlFunction(_same, "String", ("String",)),),
 }

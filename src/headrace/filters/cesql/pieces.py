@@ -1,6 +1,6 @@
-"""Pieces of CEL: nodes of the tree that know how their text would bind, how long it would be and how deep it nests.
+"""Pieces of CEL: nodes with the precedence, length and depth of their text.
 
-No text is written. Its length is counted so that an expression which would explode is given up in time.
+The text isn't written. Its length is counted to give up in time on expressions whose translation would explode.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from headrace.filters.backends.cel import write_cel, write_literal, write_operand
+from headrace.filters.backends.cel import OPERATORS, Level, write_cel, write_literal, write_operand
 from headrace.filters.ir import construct, operands
 from headrace.filters.ir import expression as ir
 from headrace.filters.ir.atoms import Has
@@ -21,12 +21,6 @@ if TYPE_CHECKING:
     from headrace.filters.cesql.faults import Value
     from headrace.filters.ir.expression import Expression
 
-_CONDITIONAL, _OR, _AND, _RELATION, _SUM, _PRODUCT, _UNARY, _PRIMARY = range(8)
-_OPERATORS: Mapping[str, int] = {
-    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">=", "in"), _RELATION),
-    **dict.fromkeys(("+", "-"), _SUM),
-    **dict.fromkeys(("*", "/", "%"), _PRODUCT),
-}
 _OPPOSITES: Mapping[str, str] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 LONGEST = 10_000
@@ -34,19 +28,19 @@ DEEPEST = 24
 
 
 class Inexpressible(Exception):
-    """CEL can't say it exactly, or not in a text that its evaluators would take."""
+    """CEL can't express it exactly, or not in a text that its evaluators accept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A node; length, binding and nesting of its text; the terms of a connective; both sides of a comparison.
+    """A node; length, precedence and depth of its text; the terms of a connective; both sides of a comparison.
 
-    Equal where the nodes are.
+    Equal if the nodes are.
     """
 
     node: Expression
     length: int = field(compare=False)
-    level: int = field(default=_PRIMARY, compare=False)
+    level: int = field(default=Level.MEMBER, compare=False)
     depth: int = field(default=1, compare=False)
     terms: tuple[Piece, ...] = field(default=(), compare=False)
     compared: tuple[Piece, str, Piece] | None = field(default=None, compare=False)
@@ -56,7 +50,7 @@ class Piece:
             raise Inexpressible
 
     def within(self, level: int) -> int:
-        """Return the length, with brackets where something that binds as tightly as `level` surrounds it."""
+        """Return the length of the text inside an operator of that level, including brackets if they are needed."""
         return self.length if self.level >= level else self.length + 2
 
 
@@ -65,13 +59,13 @@ FALSE: Final = Piece(Literal(value=False), len("false"))
 
 
 def all_of(*parts: Piece) -> Piece:
-    """Return the conjunction, each term once."""
-    return _joined(parts, _AND, ir.And, neutral=TRUE, final=FALSE)
+    """Return the conjunction, without repeated terms."""
+    return _joined(parts, Level.AND, ir.And, neutral=TRUE, final=FALSE)
 
 
 def any_of(*parts: Piece) -> Piece:
-    """Return the disjunction, each term once."""
-    return _joined(parts, _OR, ir.Or, neutral=FALSE, final=TRUE)
+    """Return the disjunction, without repeated terms."""
+    return _joined(parts, Level.OR, ir.Or, neutral=FALSE, final=TRUE)
 
 
 def negated(piece: Piece) -> Piece:
@@ -81,16 +75,16 @@ def negated(piece: Piece) -> Piece:
     if piece.compared is not None:
         left, operator, right = piece.compared
         return relate(left, _OPPOSITES[operator], right)
-    if piece.level == _UNARY and piece.terms:
+    if piece.level == Level.UNARY and piece.terms:
         return piece.terms[0]
-    length = piece.within(_UNARY) + 1
-    return Piece(construct.negated(piece.node), length, _UNARY, piece.depth + 1, (piece,))
+    length = piece.within(Level.UNARY) + 1
+    return Piece(construct.negated(piece.node), length, Level.UNARY, piece.depth + 1, (piece,))
 
 
 def relate(left: Piece, operator: str, right: Piece) -> Piece:
-    """Return a comparison or a calculation."""
-    level = _OPERATORS[operator]
-    is_relation = level == _RELATION
+    """Return a comparison or an arithmetic operation."""
+    level = OPERATORS[operator]
+    is_relation = level == Level.RELATION
     length = left.within(level + is_relation) + len(operator) + 2 + right.within(level + 1)
     compared = (left, operator, right) if operator in _OPPOSITES else None
     depth = max(left.depth, right.depth) + 1
@@ -108,8 +102,8 @@ def _related(left: Expression, operator: str, right: Expression) -> Expression:
 def choose(condition: Piece, yes: Piece, no: Piece) -> Piece:
     """Return `condition ? yes : no`."""
     node = Operation("?:", (construct.condition(condition.node), yes.node, no.node))
-    length = condition.within(_OR) + yes.within(_OR) + no.within(_OR) + len(" ?  : ")
-    return Piece(node, length, _CONDITIONAL, max(condition.depth, yes.depth, no.depth) + 1)
+    length = condition.within(Level.OR) + yes.within(Level.OR) + no.within(Level.OR) + len(" ?  : ")
+    return Piece(node, length, Level.CONDITIONAL, max(condition.depth, yes.depth, no.depth) + 1)
 
 
 def call(function: str, argument: Piece) -> Piece:
@@ -121,7 +115,7 @@ def call(function: str, argument: Piece) -> Piece:
 def ask(target: Piece, method: str, argument: str) -> Piece:
     """Return `target.method("argument")`."""
     text = literal(argument)
-    length = target.within(_PRIMARY) + len(method) + text.length + len(".()")
+    length = target.within(Level.MEMBER) + len(method) + text.length + len(".()")
     return Piece(construct.called(method, (target.node, text.node)), length, depth=target.depth + 1)
 
 
@@ -130,7 +124,7 @@ def literal(value: Value) -> Piece:
     if isinstance(value, bool):
         return TRUE if value else FALSE
     is_negative = isinstance(value, int) and value < 0
-    return Piece(Literal(value), len(write_literal(value)), _UNARY if is_negative else _PRIMARY)
+    return Piece(Literal(value), len(write_literal(value)), Level.UNARY if is_negative else Level.MEMBER)
 
 
 def list_of(items: Sequence[Piece]) -> Piece:
@@ -140,21 +134,21 @@ def list_of(items: Sequence[Piece]) -> Piece:
 
 
 def attribute(name: str) -> Piece:
-    """Return `ce.name`, or `ce["1st"]` where the name is none that CEL selects by."""
+    """Return `ce.name`, or `ce["1st"]` if CEL's grammar forbids the selector."""
     path = operands.attribute(name)
     return Piece(path, len(write_operand(path)), depth=2)
 
 
 def has(name: str) -> Piece:
-    """Return the test that the event has the attribute."""
+    """Return the presence test of an attribute."""
     node = Has(operands.attribute(name))
     text = write_cel(node)
     is_call = text.startswith("has(")
-    return Piece(node, len(text), _PRIMARY if is_call else _RELATION, 3 if is_call else 2)
+    return Piece(node, len(text), Level.MEMBER if is_call else Level.RELATION, 3 if is_call else 2)
 
 
 def type_in(value: Piece, *names: str) -> Piece:
-    """Return the test that the value is of one of CEL's types."""
+    """Return the test that the value has one of these CEL types."""
     types = [Piece(TypeName(name), len(name)) for name in names]
     if len(types) == 1:
         return relate(call("type", value), "==", types[0])

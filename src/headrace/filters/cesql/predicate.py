@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.filters.cesql.syntax import Attribute, Exists, children
+from headrace.filters.cesql.text.writer import write_cesql
 from headrace.filters.cesql.translation import to_cel
-from headrace.filters.cesql.writer import write_cesql
 from headrace.filters.ir.opaque import Opaque
 
 if TYPE_CHECKING:
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CesqlPredicate(Opaque):
-    """Two-valued: an error anywhere in what was evaluated makes it false, and its negation true."""
+    """Two-valued: any error during evaluation makes it false, and its negation true."""
 
     expression: Expression
 
     @property
     def cel(self) -> str | None:
-        """The equivalent CEL text, or nothing where CEL can't say it and only this evaluator can."""
+        """The equivalent CEL text; None if CEL can't express it."""
         return to_cel(self.expression)
 
     @property
@@ -35,15 +35,15 @@ class CesqlPredicate(Opaque):
 
     @property
     def attributes(self) -> frozenset[str]:
-        """The names of all attributes that the expression looks at."""
+        """The names of all attributes that the expression reads."""
         return frozenset(_names(self.expression.root))
 
     def truth(self, attributes: Attributes) -> bool:
-        """Say whether an event with these attributes passes."""
+        """Return whether an event with these attributes passes."""
         return self.expression.passes(attributes)
 
     def reason(self, attributes: Attributes) -> str:
-        """Say which error made it false, or else what its attributes are."""
+        """Return the error that made it false, or else the values of its attributes."""
         errors = self.result(attributes).errors
         if errors:
             return "; ".join(f"{error.kind.value} error: {error.problem}" for error in errors)
@@ -51,7 +51,7 @@ class CesqlPredicate(Opaque):
         return "; ".join(f"{name} is {_shown(name, attributes)}" for name in names)
 
     def result(self, attributes: Attributes) -> Result:
-        """Return the value, and the error that made the predicate false if one did."""
+        """Return the value, and the error that made the predicate false, if any."""
         return self.expression.evaluate(attributes)
 
 

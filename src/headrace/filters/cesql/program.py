@@ -1,7 +1,7 @@
-"""The meaning of an expression: each node becomes a Python function of the event's attributes.
+"""Compile an expression: each node becomes a Python function of the event's attributes.
 
-The first error ends the evaluation ("fail fast", which the specification advises for filters), so a function
-either returns a value of the node's type or raises `Fault`.
+The first error ends the evaluation, as the specification advises for filters, so a function either returns a value of
+the node's type or raises `CesqlFault`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from headrace.filters.cesql.casts import CASTS, INT32, ZEROS, type_of
-from headrace.filters.cesql.faults import ErrorKind, EvaluationError, Fault
+from headrace.filters.cesql.faults import CesqlFault, ErrorKind, EvaluationError
 from headrace.filters.cesql.functions import Failure, find_function, missing_function
-from headrace.filters.cesql.patterns import matcher
 from headrace.filters.cesql.syntax import (
     Arithmetic,
     Attribute,
@@ -30,19 +29,21 @@ from headrace.filters.cesql.syntax import (
     Not,
     String,
 )
+from headrace.filters.values.arithmetic import quotient
+from headrace.filters.values.kinds import INT64
+from headrace.filters.values.like import matcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from headrace.filters.cesql.casts import TypeName
     from headrace.filters.cesql.faults import Value
-    from headrace.filters.cesql.functions import Function
+    from headrace.filters.cesql.functions import CesqlFunction
     from headrace.filters.cesql.syntax import Node
 
 Attributes: TypeAlias = "Mapping[str, object]"
 Run: TypeAlias = "Callable[[Attributes], Any]"
 
-_INT64 = range(-(2**63), 2**63)
 _EQUALITIES: Mapping[str, Callable[[object, object], bool]] = {"=": operator.eq, "!=": operator.ne}
 _ORDERINGS: Mapping[str, Callable[[int, int], bool]] = {
     "<": operator.lt,
@@ -54,30 +55,34 @@ _ORDERINGS: Mapping[str, Callable[[int, int], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """How to evaluate a node, and the type of what comes out: nothing where only the event can tell."""
+    """The function of a node and the type of its result; None if that depends on the event."""
 
     run: Run
     type: TypeName | None
 
     @property
     def zero(self) -> Value:
-        """What the expression is worth where an operand had an error."""
+        """The value of the expression if an operand had an error."""
         return ZEROS[self.type or "Boolean"]
 
 
 def program_of(node: Node) -> Program:
-    """Translate a tree. Nothing is looked up or decided at evaluation that is known here."""
+    """Compile a tree. Whatever is known before the evaluation is decided here."""
+    return Program(_run(node), result_type(node))
+
+
+def _run(node: Node) -> Run:
     match node:
         case String(value) | Integer(value) | Boolean(value):
-            return Program(lambda _: value, type_of(value))
+            return lambda _: value
         case Attribute():
-            return Program(_read(node), None)
+            return _read(node)
         case Exists(name):
-            return Program(lambda attributes: name in attributes, "Boolean")
+            return lambda attributes: name in attributes
         case Not() | Like() | In() | Comparison() | Logic():
-            return Program(_predicate(node), "Boolean")
+            return _predicate(node)
         case Minus() | Arithmetic():
-            return Program(_calculate(node), "Integer")
+            return _calculate(node)
         case Call(name, arguments):
             return _call(node, find_function(name, len(arguments)))
         case _:
@@ -85,7 +90,7 @@ def program_of(node: Node) -> Program:
 
 
 def result_type(node: Node) -> TypeName | None:
-    """Return the type that the program of the node has, without building it."""
+    """Return the type of the node's result; None if it depends on the event."""
     match node:
         case String(value) | Integer(value) | Boolean(value):
             return type_of(value)
@@ -122,19 +127,19 @@ def _read(node: Attribute) -> Run:
 
     def read(attributes: Attributes) -> Value:
         value = attributes.get(name)
-        if isinstance(value, str | bool) or (isinstance(value, int) and value in _INT64):
+        if isinstance(value, str | bool) or (isinstance(value, int) and value in INT64):
             return value
         if name not in attributes:
-            raise Fault(missing)
+            raise CesqlFault(missing)
         # Extensions of CloudEvents 0.3 may hold any JSON value.
-        problem = f"{name} is a {type(value).__name__}, which CESQL has no type for"
-        raise Fault(EvaluationError(ErrorKind.CAST, problem, node.position))
+        problem = f"{name} is a {type(value).__name__}, for which CESQL has no type"
+        raise CesqlFault(EvaluationError(ErrorKind.CAST, problem, node.position))
 
     return read
 
 
 def _as(target: TypeName, node: Node) -> Run:
-    """Return the evaluation of the node followed by the cast, without the cast where there is nothing to cast."""
+    """Return the evaluation of the node followed by a cast, if one is needed."""
     program = program_of(node)
     if program.type == target:
         return program.run
@@ -147,18 +152,18 @@ def _as(target: TypeName, node: Node) -> Run:
 def _cast_literal(node: String | Integer | Boolean, target: TypeName) -> Run:
     try:
         value = CASTS[target](node.value, node.position)
-    except Fault as fault:
+    except CesqlFault as fault:
         return partial(_raise_again, fault)
     return lambda _: value
 
 
-def _raise_again(fault: Fault, _attributes: Attributes) -> Value:
-    # A new one each time: a raised exception keeps growing its traceback.
-    raise Fault(fault.error)
+def _raise_again(fault: CesqlFault, _attributes: Attributes) -> Value:
+    # A new one each time: the traceback of a raised exception keeps growing.
+    raise CesqlFault(fault.error)
 
 
 def _equate(node: Comparison) -> Run:
-    """The right operand's type decides what the left one is cast to."""
+    """Compare for equality, with the left operand cast to the type of the right one."""
     compare, position = _EQUALITIES[node.operator], node.left.position
     right = program_of(node.right)
     if right.type is not None:
@@ -181,7 +186,7 @@ def _order(node: Comparison) -> Run:
 
 
 def _contain(node: In) -> Run:
-    """The left operand's type decides what the elements are cast to. All are: a set has no order to stop in."""
+    """Test membership, with all elements cast to the type of the left operand: a set has no order to stop in."""
     left = program_of(node.operand).run
     elements = [(program_of(element).run, element.position) for element in node.elements]
 
@@ -196,7 +201,7 @@ def _contain(node: In) -> Run:
 
 
 def _in_strings(node: In, contain: Run) -> Run:
-    """The common case, strings looked up in a set of strings; other types go the general way."""
+    """Look up strings in a set of strings, the common case; leave other types to `contain`."""
     left = program_of(node.operand).run
     wanted = frozenset(element.value for element in node.elements if isinstance(element, String))
 
@@ -250,9 +255,8 @@ def _calculate(node: Minus | Arithmetic) -> Run:
 
 def _divide(dividend: int, divisor: int, position: int) -> int:
     if divisor == 0:
-        raise Fault(EvaluationError(ErrorKind.MATH, "division by zero", position))
-    quotient = abs(dividend) // abs(divisor)
-    return quotient if (dividend < 0) == (divisor < 0) else -quotient
+        raise CesqlFault(EvaluationError(ErrorKind.MATH, "division by zero", position))
+    return quotient(dividend, divisor)
 
 
 def _remainder(dividend: int, divisor: int, position: int) -> int:
@@ -271,12 +275,12 @@ _ARITHMETIC: Mapping[str, Callable[[int, int, int], int]] = {
 def _int32(number: int, position: int) -> int:
     if number in INT32:
         return number
-    raise Fault(EvaluationError(ErrorKind.MATH, f"{number} has more than 32 bits", position))
+    raise CesqlFault(EvaluationError(ErrorKind.MATH, f"{number} has more than 32 bits", position))
 
 
-def _call(node: Call, function: Function | None) -> Program:
+def _call(node: Call, function: CesqlFunction | None) -> Run:
     if function is None:
-        return Program(_refuse(node), "Boolean")
+        return _refuse(node)
     body = function.body
     takes = [*function.takes, *[function.more] * (len(node.arguments) - len(function.takes))]
     arguments = [_as(target, each) for target, each in zip(takes, node.arguments, strict=True) if target]
@@ -288,7 +292,7 @@ def _call(node: Call, function: Function | None) -> Program:
         except Failure as failure:
             raise failure.at(node) from None
 
-    return Program(call, function.returns)
+    return call
 
 
 def _refuse(node: Call) -> Run:

@@ -1,4 +1,4 @@
-"""A CESQL expression that CEL can say, as its author wrote it."""
+"""A CESQL expression that CEL can express, as its author wrote it."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from headrace.filters.cesql.program import Attributes
     from headrace.filters.ir.expression import Expression
 
-# Whatever limits the text was read with, it is read again.
+# The text passed its limits before, whatever they were.
 _NONE = Limits(depth=sys.maxsize, atoms=sys.maxsize, length=sys.maxsize)
 
 
 @dataclass(frozen=True, slots=True)
 class CesqlSource(Opaque):
-    """The text and the tree that says the same. Small, as every filter keeps it: whoever asks reads it again."""
+    """The text and the equivalent tree. Every filter keeps it, so it is small: the text is parsed again when needed."""
 
     written: str
     tree: Expression
 
     @property
     def lowered(self) -> Expression:
-        """The tree."""
+        """The equivalent tree."""
         return self.tree
 
     @property
@@ -37,11 +37,11 @@ class CesqlSource(Opaque):
         return self._predicate().text
 
     def truth(self, attributes: Attributes) -> bool:
-        """Say whether an event with these attributes passes."""
+        """Return whether an event with these attributes passes."""
         return self._predicate().truth(attributes)
 
     def reason(self, attributes: Attributes) -> str:
-        """Say which error made it false, or else what its attributes are."""
+        """Return the error that made it false, or else the values of its attributes."""
         return self._predicate().reason(attributes)
 
     def _predicate(self) -> CesqlPredicate:

@@ -1,7 +1,7 @@
 """The tree of a CESQL expression.
 
-Nodes are frozen and hashable. `position` is where a node stands in its text; it takes no part in equality, so
-the same expression written with other blanks, brackets or case is an equal tree.
+Nodes are frozen and hashable. Equality ignores `position`, the position of a node in the text: an expression written
+with other blanks, brackets or case is an equal tree.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Positioned:
-    """What all nodes share."""
+    """The base class of all nodes."""
 
     position: int = field(default=0, compare=False, repr=False, kw_only=True)
 
@@ -26,7 +26,7 @@ class String(Positioned):
 
 @dataclass(frozen=True, slots=True)
 class Integer(Positioned):
-    """An integer literal of 32 bits, its sign included."""
+    """A 32-bit integer literal, including its sign."""
 
     value: int
 
@@ -76,7 +76,7 @@ class Like(Positioned):
 
 @dataclass(frozen=True, slots=True)
 class In(Positioned):
-    """`operand IN (elements)`, with one element or more."""
+    """`operand IN (elements)`, with one or more elements."""
 
     operand: Node
     elements: tuple[Node, ...]
@@ -102,7 +102,7 @@ class Comparison(Positioned):
 
 @dataclass(frozen=True, slots=True)
 class Logic(Positioned):
-    """Two operands or more under one of `AND OR XOR`, read from left to right.
+    """Two or more operands of one of `AND OR XOR`, evaluated from left to right.
 
     The first operand is never a `Logic` of the same operator: `(a AND b) AND c` is one node of three operands.
     """
@@ -113,7 +113,7 @@ class Logic(Positioned):
 
 @dataclass(frozen=True, slots=True)
 class Call(Positioned):
-    """A function's invocation. The name is in upper case; nobody has checked that there is such a function."""
+    """A function's invocation. The name is in upper case, and may be that of no known function."""
 
     name: str
     arguments: tuple[Node, ...]

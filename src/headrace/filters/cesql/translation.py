@@ -1,4 +1,4 @@
-"""From CESQL to CEL, where CEL can say it exactly."""
+"""Translate CESQL to CEL, where CEL can express it exactly."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from functools import lru_cache, reduce
 from typing import TYPE_CHECKING
 
+from headrace.events.attributes import OFFICIAL_BY_VERSION, REQUIRED
 from headrace.filters.backends.cel import write_cel
 from headrace.filters.cesql import pieces as cel
 from headrace.filters.cesql.casts import CASTS, INT32, ZEROS, type_of
@@ -18,9 +19,8 @@ from headrace.filters.cesql.conditions import (
     exclusion,
     negation,
 )
-from headrace.filters.cesql.faults import Fault
+from headrace.filters.cesql.faults import CesqlFault
 from headrace.filters.cesql.functions import find_function
-from headrace.filters.cesql.patterns import segments_of, to_re2
 from headrace.filters.cesql.pieces import FALSE, TRUE, Inexpressible, all_of, any_of, literal, relate
 from headrace.filters.cesql.program import program_of, result_type
 from headrace.filters.cesql.syntax import (
@@ -38,6 +38,7 @@ from headrace.filters.cesql.syntax import (
     children,
 )
 from headrace.filters.ir.literals import Literal
+from headrace.filters.values.like import question_of, segments_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -48,11 +49,8 @@ if TYPE_CHECKING:
     from headrace.filters.cesql.pieces import Piece
     from headrace.filters.cesql.syntax import Node
 
-_REQUIRED = frozenset({"specversion", "id", "source", "type"})
-_STRINGS = frozenset({"subject", "time", "datacontenttype", "dataschema"})
-
 _CEL_TYPES: Mapping[TypeName, str] = {"String": "string", "Integer": "int", "Boolean": "bool"}
-# Filters ask for few attributes again and again.
+# Filters use few different attributes.
 _KEPT = 512
 _TRUE_TEXT = "[tT][rR][uU][eE]"
 _FALSE_TEXT = "[fF][aA][lL][sS][eE]"
@@ -64,9 +62,9 @@ _EQUALITIES: Mapping[str, str] = {"=": "==", "!=": "!="}
 def translate(root: Node) -> Piece | None:
     """Return the CEL that is true exactly where the expression passes, and false everywhere else.
 
-    That holds for valid events: the attributes that every event has are not looked for. `None` where CEL can't say
-    it: LOWER, UPPER, TRIM, LEFT, RIGHT, SUBSTRING, ABS, CONCAT_WS of attributes; equality where an extension's type
-    decides what the other side is cast to; texts too long or too deep for CEL's evaluators.
+    That applies to valid events: the presence of required attributes isn't tested. Return None if CEL can't express
+    it: LOWER, UPPER, TRIM, LEFT, RIGHT, SUBSTRING, ABS, CONCAT_WS of attributes; equality in which an extension's type
+    decides to what the other side is cast; texts too long or too deep for CEL's evaluators.
     """
     try:
         if isinstance(root, Attribute):
@@ -77,13 +75,13 @@ def translate(root: Node) -> Piece | None:
 
 
 def to_cel(expression: Expression) -> str | None:
-    """Return the text of the CEL that `translate` finds, or nothing where it finds none."""
+    """Return the CEL text of an expression; None if CEL can't express it."""
     piece = translate(expression.root)
     return None if piece is None else write_cel(piece.node)
 
 
 def _passing_attribute(node: Attribute) -> Piece:
-    if node.name in _REQUIRED or node.name in _STRINGS:
+    if node.name in OFFICIAL_BY_VERSION["1.0"]:
         return FALSE
     return all_of(cel.has(node.name), relate(cel.attribute(node.name), "==", TRUE))
 
@@ -144,13 +142,13 @@ def _is_constant(node: Node) -> bool:
 
 
 def _folded(node: Node, target: TypeName | None = None) -> Guarded:
-    """Return what a node without attributes is worth; an error becomes a guard that never holds."""
+    """Return the value of a node without attributes; an error becomes a guard that is never true."""
     program = program_of(node)
     known = target or program.type
     try:
         value = program.run({})
         return _constant(value if target is None else CASTS[target](value, node.position))
-    except Fault:
+    except CesqlFault:
         return Guarded(literal(ZEROS[known or "Boolean"]), known, (FALSE,))
 
 
@@ -160,11 +158,11 @@ def _constant(value: Value) -> Guarded:
 
 @lru_cache(_KEPT)
 def _attribute(name: str) -> Guarded:
-    """Attributes of the specification are strings; an extension's type is known by the event only."""
+    """Return the value of an attribute. Official ones are strings; the type of an extension depends on the event."""
     value = cel.attribute(name)
-    if name in _REQUIRED:
+    if name in REQUIRED:
         return Guarded(value, "String")
-    if name in _STRINGS:
+    if name in OFFICIAL_BY_VERSION["1.0"]:
         return Guarded(value, "String", (cel.has(name),))
     return Guarded(value, None, (cel.has(name),), (cel.type_in(value, "string", "int", "bool"),))
 
@@ -240,7 +238,7 @@ def _in_range(number: Piece) -> tuple[Piece, Piece]:
 
 
 def _calculation(node: Minus | Arithmetic) -> Guarded:
-    """CEL counts with 64 bits, in which nothing that CESQL calculates overflows."""
+    """Calculate with CEL's 64 bits, in which no CESQL operation overflows, and check the range of 32 bits."""
     if isinstance(node, Minus):
         result = _related(_constant(0), "-", _cast(node.operand, "Integer"), "Integer")
         return _bounded(result, ())
@@ -273,7 +271,7 @@ def _call(node: Call) -> Guarded:
 
 
 def _equality(left: Node, operator: str, right: Node) -> Guarded:
-    """The right operand's type decides what the left one is cast to."""
+    """Compare for equality, with the left operand cast to the type of the right one."""
     other = _value(right)
     if other.type is not None:
         plain = _attribute_equal(left, other) if _is_constant(right) else None
@@ -288,7 +286,7 @@ def _equality(left: Node, operator: str, right: Node) -> Guarded:
 
 
 def _attribute_equal(left: Node, right: Guarded) -> Guarded | None:
-    """Compare an extension with a constant that only a string can be equal to: no cast, no guard for truth."""
+    """Compare an extension with a constant that only a string can equal, without a cast; None for other operands."""
     if not isinstance(left, Attribute) or right.type != "String" or right.guards:
         return None
     it, constant = _attribute(left.name), right.value.node
@@ -300,7 +298,7 @@ def _attribute_equal(left: Node, right: Guarded) -> Guarded | None:
 
 
 def _in(operand: Node, elements: tuple[Node, ...]) -> Guarded:
-    """The left operand's type decides what the elements are cast to, and all of them are cast."""
+    """Test membership, with all elements cast to the type of the left operand."""
     it = _value(operand)
     if it.type is None:
         return _among_constants(it, elements)
@@ -314,7 +312,7 @@ def _in(operand: Node, elements: tuple[Node, ...]) -> Guarded:
 
 
 def _among_constants(it: Guarded, elements: Sequence[Node]) -> Guarded:
-    """An extension's type is known by the event only: constants are cast to each type that takes all of them."""
+    """Test an extension for constants, cast to each type that all of them can be cast to: only events tell its type."""
     if not all(map(_is_constant, elements)):
         raise Inexpressible
     taken = {target: [_cast(element, target) for element in elements] for target in ZEROS}
@@ -323,7 +321,7 @@ def _among_constants(it: Guarded, elements: Sequence[Node]) -> Guarded:
         return Guarded(FALSE, "Boolean", (FALSE,))
     value = _member(it.value, [each.value for target in types for each in taken[target]])
     typed = cel.type_in(it.value, *(_CEL_TYPES[target] for target in types))
-    # In CEL the integer 1 equals the double 1.0, which is no CESQL value: not so sure.
+    # In CEL the integer 1 equals the double 1.0, which isn't a CESQL value: so not sure.
     return Guarded(value, "Boolean", it.present, (typed,), sure="Integer" not in types)
 
 
@@ -335,23 +333,9 @@ def _member(value: Piece, items: list[Piece]) -> Piece:
 
 
 def _like(operand: Node, pattern: str) -> Guarded:
-    segments = segments_of(pattern)
-    texts = [segment.text for segment in segments]
-    if len(segments) == 1 and texts[0] is not None:
-        return _equality(operand, "==", String(texts[0]))
+    function, argument = question_of(segments_of(pattern))
+    if function == "==":
+        return _equality(operand, "==", String(argument))
     it = _cast(operand, "String")
-    return Guarded(_matching(it.value, pattern, texts), "Boolean", it.present, it.typed)
-
-
-def _matching(text: Piece, pattern: str, segments: list[str | None]) -> Piece:
-    match segments:
-        case ["", ""]:
-            return TRUE
-        case [str(prefix), ""]:
-            return cel.ask(text, "startsWith", prefix)
-        case ["", str(suffix)]:
-            return cel.ask(text, "endsWith", suffix)
-        case ["", str(part), ""]:
-            return cel.ask(text, "contains", part)
-        case _:
-            return cel.ask(text, "matches", to_re2(pattern))
+    value = TRUE if pattern == "%" else cel.ask(it.value, function, argument)
+    return Guarded(value, "Boolean", it.present, it.typed)

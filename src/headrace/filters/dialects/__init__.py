@@ -1,1 +1,1 @@
-"""The languages a filter may be written in: one file per family, one table of them all."""
+"""The languages a filter may be written in: one module per family, and one table of all."""

@@ -1,6 +1,6 @@
 """CEL, Google's Common Expression Language: `{"cel": "data.amount > 100 && ce.type.startsWith('order.')"}`.
 
-Variables and functions that don't exist are refused; fields of `ce` and `data` can only be known on an event.
+Unknown variables and functions are refused. The fields of `ce` and `data` are known only from an event.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from headrace.errors import FilterError
 from headrace.filters.ir import construct
 from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import Path, attribute
@@ -32,7 +31,7 @@ from headrace.filters.variables import NAMES
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from headrace.filters.dialects.dialect import Place
+    from headrace.filters.dialects.dialect import ParseContext
     from headrace.filters.ir.expression import Expression
     from headrace.filters.syntax.parser import Parsed
 
@@ -43,35 +42,20 @@ _MACRO_ARITIES = {"all": (2,), "exists": (2,), "exists_one": (2,), "filter": (2,
 _PATTERNS: Mapping[str, Callable[[str], str]] = {"matches": lambda pattern: pattern, "match": translate}
 
 
-def parse_cel(body: object, place: Place) -> Expression:
-    """Read an expression that is true or false."""
-    source = _text(body, place)
-    parsed = parse(source, place)
-    check(source, place)
-    return construct.condition(_Reader(parsed, place).read(parsed.tree))
-
-
-def _text(body: object, place: Place) -> str:
-    if not isinstance(body, str) or not body:
-        raise place.fault("must be an expression, a string that is not empty", body)
-    if len(body) > place.limits.expression:
-        raise FilterError(
-            f"{len(body)} characters are more than the limit `expression` of {place.limits.expression}",
-            path=place.path,
-            value=body,
-            limit="expression",
-        )
-    if not body.isascii() and any("\ud800" <= character <= "\udfff" for character in body):
-        raise place.fault("must be valid Unicode, without lone surrogates", body)
-    return body
+def parse_cel(body: object, context: ParseContext) -> Expression:
+    """Parse a boolean expression."""
+    source = context.checked_text(body, "expression", "an expression, a string that is not empty")
+    parsed = parse(source, context)
+    check(source, context)
+    return construct.condition(_Reader(parsed, context).read(parsed.tree))
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Turns syntax into nodes. `locals` are the variables of the macros around."""
+    """Turns syntax into nodes. `locals` are the variables of the enclosing macros."""
 
     parsed: Parsed
-    place: Place
+    context: ParseContext
     locals: frozenset[str] = field(default_factory=frozenset)
 
     def read(self, node: Syntax) -> Expression:
@@ -89,7 +73,7 @@ class _Reader:
             case StructSyntax():
                 return self._read_map(node)
             case Unsupported():
-                raise self.parsed.fault("filters have no such syntax", node)
+                raise self.parsed.fault("this syntax is not supported in filters", node)
 
     def _read_all(self, nodes: list[Syntax]) -> tuple[Expression, ...]:
         return tuple(map(self.read, nodes))
@@ -130,18 +114,20 @@ class _Reader:
     def _read_presence(self, node: Invocation) -> Expression:
         (selection,) = node.arguments
         if not isinstance(selection, Selection):
-            raise self.parsed.fault("has() asks for a key: has(data.key)", selection)
+            raise self.parsed.fault("has() takes a key: has(data.key)", selection)
         return construct.present(self.read(selection.operand), selection.field)
 
     def _read_macro(self, node: Invocation, target: Syntax) -> Expression:
         variable, *bodies = node.arguments
         if not isinstance(variable, Ident):
-            raise self.parsed.fault(f"{node.function}() names its variable first", variable)
+            raise self.parsed.fault(
+                f"the first argument of {node.function}() must be the name of a variable", variable
+            )
         inner = replace(self, locals=self.locals | {variable.name})
         conditions = len(bodies) if node.function != "map" else len(bodies) - 1
         read = inner._read_all(bodies)  # noqa: SLF001 -- of the same class
         settled = tuple(
-            construct.condition(body) if place < conditions else body for place, body in enumerate(read)
+            construct.condition(body) if index < conditions else body for index, body in enumerate(read)
         )
         return Macro(node.function, self.read(target), variable.name, settled)
 
@@ -156,13 +142,13 @@ class _Reader:
 
     def _check_pattern(self, function: str, pattern: Expression, node: Syntax) -> None:
         if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
-            raise self.parsed.fault(f"the pattern of {function}() has to be a string literal", node)
+            raise self.parsed.fault(f"the pattern of {function}() must be a string literal", node)
         try:
             size = compile_pattern(_PATTERNS[function](pattern.value)).programsize
         except InvalidPattern as error:
-            raise self.parsed.fault(f"no regular expression of RE2: {error}", node) from None
-        if size > self.place.limits.pattern:
-            problem = f"a pattern of size {size} is above the limit `pattern` of {self.place.limits.pattern}"
+            raise self.parsed.fault(f"not a regular expression of RE2: {error}", node) from None
+        if size > self.context.limits.pattern:
+            problem = f"a pattern of size {size} exceeds the limit `pattern` of {self.context.limits.pattern}"
             raise self.parsed.fault(problem, node, limit="pattern")
 
     def _read_operator(self, node: Invocation) -> Expression:  # noqa: PLR0911 -- one per operator
@@ -191,11 +177,11 @@ class _Reader:
 
     def _read_map(self, node: StructSyntax) -> Expression:
         if node.name:
-            raise self.parsed.fault(f"filters have no messages such as {node.name}", node)
+            raise self.parsed.fault(f"messages such as {node.name} are not supported in filters", node)
         keys = self._read_all([key for key, _ in node.entries])
         seen: set[Expression] = set()
         for key, (syntax, _) in zip(keys, node.entries, strict=True):
             if isinstance(key, Literal) and key in seen:
-                raise self.parsed.fault("the key stands twice in the map", syntax)
+                raise self.parsed.fault("the key is repeated in the map", syntax)
             seen.add(key)
         return MapOf(keys, self._read_all([value for _, value in node.entries]))

@@ -8,43 +8,43 @@ from headrace.errors import FilterError
 from headrace.filters.bounds.sizes import SURELY_READABLE, check_size
 from headrace.filters.cesql.expression import Expression as CesqlExpression
 from headrace.filters.cesql.functions import require_functions
-from headrace.filters.cesql.parser import parse_text
 from headrace.filters.cesql.predicate import CesqlPredicate
 from headrace.filters.cesql.source import CesqlSource
+from headrace.filters.cesql.text.parser import parse_text
 from headrace.filters.cesql.translation import translate
 from headrace.filters.dialects.patterns import check_patterns
 from headrace.filters.ir.construct import condition
 
 if TYPE_CHECKING:
     from headrace.filters.cesql.syntax import Node
-    from headrace.filters.dialects.dialect import Place
+    from headrace.filters.dialects.dialect import ParseContext
     from headrace.filters.ir.expression import Expression
 
 
-def parse_sql(body: object, place: Place) -> Expression:
-    """The expression is true, and no error occurred in what was evaluated of it.
+def parse_sql(body: object, context: ParseContext) -> Expression:
+    """Parse an expression, which matches if it is true and its evaluation had no error.
 
-    One opaque clause, which knows the tree that says the same in CEL where there is one.
+    Return an opaque clause, which has the equivalent tree if CEL can express it.
     """
-    text = place.text(body)
+    text = context.text(body)
     try:
-        root = parse_text(text, place.limits)
+        root = parse_text(text, context.limits)
         require_functions(root, text)
     except FilterError as fault:
-        raise _located(fault, place) from None
-    lowered = _lowered(root, place)
+        raise _located(fault, context) from None
+    lowered = _lowered(root, context)
     return CesqlPredicate(CesqlExpression(root)) if lowered is None else CesqlSource(text, lowered)
 
 
-def _lowered(root: Node, place: Place) -> Expression | None:
-    """Return the ordinary tree, or nothing where CEL can't say it within the limits that CESQL itself keeps."""
+def _lowered(root: Node, context: ParseContext) -> Expression | None:
+    """Return the equivalent tree; None if CEL can't express it, or only beyond the limits that the CESQL text keeps."""
     piece = translate(root)
     if piece is None:
         return None
-    expression, limits = condition(piece.node), place.limits
+    expression, limits = condition(piece.node), context.limits
     try:
-        check_patterns(expression, place)
-        # Atoms have a character at least, and pieces count at least the depth that the tree has.
+        check_patterns(expression, context)
+        # An atom has at least one character, and the depth of a piece is at least that of its tree.
         if piece.length > min(limits.atoms, limits.expression) or piece.depth > SURELY_READABLE:
             check_size(expression, limits)
     except FilterError:
@@ -52,10 +52,10 @@ def _lowered(root: Node, place: Place) -> Expression | None:
     return expression
 
 
-def _located(fault: FilterError, place: Place) -> FilterError:
+def _located(fault: FilterError, context: ParseContext) -> FilterError:
     return FilterError(
         fault.problem,
-        path=place.path,
+        path=context.path,
         source=fault.source,
         position=fault.position,
         value=fault.value,

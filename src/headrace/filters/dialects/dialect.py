@@ -1,15 +1,14 @@
-"""What a dialect is: a parser from the body of a filter object to the tree."""
+"""The interface of a dialect: a parser from the body of a filter object to the tree."""
 
 from __future__ import annotations
 
 import json
 import re
-import reprlib
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Protocol
 
 from headrace.errors import FilterError
+from headrace.filters.values.texts import is_unicode, shown
 
 if TYPE_CHECKING:
     from headrace.filters.bounds.limits import Limits
@@ -21,16 +20,16 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_]{1,100}\Z")
 class Dialect(Protocol):
     """The parser of `body` in `{"<dialect>": body}`."""
 
-    def __call__(self, body: object, place: Place, /) -> Expression:
-        """Return the tree, or refuse with `place.fault` whatever can't be read exactly."""
+    def __call__(self, body: object, context: ParseContext, /) -> Expression:
+        """Return the tree, or raise `context.fault` for whatever can't be read exactly."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where in the filter a parser stands, and what it may do there.
+class ParseContext:
+    """The path and depth that a parser has reached in the filter, with what it needs there.
 
-    `read` parses a filter object in whichever dialect it names: how dialects nest without knowing each other.
+    `read` parses a filter object in whichever dialect it names, so that dialects nest without knowing each other.
     """
 
     path: str
@@ -39,17 +38,17 @@ class Place:
     notes: list[str] = field(default_factory=list)
     depth: int = 1
 
-    def member(self, name: str) -> Place:
-        """Return the place of an object's member."""
+    def member(self, name: str) -> ParseContext:
+        """Return the context of an object's member."""
         step = f".{name}" if _PLAIN_NAME.match(name) else f"[{json.dumps(name[:100])}]"
         return self._at(self.path + step, self.depth)
 
-    def element(self, index: int) -> Place:
-        """Return the place of an array's element."""
+    def element(self, index: int) -> ParseContext:
+        """Return the context of an array's element."""
         return self._at(f"{self.path}[{index}]", self.depth)
 
     def nested(self, spec: object) -> Expression:
-        """Read a filter one level below this one."""
+        """Parse a filter one level below this one."""
         if self.depth >= self.limits.depth:
             raise FilterError(
                 f"filters are nested deeper than the limit `depth` of {self.limits.depth}",
@@ -59,33 +58,26 @@ class Place:
         return self.read(spec, self._at(self.path, self.depth + 1))
 
     def note(self, remark: str) -> None:
-        """Leave a remark for the author of the filter, on the compiled filter."""
+        """Add a remark for the filter's author to the compiled filter."""
         self.notes.append(f"{self.path}: {remark}")
 
     def fault(self, problem: str, value: object) -> FilterError:
-        """Return the error that refuses `value` here."""
-        return FilterError(f"{problem}, not {reprlib.repr(value)}", path=self.path, value=value)
+        """Return the error that refuses `value`."""
+        return FilterError(f"{problem}, not {shown(value)}", path=self.path, value=value)
 
     def text(self, value: object) -> str:
-        """Return the value if it is a text that can be compared with: not empty, valid, not too long."""
+        """Return the value if it is a text to compare with: neither empty, nor too long, nor invalid Unicode."""
+        return self.checked_text(value, "length", "a string that is not empty")
+
+    def checked_text(self, value: object, limit: str, expected: str) -> str:
+        """Return a text within the limit of that name, neither empty nor invalid Unicode."""
         if not isinstance(value, str) or not value:
-            raise self.fault("must be a string that is not empty", value)
-        if len(value) > self.limits.length:
-            raise FilterError(
-                f"{len(value)} characters are more than the limit `length` of {self.limits.length}",
-                path=self.path,
-                value=value,
-                limit="length",
-            )
-        if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+            raise self.fault(f"must be {expected}", value)
+        self.limits.check(limit, len(value), "characters", path=self.path, value=value)
+        if not is_unicode(value):
             raise self.fault("must be valid Unicode, without lone surrogates", value)
         return value
 
-    def _at(self, path: str, depth: int) -> Place:
-        # Not by `replace`, which takes several times as long: a filter has many places.
-        return Place(path, self.limits, self.read, self.notes, depth)
-
-
-def is_array(value: object) -> TypeGuard[Sequence[object]]:
-    """Say whether the value is what JSON calls an array: in Python texts are sequences too."""
-    return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)
+    def _at(self, path: str, depth: int) -> ParseContext:
+        # `replace` would take several times as long, and a filter has many members.
+        return ParseContext(path, self.limits, self.read, self.notes, depth)

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from headrace.filters.dialects.patterns import check_patterns
 from headrace.filters.message.json_form import from_json
-from headrace.filters.message.lowering import lower
+from headrace.filters.message.translation import translate
 
 if TYPE_CHECKING:
-    from headrace.filters.dialects.dialect import Place
+    from headrace.filters.dialects.dialect import ParseContext
     from headrace.filters.ir.expression import Expression
 
 
-def parse_message(body: object, place: Place) -> Expression:
-    """Read the predicate tree and return what it means."""
-    expression = lower(from_json(body, limits=place.limits, path=place.path, depth=place.depth))
-    check_patterns(expression, place)
+def parse_message(body: object, context: ParseContext) -> Expression:
+    """Parse a predicate tree."""
+    expression = translate(from_json(body, limits=context.limits, path=context.path, depth=context.depth))
+    check_patterns(expression, context)
     return expression

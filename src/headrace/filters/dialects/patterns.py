@@ -1,4 +1,4 @@
-"""Patterns that no user wrote, a translation did: they may still be too large."""
+"""Check the patterns that a translation made."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from headrace.filters.ir.terms import Call
 from headrace.filters.values.patterns import InvalidPattern, compile_pattern
 
 if TYPE_CHECKING:
-    from headrace.filters.dialects.dialect import Place
+    from headrace.filters.dialects.dialect import ParseContext
     from headrace.filters.ir.expression import Expression
 
 
-def check_patterns(expression: Expression, place: Place) -> None:
-    """Refuse texts so long that RE2 would need too large a program to look for them."""
+def check_patterns(expression: Expression, context: ParseContext) -> None:
+    """Refuse texts whose search needs a larger program of RE2 than the limit allows."""
     for node in nodes_of(expression):
         match node:
             case Matches(_, pattern) | Call("matches", (_, Literal(str(pattern)))):
-                _check_pattern(pattern, place)
+                _check_pattern(pattern, context)
 
 
-def _check_pattern(pattern: str, place: Place) -> None:
+def _check_pattern(pattern: str, context: ParseContext) -> None:
     try:
         size = compile_pattern(pattern).programsize
     except InvalidPattern as error:
-        raise place.fault(f"RE2 takes no such pattern: {error}", pattern) from None
-    if size > place.limits.pattern:
-        problem = f"a pattern of size {size} is above the limit `pattern` of {place.limits.pattern}"
-        raise FilterError(problem, path=place.path, value=pattern, limit="pattern")
+        raise context.fault(f"RE2 can't compile the pattern: {error}", pattern) from None
+    if size > context.limits.pattern:
+        problem = f"a pattern of size {size} exceeds the limit `pattern` of {context.limits.pattern}"
+        raise FilterError(problem, path=context.path, value=pattern, limit="pattern")

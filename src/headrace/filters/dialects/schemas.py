@@ -1,6 +1,6 @@
-"""What a filter looks like in each dialect, as JSON Schema: the same keys as the table of dialects.
+"""The JSON Schema of a filter in each dialect, with the same keys as the table of dialects.
 
-A schema never refuses what the parser takes. What it can't say stands in `format`, `cel` and `cesql`: the text is an
+A schema accepts whatever the parser accepts. What it can't express is in the formats `cel` and `cesql`: the text is an
 expression of that language, within the limits.
 """
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.filters.bounds.limits import DEFAULT_LIMITS
 from headrace.filters.dialects.streamer import OPERATORS, STRINGS
-from headrace.filters.message.numbers import DOUBLE, LONG
+from headrace.filters.message.operands import DOUBLE, LONG
 from headrace.filters.message.operators import ANY_TYPE, MANY, Operator, ValueType
 from headrace.filters.message.tree import Time
 from headrace.filters.values.kinds import INT64
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Schema = dict[str, Any]
 
 _ANY_VALUE = ("==", "!=", "contains")
-"""What Streamer's filters also ask of null, which has no order."""
+"""The operators of Streamer's filters that also take null, which has no order."""
 _OPERANDS: tuple[tuple[frozenset[Operator], str, Schema | None], ...] = (
     (ANY_TYPE - MANY, "value", None),
     (frozenset({Operator.BETWEEN}), "values", {"minItems": 2, "maxItems": 2}),
@@ -31,7 +31,7 @@ _OPERANDS: tuple[tuple[frozenset[Operator], str, Schema | None], ...] = (
     (frozenset(Operator) - ANY_TYPE - MANY, "value", None),
     (MANY - ANY_TYPE, "values", {"minItems": 1}),
 )
-"""Operators, the member that has what they compare with, and how many of it where it is a list."""
+"""Operators, the member with their operands, and the number of operands if it is a list."""
 _NUMBERS: tuple[tuple[Schema, ValueType, bool], ...] = (
     ({"type": "number"}, ValueType.DOUBLE, False),
     ({"anyOf": [{"type": "number"}, {"type": "string", "pattern": f"^{DOUBLE}$"}]}, ValueType.DOUBLE, True),
@@ -46,11 +46,11 @@ _NUMBERS: tuple[tuple[Schema, ValueType, bool], ...] = (
         True,
     ),
 )
-"""Numbers, their type, and whether it has to be said: where it isn't, a number is one."""
+"""The schemas of numbers, their type, and whether `type` must be given."""
 
 
 def dialect_schemas(filter_: str, message: str, limits: Limits = DEFAULT_LIMITS) -> Mapping[str, Schema]:
-    """Return the schema of the body, by dialect; `filter_` and `message` are references to what may nest in it."""
+    """Return the schema of each dialect's body; `filter_` and `message` are references to the schemas that may nest."""
     text = {"type": "string", "minLength": 1, "maxLength": limits.length}
     named = _attributes("^[a-z0-9]+$", text, limits) | {"minProperties": 1}
     nested = {"type": "array", "minItems": 1, "items": {"$ref": filter_}}
@@ -76,7 +76,7 @@ def dialect_schemas(filter_: str, message: str, limits: Limits = DEFAULT_LIMITS)
 
 
 def filter_schema(dialects: Mapping[str, Schema]) -> Schema:
-    """Return the schema of a filter: an object with one key, its dialect."""
+    """Return the schema of a filter, an object whose only key is its dialect."""
     return {
         "type": "object",
         "description": "A filter: an object with exactly one key, the dialect that it is written in.",
@@ -89,7 +89,7 @@ def filter_schema(dialects: Mapping[str, Schema]) -> Schema:
 
 
 def message_schema(message: str, limits: Limits = DEFAULT_LIMITS) -> Schema:
-    """Return the schema of a predicate tree over properties and times; `message` is the reference to itself."""
+    """Return the schema of a predicate tree over properties and times; `message` is a reference to that schema."""
     trees = {"type": "array", "minItems": 2, "items": {"$ref": message}}
     connectives = [_object({name: trees}) for name in ("and", "or")]
     return {
@@ -107,7 +107,7 @@ def _attributes(names: str, value: Schema, limits: Limits) -> Schema:
 
 
 def _condition(text: Schema) -> Schema:
-    """A condition on a field; the fields that are strings are compared with strings alone."""
+    """Return the schema of a condition. Fields that are always strings take only strings."""
     longest = text["maxLength"]
     field = text | {"pattern": r"^[^.]+(\.[^.]+)*$", "not": {"enum": ["data", "ce", *STRINGS]}}
     string: Schema = {"type": "string", "maxLength": longest}
@@ -116,8 +116,8 @@ def _condition(text: Schema) -> Schema:
     ordering = [name for name in OPERATORS if name not in ("in", *_ANY_VALUE)]
     return {
         "anyOf": [
-            _object({"field": place, "op": {"enum": operators}, "value": value})
-            for place, operators, value in (
+            _object({"field": field_schema, "op": {"enum": operators}, "value": value})
+            for field_schema, operators, value in (
                 (field, list(_ANY_VALUE), single),
                 (field, ordering, ordered),
                 (field, ["in"], {"type": "array", "items": single}),
@@ -129,7 +129,7 @@ def _condition(text: Schema) -> Schema:
 
 
 def _predicates(limits: Limits) -> Iterable[Schema]:
-    """Each operator with the operands that it takes: of a property any, of a time numbers."""
+    """Yield a schema for each kind of operator and operands: any for a property, numbers for a time."""
     name = {"type": "string", "pattern": "^[a-z0-9]+$", "maxLength": limits.length, "not": {"const": "data"}}
     text = {"type": "string", "maxLength": limits.length}
     times = [each.value for each in Time]

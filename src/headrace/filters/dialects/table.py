@@ -1,4 +1,4 @@
-"""Which dialects there are, and how a filter object names the one it is written in."""
+"""The table of dialects, and the parser of a filter object in any of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from headrace.filters.dialects import cel, cesql, message, streamer, subscriptions, trigger
 
 if TYPE_CHECKING:
-    from headrace.filters.dialects.dialect import Dialect, Place
+    from headrace.filters.dialects.dialect import Dialect, ParseContext
     from headrace.filters.ir.expression import Expression
 
 DIALECTS: Mapping[str, Dialect] = MappingProxyType(
@@ -32,11 +32,11 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
 )
 
 
-def parse_filter(spec: object, place: Place) -> Expression:
-    """Read one filter object, in the dialect that its only key names."""
+def parse_filter(spec: object, context: ParseContext) -> Expression:
+    """Parse a filter object in the dialect that its only key names."""
     if not isinstance(spec, Mapping) or len(spec) != 1:
-        raise place.fault("a filter is an object with exactly one key, its dialect", spec)
+        raise context.fault("a filter is an object with exactly one key, its dialect", spec)
     name, body = next(iter(spec.items()))
     if not isinstance(name, str) or name not in DIALECTS:
-        raise place.fault(f"a filter's dialect is one of {', '.join(DIALECTS)}", name)
-    return DIALECTS[name](body, place.member(name))
+        raise context.fault(f"a filter's dialect is one of {', '.join(DIALECTS)}", name)
+    return DIALECTS[name](body, context.member(name))

@@ -1,10 +1,9 @@
-"""The filters of a Knative Trigger: `attributes`, and `sourceAndType`, which it replaces.
+"""The filters of a Knative Trigger: `attributes`, and the older `sourceAndType`. `expression` is CEL.
 
-Every attribute named has to be there and equal its value; the value `""` asks only for one that isn't empty.
-`expression`, the third of them, is CEL.
+Every named attribute must be present and equal its value; the value `""` matches any that isn't empty.
 
-A dotted name such as `github.repository` stands for the extension of that very name or, as extensions of
-CloudEvents 0.3 may be objects, for the field `repository` of the extension `github`.
+A dotted name such as `github.repository` is the extension of exactly that name or, as extensions of CloudEvents 0.3
+may be objects, the field `repository` of the extension `github`.
 """
 
 from __future__ import annotations
@@ -21,41 +20,41 @@ from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import Path, Text, attribute
 
 if TYPE_CHECKING:
-    from headrace.filters.dialects.dialect import Place
+    from headrace.filters.dialects.dialect import ParseContext
     from headrace.filters.ir.expression import Expression
     from headrace.filters.ir.operands import Operand
 
 _FIELD = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
-def parse_attributes(body: object, place: Place) -> Expression:
-    """Every attribute named equals its value; an object without any holds always, as in Knative."""
+def parse_attributes(body: object, context: ParseContext) -> Expression:
+    """Parse a filter that matches if each attribute equals its value; as in Knative, without any it always matches."""
     if not isinstance(body, Mapping):
-        raise place.fault("must be an object of attribute names and values", body)
-    wanted = {_name(name, place): _value(value, place.member(name)) for name, value in body.items()}
+        raise context.fault("must be an object of attribute names and values", body)
+    wanted = {_name(name, context): _value(value, context.member(name)) for name, value in body.items()}
     return all_of(tuple(_asked(name, value) for name, value in sorted(wanted.items())))
 
 
-def parse_source_and_type(body: object, place: Place) -> Expression:
-    """`source` and `type`, or one of them, equal their values."""
+def parse_source_and_type(body: object, context: ParseContext) -> Expression:
+    """Parse a filter that matches if `source` and `type`, or the one that is given, equal their values."""
     if not isinstance(body, Mapping) or not body or not body.keys() <= {"source", "type"}:
-        raise place.fault("must be an object with `source`, `type` or both", body)
-    place.note("sourceAndType is deprecated; attributes does the same")
-    return parse_attributes(body, place)
+        raise context.fault("must be an object with `source`, `type` or both", body)
+    context.note("sourceAndType is deprecated; attributes does the same")
+    return parse_attributes(body, context)
 
 
-def _name(name: object, place: Place) -> str:
+def _name(name: object, context: ParseContext) -> str:
     if isinstance(name, str) and "." in name:
         first, *fields = name.split(".")
-        attribute_name(first, place)
+        attribute_name(first, context)
         if not all(map(_FIELD.match, fields)):
-            raise place.fault("a dotted name has letters, digits, _ and - between its dots", name)
-        return place.text(name)
-    return attribute_name(name, place)
+            raise context.fault("a dotted name consists of letters, digits, _ and - between its dots", name)
+        return context.text(name)
+    return attribute_name(name, context)
 
 
-def _value(value: object, place: Place) -> str:
-    return value if value == "" and isinstance(value, str) else place.text(value)
+def _value(value: object, context: ParseContext) -> str:
+    return value if value == "" and isinstance(value, str) else context.text(value)
 
 
 def _asked(name: str, value: str) -> Expression:

@@ -1,13 +1,13 @@
-"""Atoms: the smallest clauses, each a question about one operand and constants.
+"""Atoms: the smallest clauses, each of which tests one operand against constants.
 
-What an atom can say is always said by that atom, never by a term: back ends know a clause by its class.
+Whatever an atom can express is expressed by that atom, never by a term: back ends dispatch on the class of a clause.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, get_args
 
 from headrace.filters.ir.node import Node
 
@@ -26,21 +26,20 @@ class Operator(Enum):
     GREATER = ">"
     GREATER_OR_EQUAL = ">="
 
-    __hash__ = (
-        object.__hash__
-    )  # that of enumerations is a function in Python, and filters are hashed by the million
+    # The hash of an Enum is computed in Python, and filters are hashed by the million.
+    __hash__ = object.__hash__
 
 
 @dataclass(frozen=True, slots=True)
 class Has(Node):
-    """The last key of the path is in its map, whatever its value. Unknown only where that map isn't one."""
+    """The last key of the path is in its map, whatever its value. Unknown only if the path before it isn't a map."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Node):
-    """`operand operator literal`. Values of different types are unequal; ordering them is unknown."""
+    """`operand operator literal`. Values of different types are unequal, and their order is unknown."""
 
     operand: Operand
     operator: Operator
@@ -49,7 +48,7 @@ class Comparison(Node):
 
 @dataclass(frozen=True, slots=True)
 class OneOf(Node):
-    """The operand equals one of the literals. Unknown only where the operand has no value."""
+    """The operand equals one of the literals. Unknown only if the operand has no value."""
 
     operand: Operand
     literals: tuple[Literal, ...]
@@ -63,42 +62,62 @@ class Includes(Node):
     literal: Literal
 
 
-@dataclass(frozen=True, slots=True)
-class StartsWith(Node):
-    """The operand is a string with this beginning. Unknown for anything but a string."""
+class StringTest(Node):
+    """A test of a string operand against a text or a pattern, its `argument`. Unknown for anything but a string."""
 
+    __slots__ = ()
+    function: ClassVar[str]
+    """The CEL function that says the same: `operand.function(argument)`."""
+    operand: Operand
+
+    @property
+    def argument(self) -> str:
+        """The text or the pattern."""
+        argument: str = getattr(self, self.__match_args__[1])
+        return argument
+
+
+@dataclass(frozen=True, slots=True)
+class StartsWith(StringTest):
+    """The operand starts with this text."""
+
+    function = "startsWith"
     operand: Operand
     prefix: str
 
 
 @dataclass(frozen=True, slots=True)
-class EndsWith(Node):
-    """The operand is a string with this ending. Unknown for anything but a string."""
+class EndsWith(StringTest):
+    """The operand ends with this text."""
 
+    function = "endsWith"
     operand: Operand
     suffix: str
 
 
 @dataclass(frozen=True, slots=True)
-class Contains(Node):
-    """The operand is a string with this text in it. Unknown for anything but a string."""
+class Contains(StringTest):
+    """The operand contains this text."""
 
+    function = "contains"
     operand: Operand
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Matches(Node):
-    """RE2 finds the pattern somewhere in the operand, a string. Unknown for anything but a string."""
+class Matches(StringTest):
+    """RE2 finds the pattern somewhere in the operand."""
 
+    function = "matches"
     operand: Operand
     pattern: str
 
 
 @dataclass(frozen=True, slots=True)
-class MatchesGlob(Node):
-    """The operand is a string and the whole of it fits the shell pattern. Unknown for anything but a string."""
+class MatchesGlob(StringTest):
+    """The whole operand matches the shell pattern."""
 
+    function = "match"
     operand: Operand
     pattern: str
 
@@ -106,3 +125,5 @@ class MatchesGlob(Node):
 Atom: TypeAlias = (
     Has | Comparison | OneOf | Includes | StartsWith | EndsWith | Contains | Matches | MatchesGlob
 )
+ATOMS: tuple[type[Atom], ...] = get_args(Atom)
+STRING_TESTS = (StartsWith, EndsWith, Contains, Matches, MatchesGlob)

@@ -1,21 +1,10 @@
-"""How dialects build nodes: what an atom can say becomes that atom, whichever way round it was written."""
+"""How dialects build nodes: whatever an atom can express becomes that atom, however it was written."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.filters.ir.atoms import (
-    Comparison,
-    Contains,
-    EndsWith,
-    Has,
-    Includes,
-    Matches,
-    MatchesGlob,
-    OneOf,
-    Operator,
-    StartsWith,
-)
+from headrace.filters.ir.atoms import STRING_TESTS, Comparison, Has, Includes, OneOf, Operator
 from headrace.filters.ir.expression import And, Constant, Not, Or, all_of, any_of
 from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import CE, Path, Text
@@ -28,17 +17,13 @@ if TYPE_CHECKING:
     from headrace.filters.ir.operands import Operand
 
 _MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_QUESTIONS: Mapping[str, Callable[[Operand, str], Expression]] = {
-    "startsWith": StartsWith,
-    "endsWith": EndsWith,
-    "contains": Contains,
-    "matches": Matches,
-    "match": MatchesGlob,
+_STRING_TESTS: Mapping[str, Callable[[Operand, str], Expression]] = {
+    test.function: test for test in STRING_TESTS
 }
 
 
 def condition(expression: Expression) -> Expression:
-    """Return the expression as it stands between connectives: there, true and false are constants."""
+    """Return the expression as an operand of a connective: there, true and false are constants."""
     if isinstance(expression, Literal) and isinstance(expression.value, bool):
         return Constant(expression.value)
     return expression
@@ -61,7 +46,7 @@ def disjoined(left: Expression, right: Expression) -> Expression:
 
 
 def compared(left: Expression, symbol: str, right: Expression) -> Expression:
-    """Return a comparison; a constant stands on its right."""
+    """Return a comparison, with a constant on its right."""
     if isinstance(left, Path | Text) and isinstance(right, Literal):
         return Comparison(left, Operator(symbol), right)
     if isinstance(right, Path | Text) and isinstance(left, Literal):
@@ -76,7 +61,7 @@ def contained(value: Expression, holder: Expression) -> Expression:
         if len(literals) == len(holder.elements):
             return OneOf(value, literals)
     if isinstance(value, Literal) and isinstance(holder, Path | Text):
-        # Only of `ce` is it certain that it is a map and no list.
+        # Only `ce` is certain to be a map and not a list.
         if holder == CE and isinstance(value.value, str):
             return Has(Path((*CE.steps, value.value)))
         return Includes(holder, value)
@@ -94,19 +79,19 @@ def present(operand: Expression, key: str) -> Expression:
 
 
 def indexed(operand: Expression, index: Expression) -> Expression:
-    """Return `operand[index]`; with a text for an index it is the same as a selection."""
+    """Return `operand[index]`; a string index is the same as a selection."""
     if isinstance(index, Literal) and isinstance(index.value, str):
         return selected(operand, index.value)
     return Operation("[]", (operand, index))
 
 
 def called(function: str, arguments: tuple[Expression, ...]) -> Expression:
-    """Return a call of a function or, first the target, of a member function."""
+    """Return the call of a function; the target of a member function is its first argument."""
     match function, arguments:
         case "string", (Path() as path,):
             return Text(path)
-        case _, (Path() | Text() as operand, Literal(str() as text)) if function in _QUESTIONS:
-            return _QUESTIONS[function](operand, text)
+        case _, (Path() | Text() as operand, Literal(str() as text)) if function in _STRING_TESTS:
+            return _STRING_TESTS[function](operand, text)
         case _:
             return Call(function, arguments)
 

@@ -1,4 +1,4 @@
-"""The tree: constants and connectives over atoms and terms, read by Kleene's three-valued logic."""
+"""The tree: constants and connectives over atoms and terms, in Kleene's three-valued logic."""
 
 from __future__ import annotations
 
@@ -26,47 +26,47 @@ class Constant(Node):
 
 @dataclass(frozen=True, slots=True)
 class Not(Node):
-    """True where its part is false; unknown stays unknown."""
+    """True if its part is false; unknown if that is unknown."""
 
     part: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class And(Node):
-    """False where any part is false, else unknown where any is unknown. Has two parts or more."""
+    """False if any part is false, else unknown if any is unknown. Has two or more parts."""
 
     parts: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or(Node):
-    """True where any part is true, else unknown where any is unknown. Has two parts or more."""
+    """True if any part is true, else unknown if any is unknown. Has two or more parts."""
 
     parts: tuple[Expression, ...]
 
 
 Clause: TypeAlias = Atom | Term | Operand | Literal | Opaque
-"""What stands between connectives. A clause that isn't boolean on an event is unknown there."""
+"""An operand of connectives. A clause whose value on an event isn't boolean is unknown there."""
 
 Expression: TypeAlias = Constant | Not | And | Or | Clause
 
 
 def all_of(parts: tuple[Expression, ...]) -> Expression:
-    """Return the conjunction of any number of parts; of none it is true."""
+    """Return the conjunction of any number of parts; without parts it is true."""
     if not parts:
         return Constant(value=True)
     return parts[0] if len(parts) == 1 else And(parts)
 
 
 def any_of(parts: tuple[Expression, ...]) -> Expression:
-    """Return the disjunction of any number of parts; of none it is false."""
+    """Return the disjunction of any number of parts; without parts it is false."""
     if not parts:
         return Constant(value=False)
     return parts[0] if len(parts) == 1 else Or(parts)
 
 
 def clauses_of(expression: Expression) -> list[Clause]:
-    """List the clauses from left to right, each as often as it is written; what is inside a term counts as it."""
+    """List the clauses from left to right, with repetitions. A term is one clause, whatever is inside it."""
     match expression:
         case Constant():
             return []
@@ -76,6 +76,33 @@ def clauses_of(expression: Expression) -> list[Clause]:
             return [clause for part in parts for clause in clauses_of(part)]
         case _:
             return [expression]
+
+
+def with_parts(expression: Expression, rewrite: Callable[[Expression], Expression]) -> Expression:
+    """Return a connective with each of its parts rewritten; return any other expression unchanged."""
+    match expression:
+        case Not(part):
+            return Not(rewrite(part))
+        case And(parts) | Or(parts):
+            return type(expression)(tuple(map(rewrite, parts)))
+        case _:
+            return expression
+
+
+def path_of(clause: Expression) -> Path | None:
+    """Return the path that an atom, its negation or a path itself asks about; None for any other clause."""
+    match clause:
+        case Not(part):
+            return path_of(part)
+        case Path():
+            return clause
+        case Has(path):
+            return path
+        case _:
+            operand = getattr(clause, "operand", None)
+            if isinstance(operand, Text):
+                return operand.path
+            return operand if isinstance(operand, Path) else None
 
 
 def parts_of(expression: Expression) -> tuple[Expression, ...]:
@@ -99,7 +126,7 @@ _PARTS: Mapping[type, Callable[[Any], tuple[Expression, ...]]] = {
 
 
 def nodes_of(expression: Expression) -> Iterator[Expression]:
-    """Yield the expression and everything inside it, terms included, from left to right."""
+    """Yield the expression and everything inside it, including terms, from left to right."""
     waiting = [expression]
     while waiting:
         node = waiting.pop()
@@ -108,12 +135,12 @@ def nodes_of(expression: Expression) -> Iterator[Expression]:
 
 
 def paths_of(expression: Expression) -> Iterator[Path]:
-    """Yield the paths that the expression looks at, as often as it does; opaque clauses look at any attribute."""
+    """Yield the paths that the expression reads, with repetitions. Opaque clauses may read any attribute."""
     for node in nodes_of(expression):
-        looked_at = getattr(node, "operand", node)
-        if isinstance(looked_at, Text | Has):
-            yield looked_at.path
-        elif isinstance(looked_at, Path):
-            yield looked_at
-        elif isinstance(looked_at, Opaque):
+        read = getattr(node, "operand", node)
+        if isinstance(read, Text | Has):
+            yield read.path
+        elif isinstance(read, Path):
+            yield read
+        elif isinstance(read, Opaque):
             yield CE

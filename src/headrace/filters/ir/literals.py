@@ -1,4 +1,4 @@
-"""The constants that a filter compares with."""
+"""The constants in a filter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headrace.filters.ir.node import Node
 
 
 class Uint(int):
-    """An unsigned integer of 64 bits, which CEL tells from the signed ones: `1u`."""
+    """An unsigned 64-bit integer, which in CEL is another type than a signed one: `1u`."""
 
     __slots__ = ()
 
@@ -19,7 +19,7 @@ Scalar: TypeAlias = str | int | float | bool | bytes | None
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Literal(Node):
-    """A scalar with its type: in Python `1 == True == 1.0`, in a filter these are three constants."""
+    """A scalar with its type: in Python `1 == True == 1.0`, in a filter these are three different constants."""
 
     value: Scalar
 
@@ -27,7 +27,7 @@ class Literal(Node):
         if not isinstance(other, Literal):
             return NotImplemented
         mine, theirs = self.value, other.value
-        # The text of a double tells 0.0 from -0.0, by which one may divide.
+        # Unlike `==`, the text of a double tells 0.0 from -0.0, which differ as divisors.
         return type(mine) is type(theirs) and (
             repr(mine) == repr(theirs) if isinstance(mine, float) else mine == theirs
         )

@@ -1,4 +1,4 @@
-"""A clause that CEL can't say, with an evaluator of its own."""
+"""A clause in another language, with its own evaluator."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
 
 
 class Opaque(Node, ABC):
-    """True or false on every event, never unknown. Stands between connectives only, never inside a term.
+    """True or false on every event, never unknown. May be an operand of connectives, never a part of a term.
 
-    Whoever derives from it is a frozen value as every node is. A clause that CEL can say exactly must not stay one:
-    it would be hidden from the index.
+    Subclasses are frozen values, as all nodes are. A clause that CEL can express exactly must be lowered: the index
+    can't see inside an opaque one.
     """
 
     __slots__ = ()
 
     @property
     def lowered(self) -> Expression | None:
-        """The tree that says the same on every valid event; none where CEL can't say it."""
+        """The tree with the same value on every valid event; None if CEL can't express it."""
         return None
 
     @property
     @abstractmethod
     def text(self) -> str:
-        """The clause as its own language writes it; equal nodes have equal texts."""
+        """The clause in its own language; equal nodes have equal texts."""
 
     @abstractmethod
     def truth(self, attributes: Mapping[str, object]) -> bool:
-        """Say whether it holds on an event with these attributes."""
+        """Return its value on an event with these attributes."""
 
     @abstractmethod
     def reason(self, attributes: Mapping[str, object]) -> str:
-        """Say why, in words, for an explanation."""
+        """Return the reason for that value, for an explanation."""

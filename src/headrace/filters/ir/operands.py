@@ -1,4 +1,4 @@
-"""What an atom looks at."""
+"""The operands of atoms."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class Path(Node):
 
     @property
     def parent(self) -> Path:
-        """The map that holds the last key. A bare variable has none: it is always there."""
+        """The map that holds the last key. A bare variable isn't in any map."""
         if len(self.steps) < 2:
-            raise ValueError(f"the variable {self.steps[0]} lies in no map")
+            raise ValueError(f"the variable {self.steps[0]} isn't in any map")
         return Path(self.steps[:-1])
 
 
 @dataclass(frozen=True, slots=True)
 class Text(Node):
-    """The canonical string of a string, boolean or number: `true`, `42`. Of anything else: unknown."""
+    """The canonical string of a string, boolean or number: `true`, `42`. Unknown for anything else."""
 
     path: Path
 

@@ -1,4 +1,4 @@
-"""Terms: what CEL can say beyond atoms. A term has a value of any type, a clause only where that is boolean."""
+"""Terms: what CEL can express beyond atoms. The value of a term may be of any type; as a clause it must be boolean."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Local(Node):
-    """The variable of a macro around this term."""
+    """A variable of an enclosing macro."""
 
     name: str
 
@@ -27,7 +27,7 @@ class TypeName(Node):
 
 @dataclass(frozen=True, slots=True)
 class Select(Node):
-    """`operand.key`, where the operand is no path: a path and a key are a longer path."""
+    """`operand.key`, where the operand isn't a path: a path with a key is a longer path."""
 
     operand: Expression
     key: str
@@ -35,7 +35,7 @@ class Select(Node):
 
 @dataclass(frozen=True, slots=True)
 class HasKey(Node):
-    """`has(operand.key)`, where the operand is no path."""
+    """`has(operand.key)`, where the operand isn't a path."""
 
     operand: Expression
     key: str
@@ -50,7 +50,7 @@ class ListOf(Node):
 
 @dataclass(frozen=True, slots=True)
 class MapOf(Node):
-    """`{key: value}`, with the keys and the values in the order in which they are written."""
+    """`{key: value}`, with keys and values in the order of the text."""
 
     keys: tuple[Expression, ...]
     values: tuple[Expression, ...]
@@ -58,7 +58,7 @@ class MapOf(Node):
 
 @dataclass(frozen=True, slots=True)
 class Operation(Node):
-    """An operator and its operands: `+ - * / %`, comparisons, `in`, `[]`, `?:` and, of one operand, `-`."""
+    """An operator and its operands: `+ - * / %`, comparisons, `in`, `[]`, `?:` and unary `-`."""
 
     operator: str
     operands: tuple[Expression, ...]
@@ -66,7 +66,7 @@ class Operation(Node):
 
 @dataclass(frozen=True, slots=True)
 class Call(Node):
-    """A function of CEL's standard library. What member functions are called on is their first argument."""
+    """A call of CEL's standard library. The target of a member function is its first argument."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -74,7 +74,7 @@ class Call(Node):
 
 @dataclass(frozen=True, slots=True)
 class Macro(Node):
-    """`range.name(variable, bodies)`: all, exists, exists_one, filter, map. `map` may have two bodies."""
+    """`range.name(variable, bodies)`: all, exists, exists_one, filter, map. Only `map` may have two bodies."""
 
     name: str
     range: Expression

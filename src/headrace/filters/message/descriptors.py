@@ -1,7 +1,7 @@
-"""The protobuf messages, made when this module is imported: no compiler, and any protobuf runtime will do.
+"""The protobuf messages, built at import, without a compiler and for any protobuf runtime.
 
-`filter_v1.proto` and `filter_v2.proto` say the same for other languages. The bytes of the two versions can't be
-told apart: enum values from 8 on mean different operators, so whoever sends them says which version it is.
+`filter_v1.proto` and `filter_v2.proto` are the same for other languages. The bytes of the two versions can't be told
+apart, though enum values from 8 on mean different operators: the sender has to state the version.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Field = descriptor_pb2.FieldDescriptorProto
 
 
 class Version(Enum):
-    """Which of the proposal's two wire forms."""
+    """The two wire forms of the proposal."""
 
     FIRST_DRAFT = 1
     REVISED = 2
@@ -62,7 +62,7 @@ _EXPR_FIELDS = {Version.FIRST_DRAFT: ("tp", "op1", "op2"), Version.REVISED: ("ty
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """The classes of one version, and the names that its `Expr` has for its fields."""
+    """The message classes of one version, and the names of the fields of its `Expr`."""
 
     version: Version
     Expr: Any
@@ -73,7 +73,7 @@ class Messages:
 
 
 def file_descriptor(version: Version) -> descriptor_pb2.FileDescriptorProto:
-    """Return what the compiler would make of the version's .proto file."""
+    """Return the descriptor that the compiler would make of the version's .proto file."""
     package = f"headrace.message.v{version.value}"
     file = descriptor_pb2.FileDescriptorProto(
         name=f"headrace/filters/message/filter_v{version.value}.proto", package=package, syntax="proto2"
@@ -150,7 +150,7 @@ def _add_field(
 
 
 def _messages(version: Version) -> Messages:
-    # A pool of our own: another library that defines messages of these names is no conflict.
+    # A private pool: messages of the same names in another library don't conflict.
     pool = descriptor_pool.DescriptorPool()
     file = file_descriptor(version)
     pool.AddSerializedFile(file.SerializeToString())

@@ -1,8 +1,7 @@
-"""How what was refused is shown: short, and without failing on it a second time."""
+"""The path of a refusal."""
 
 from __future__ import annotations
 
-import reprlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,23 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class _Repr(reprlib.Repr):
-    def repr_int(self, value: int, level: int) -> str:
-        # Python refuses to write integers of some thousand digits.
-        return "a very large integer" if value.bit_length() > 128 else super().repr_int(value, level)
-
-
-def shown(value: object) -> str:
-    """Return a few characters of the value, whatever it is."""
-    return _REPR.repr(value)
-
-
-_REPR = _Repr()
-
-
 @contextmanager
 def at(path: str) -> Iterator[None]:
-    """Add the path to a refusal that has none yet."""
+    """Add the path to a `FilterError` that has none yet."""
     try:
         yield
     except FilterError as refusal:

@@ -1,4 +1,4 @@
-"""What a predicate can ask, and which operands each question takes."""
+"""The operators of predicates, and the operands that each takes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class ValueType(Enum):
-    """How operands are typed, and so how a property's text is read before it is compared with them."""
+    """The type of operands, and the type as which a property's text is read to be compared with them."""
 
     STRING = "string"
     LONG = "long"
@@ -14,7 +14,7 @@ class ValueType(Enum):
 
 
 class Operator(Enum):
-    """The operators of the revised proposal, then those that only its first draft has."""
+    """The operators of the revised proposal, followed by those that only its first draft has."""
 
     EQUALS = "equals"
     NOT_EQUALS = "not_equals"
@@ -49,7 +49,7 @@ MANY = frozenset(
         Operator.BETWEEN,
     }
 )
-"""Take a list of operands: `BETWEEN` exactly two, the others at least one. All the rest take exactly one."""
+"""Operators of a list of operands: `BETWEEN` takes exactly two, the others at least one. The rest take exactly one."""
 
 ANY_TYPE = frozenset(
     {
@@ -64,4 +64,4 @@ ANY_TYPE = frozenset(
         Operator.BETWEEN,
     }
 )
-"""Compare texts, integers and doubles. All the rest look inside a text and take strings only."""
+"""Operators that compare texts, integers and doubles. The rest take strings only."""

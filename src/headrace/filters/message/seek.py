@@ -1,4 +1,4 @@
-"""The command that moves a consumer to where an expression first holds."""
+"""The command that moves a consumer to the first event that meets an expression."""
 
 from __future__ import annotations
 
@@ -9,14 +9,7 @@ from headrace.errors import FilterError
 from headrace.filters.bounds.limits import DEFAULT_LIMITS
 from headrace.filters.message.descriptors import MESSAGES, Version
 from headrace.filters.message.size import check_size
-from headrace.filters.message.wire import (
-    parse,
-    read_expr,
-    refuse_unknown,
-    required,
-    serialize,
-    write_expr,
-)
+from headrace.filters.message.wire import parse, read_expr, refuse_unknown, required, serialize, write_expr
 
 if TYPE_CHECKING:
     from headrace.filters.bounds.limits import Limits
@@ -28,10 +21,10 @@ _INT63 = range(2**63)
 
 @dataclass(frozen=True, slots=True)
 class Seek:
-    """Go to the first event that meets all conditions given; at least one is.
+    """Go to the first event that meets all given conditions, of which there is at least one.
 
-    `position`: at this place of the log or behind it. `publish_time`: accepted at this millisecond or later.
-    `expression`: the tree is true. The two ids are the caller's, and come back in the answer.
+    `position`: at this position of the log or later. `publish_time`: accepted at this millisecond or later.
+    `expression`: the tree is true. The two ids are the caller's, and are returned in the answer.
     """
 
     consumer_id: int
@@ -66,7 +59,7 @@ def encode_seek(seek: Seek, version: Version = Version.REVISED) -> bytes:
 
 
 def decode_seek(data: bytes, version: Version = Version.REVISED, *, limits: Limits = DEFAULT_LIMITS) -> Seek:
-    """Read a `CommandSeek`, or refuse the bytes with the path to the fault."""
+    """Decode a `CommandSeek`, or raise `FilterError` with the path to the fault."""
     messages = MESSAGES[version]
     message = parse(messages.CommandSeek, data, "seek")
     refuse_unknown(message, "seek")
@@ -88,11 +81,13 @@ def _read_position(message: Any) -> int:
     refuse_unknown(message, path)
     entry: int = required(message, "entryId", path)
     if required(message, "ledgerId", path) != 0 or message.partition != -1 or message.batch_index != -1:
-        problem = "a position is `entryId` alone: `ledgerId` is 0, `partition` and `batch_index` are -1"
+        problem = (
+            "a position is `entryId` alone: `ledgerId` must be 0, `partition` and `batch_index` must be -1"
+        )
         raise FilterError(problem, path=path, value=str(message))
     return entry
 
 
 def _check_range(name: str, value: object, allowed: range) -> None:
     if type(value) is not int or value not in allowed:
-        raise FilterError(f"{name} is an integer from 0 to {allowed[-1]}", path="seek", value=value)
+        raise FilterError(f"{name} must be an integer from 0 to {allowed[-1]}", path="seek", value=value)

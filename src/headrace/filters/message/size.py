@@ -1,4 +1,4 @@
-"""What a predicate tree may cost."""
+"""The size of a predicate tree."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def check_size(tree: Expr, limits: Limits, *, path: str, depth: int = 1) -> None:
-    """Refuse a tree beyond the limits. `depth` is that of the filter in which the tree stands.
+    """Refuse a tree beyond the limits. `depth` is that of the tree in a larger filter.
 
-    Each operand counts as one comparison of the limit `atoms`: a list of a thousand is a thousand.
+    Each operand counts as one comparison for the limit `atoms`.
     """
     count = 0
-    for predicate, level in predicates(tree, depth):
+    for predicate, level in _predicates(tree, depth):
         if level > limits.depth:
             raise too_deep(limits, path)
         count += len(predicate.values)
@@ -28,13 +28,11 @@ def check_size(tree: Expr, limits: Limits, *, path: str, depth: int = 1) -> None
             _check_length(predicate.reference.name, limits, path)
         for value in predicate.values:
             _check_length(value, limits, path)
-    if count > limits.atoms:
-        problem = f"{count} comparisons are more than the limit `atoms` of {limits.atoms}"
-        raise FilterError(problem, path=path, limit="atoms")
+    limits.check("atoms", count, "comparisons", path=path)
 
 
-def predicates(tree: Expr, depth: int = 1) -> Iterator[tuple[Predicate, int]]:
-    """Yield the predicates from left to right, each with the depth at which it stands."""
+def _predicates(tree: Expr, depth: int = 1) -> Iterator[tuple[Predicate, int]]:
+    """Yield the predicates from left to right, each with its depth."""
     waiting = [(tree, depth)]
     while waiting:
         part, level = waiting.pop()
@@ -48,12 +46,11 @@ def predicates(tree: Expr, depth: int = 1) -> Iterator[tuple[Predicate, int]]:
 
 
 def too_deep(limits: Limits, path: str) -> FilterError:
-    """Return the refusal of what is nested too deep."""
+    """Return the error for a tree that is nested too deep."""
     problem = f"predicates are nested deeper than the limit `depth` of {limits.depth}"
     return FilterError(problem, path=path, limit="depth")
 
 
 def _check_length(value: object, limits: Limits, path: str) -> None:
-    if isinstance(value, str) and len(value) > limits.length:
-        problem = f"{len(value)} characters are more than the limit `length` of {limits.length}"
-        raise FilterError(problem, path=path, value=value, limit="length")
+    if isinstance(value, str):
+        limits.check("length", len(value), "characters", path=path, value=value)

@@ -1,7 +1,7 @@
 """Predicate trees: frozen, hashable, and valid by construction.
 
-Equal trees have the same meaning. `&`, `|` and `~` combine them; `and`, `or` and `not` can't be taught to and
-raise. A connective never stands directly inside its like: `(a & b) & c == a & (b & c)`.
+Equal trees have the same meaning. `&`, `|` and `~` combine them; `and`, `or` and `not` can't, and raise. A connective
+is never directly inside the same connective: `(a & b) & c == a & (b & c)`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.errors import FilterError
-from headrace.filters.message.faults import shown
 from headrace.filters.message.operators import ANY_TYPE, MANY, Operator, ValueType
+from headrace.filters.values.kinds import INT64
+from headrace.filters.values.texts import is_unicode, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,26 +23,24 @@ if TYPE_CHECKING:
 Value: TypeAlias = str | int | float
 
 _VALUE_TYPES: dict[type, ValueType] = {str: ValueType.STRING, int: ValueType.LONG, float: ValueType.DOUBLE}
-_INT64 = range(-(2**63), 2**63)
 _ATTRIBUTE_NAME = re.compile(r"[a-z0-9]+\Z")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Combinable:
-    """What every part of a tree can do."""
+    """A part of a tree, with the operators that combine parts."""
 
     __slots__ = ()
 
     def and_(self, other: Expr, *others: Expr) -> And:
-        """Return the tree that holds where this one and all the others hold."""
+        """Return the tree that is true where this one and all the others are."""
         return And((_checked(self), other, *others))
 
     def or_(self, other: Expr, *others: Expr) -> Or:
-        """Return the tree that holds where this one or any of the others holds."""
+        """Return the tree that is true where this one or any of the others is."""
         return Or((_checked(self), other, *others))
 
     def not_(self) -> Not:
-        """Return the tree that holds where this one is false; where this one is unknown, so is that."""
+        """Return the tree that is true where this one is false, and unknown where this one is unknown."""
         return Not(_checked(self))
 
     def __and__(self, other: Expr) -> And:
@@ -54,7 +53,7 @@ class Combinable:
         return self.not_()
 
     def __bool__(self) -> bool:
-        raise TypeError("a predicate has no truth value without an event; combine with &, | and ~")
+        raise TypeError("a predicate has no truth value without an event; combine predicates with &, | and ~")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +64,12 @@ class Property:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _ATTRIBUTE_NAME.match(self.name):
-            problem = f"a property's name has lower-case letters and digits only, not {shown(self.name)}"
+            problem = f"a property's name consists of lower-case letters and digits, not {shown(self.name)}"
             raise FilterError(problem, value=self.name)
         if self.name == "data":
-            raise FilterError("a property is an attribute; an event's payload is none", value=self.name)
+            raise FilterError(
+                "a property must be an attribute, which the event's data isn't", value=self.name
+            )
 
 
 class Time(Enum):
@@ -83,10 +84,9 @@ Reference: TypeAlias = Property | Time
 
 @dataclass(frozen=True, slots=True)
 class Predicate(Combinable):
-    """`reference operator values`, with operands of one type and as many as the operator takes.
+    """`reference operator values`, with as many operands as the operator takes, all of one type.
 
-    `value_type` is part of what makes predicates equal: in Python `1 == 1.0`, but `"1.5" < 2` reads an
-    integer and `"1.5" < 2.0` a double.
+    Equality includes `value_type`: in Python `1 == 1.0`, but `"1.5" < 2` reads an integer and `"1.5" < 2.0` a double.
     """
 
     reference: Reference
@@ -100,14 +100,16 @@ class Predicate(Combinable):
         if value_type is not ValueType.STRING and self.operator not in ANY_TYPE:
             raise FilterError(f"{self.operator.value} takes strings only", value=self.values[0])
         if value_type is ValueType.STRING and isinstance(self.reference, Time):
-            problem = f"{self.reference.value} is compared with a number of milliseconds, not with a string"
+            problem = (
+                f"{self.reference.value} must be compared with a number of milliseconds, not with a string"
+            )
             raise FilterError(problem, value=self.values[0])
         object.__setattr__(self, "value_type", value_type)
 
 
 @dataclass(frozen=True, slots=True)
 class And(Combinable):
-    """False where any part is false, else unknown where any is unknown. Has two parts or more."""
+    """False if any part is false, else unknown if any is unknown. Has two or more parts."""
 
     parts: tuple[Expr, ...]
 
@@ -117,7 +119,7 @@ class And(Combinable):
 
 @dataclass(frozen=True, slots=True)
 class Or(Combinable):
-    """True where any part is true, else unknown where any is unknown. Has two parts or more."""
+    """True if any part is true, else unknown if any is unknown. Has two or more parts."""
 
     parts: tuple[Expr, ...]
 
@@ -127,7 +129,7 @@ class Or(Combinable):
 
 @dataclass(frozen=True, slots=True)
 class Not(Combinable):
-    """True where its part is false; unknown stays unknown."""
+    """True if its part is false; unknown if that is unknown."""
 
     part: Expr
 
@@ -168,19 +170,19 @@ def _common_type(values: tuple[Value, ...]) -> ValueType:
     types = {_value_type(value) for value in values}
     if len(types) > 1:
         names = " and ".join(sorted(each.value for each in types))
-        raise FilterError(f"operands are of one type, not of {names}", value=values)
+        raise FilterError(f"operands must be of one type, not of {names}", value=values)
     return types.pop()
 
 
 def _value_type(value: object) -> ValueType:
     value_type = _VALUE_TYPES.get(type(value))
     if value_type is None:
-        problem = f"an operand is a string, an integer or a double, not {shown(value)}"
+        problem = f"an operand must be a string, an integer or a double, not {shown(value)}"
         raise FilterError(problem, value=value)
-    if isinstance(value, int) and value not in _INT64:
-        raise FilterError(f"an integer operand has 64 bits; {shown(value)} needs more", value=value)
+    if isinstance(value, int) and value not in INT64:
+        raise FilterError(f"an integer operand must fit in 64 bits, not {shown(value)}", value=value)
     if isinstance(value, float) and not math.isfinite(value):
-        raise FilterError(f"a double operand is finite, not {value}", value=value)
-    if isinstance(value, str) and not value.isascii() and _SURROGATE.search(value):
-        raise FilterError("a string operand is valid Unicode, without lone surrogates", value=value)
+        raise FilterError(f"a double operand must be finite, not {value}", value=value)
+    if isinstance(value, str) and not is_unicode(value):
+        raise FilterError("a string operand must be valid Unicode, without lone surrogates", value=value)
     return value_type

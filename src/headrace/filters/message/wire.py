@@ -1,7 +1,7 @@
 """Predicate trees as protobuf bytes, in either of the proposal's two forms.
 
-What can't be read exactly is refused. An enum value that isn't known would be dropped by protobuf and its field
-read as absent, which is STRING for a type: so any field that isn't known refuses the message.
+What can't be decoded exactly is refused. Protobuf drops an unknown enum value and treats its field as absent, which
+for a type means STRING: so a message with any unknown field is refused.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from headrace.errors import FilterError
 from headrace.filters.bounds.limits import DEFAULT_LIMITS
 from headrace.filters.message.descriptors import MESSAGES, Version
-from headrace.filters.message.faults import at, shown
-from headrace.filters.message.numbers import read_operand, write_operand
+from headrace.filters.message.faults import at
+from headrace.filters.message.operands import read_operand, write_operand
 from headrace.filters.message.operators import Operator, ValueType
 from headrace.filters.message.size import check_size
 from headrace.filters.message.tree import And, Not, Or, Predicate, Property, Time
+from headrace.filters.values.texts import shown
 
 if TYPE_CHECKING:
     from headrace.filters.bounds.limits import Limits
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
     from headrace.filters.message.tree import Expr, Reference
 
 _OPERANDS = {"PREDICATE": {"predicate"}, "AND": {"left", "right"}, "OR": {"left", "right"}, "NOT": {"left"}}
-_MAX_LEVELS = 98  # of the 100 that the libraries allow: a CommandSeek around it, a Predicate inside
+_MAX_LEVELS = 98  # of the 100 that libraries allow, without the CommandSeek around and the Predicate inside
 _CONNECTIVES: dict[str, type[And | Or]] = {"AND": And, "OR": Or}
 
 
 def to_bytes(tree: Expr, version: Version = Version.REVISED) -> bytes:
-    """Encode a tree. An operator that the version doesn't have is refused: the other version may have it."""
+    """Encode a tree. Refuse an operator that the version doesn't have; the other version may have it."""
     messages = MESSAGES[version]
     message = messages.Expr()
     write_expr(tree, message, messages)
@@ -39,7 +40,7 @@ def to_bytes(tree: Expr, version: Version = Version.REVISED) -> bytes:
 
 
 def from_bytes(data: bytes, version: Version = Version.REVISED, *, limits: Limits = DEFAULT_LIMITS) -> Expr:
-    """Decode a tree, or refuse the bytes with the path to the fault."""
+    """Decode a tree, or raise `FilterError` with the path to the fault."""
     messages = MESSAGES[version]
     tree = read_expr(parse(messages.Expr, data, "expr"), messages, "expr")
     check_size(tree, limits, path="expr")
@@ -47,25 +48,25 @@ def from_bytes(data: bytes, version: Version = Version.REVISED, *, limits: Limit
 
 
 def parse(kind: Any, data: bytes, path: str) -> Any:
-    """Return the message that the bytes hold; what it lacks is for its reader to see."""
+    """Decode a message, without checking its required fields."""
     try:
         return kind.FromString(data)
     except DecodeError:
-        raise FilterError(f"is no message {kind.DESCRIPTOR.full_name}", path=path, value=data) from None
+        raise FilterError(f"is not a message {kind.DESCRIPTOR.full_name}", path=path, value=data) from None
 
 
 def serialize(message: Any) -> bytes:
-    """Return the bytes of a message, always the same for the same message."""
+    """Return the bytes of a message, always the same for equal messages."""
     return bytes(message.SerializeToString(deterministic=True))
 
 
 def write_expr(tree: Expr, message: Any, messages: Messages, level: int = 1) -> None:
-    """Fill a message with a tree. Connectives of many parts are halved, so that depth grows by the logarithm.
+    """Fill a message with a tree. Connectives of many parts are halved, so that depth grows logarithmically.
 
-    What no protobuf library would read back is refused.
+    Refuse trees that are too deep for protobuf libraries to decode.
     """
     if level > _MAX_LEVELS:
-        problem = f"is nested deeper than the {_MAX_LEVELS} levels that protobuf libraries read"
+        problem = f"is nested deeper than the {_MAX_LEVELS} levels that protobuf libraries decode"
         raise FilterError(problem, path="expr", limit="depth")
     match tree:
         case Predicate():
@@ -83,7 +84,7 @@ def write_expr(tree: Expr, message: Any, messages: Messages, level: int = 1) -> 
 
 
 def read_expr(message: Any, messages: Messages, path: str) -> Expr:
-    """Return the tree that a message holds."""
+    """Return the tree of a message."""
     refuse_unknown(message, path)
     kind = message.ExprType.Name(required(message, messages.kind, path))
     names = {"predicate": "predicate", "left": messages.left, "right": messages.right}
@@ -101,7 +102,7 @@ def read_expr(message: Any, messages: Messages, path: str) -> Expr:
 
 
 def required(message: Any, name: str, path: str) -> Any:
-    """Return a field that must be there. Zero is a value like any other."""
+    """Return a required field, or raise `FilterError` if it is missing."""
     if not message.HasField(name):
         raise FilterError(f"the required field `{name}` is missing", path=path)
     return getattr(message, name)
@@ -113,16 +114,16 @@ def refuse_unknown(message: Any, path: str) -> None:
     for unknown in fields:
         field = message.DESCRIPTOR.fields_by_number.get(unknown.field_number)
         if field is None:
-            raise FilterError(f"field {unknown.field_number} is not known", path=path)
-        problem = f"field `{field.name}` has a value that is not known"
+            raise FilterError(f"field {unknown.field_number} is unknown", path=path)
+        problem = f"field `{field.name}` has an unknown value"
         raise FilterError(problem, path=path, value=unknown.data)
 
 
 def _write_predicate(predicate: Predicate, message: Any, version: Version) -> None:
     operators = message.Operator
-    if predicate.operator.name not in operators.keys():  # noqa: SIM118 -- no mapping, it only has `keys`
+    if predicate.operator.name not in operators.keys():  # noqa: SIM118 -- not a mapping, it only has `keys`
         raise FilterError(
-            f"{predicate.operator.value} can't be written in version {version.value} of the wire form",
+            f"{predicate.operator.value} does not exist in version {version.value} of the wire form",
             path="expr",
             value=predicate.operator.value,
         )
@@ -162,7 +163,7 @@ def _read_reference(message: Any, path: str) -> Reference:
 
 
 def _text(value: str | bytes) -> str:
-    """Return the text. Protobuf hands out the bytes of one that isn't valid UTF-8."""
+    """Check that a value is a text: protobuf returns bytes if it isn't valid UTF-8."""
     if isinstance(value, bytes):
         raise FilterError(f"must be valid UTF-8, not {shown(value)}", value=value)
     return value

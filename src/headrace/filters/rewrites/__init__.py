@@ -1,1 +1,1 @@
-"""Rewrites of the tree that keep its three-valued meaning, unless they say less: one law per file."""
+"""Rewrites of the tree: one law per file. They keep the three-valued meaning unless their law says otherwise."""

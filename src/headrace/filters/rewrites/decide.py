@@ -1,13 +1,13 @@
-"""`a -> a == true`, `!a -> a == false`, `c ? a : b -> c && a || !c && b`: clauses that hide a condition, opened.
+"""`a -> a == true`, `!a -> a == false`, `c ? a : b -> c && a || !c && b`: conditions hidden in clauses, exposed.
 
-Only for readers to whom unknown and false are one, and only in negation normal form, which it keeps. The last law
-writes the condition twice, so a conditional whose condition holds another one stays closed: the tree at most doubles.
+Valid only where unknown counts as false, and only in negation normal form, which it keeps. The last law repeats the
+condition, so a conditional whose condition contains another one stays as it is: the tree at most doubles.
 """
 
 from __future__ import annotations
 
 from headrace.filters.ir.atoms import Comparison, Operator
-from headrace.filters.ir.expression import And, Expression, Not, Or, nodes_of
+from headrace.filters.ir.expression import And, Expression, Not, Or, nodes_of, with_parts
 from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import Path
 from headrace.filters.ir.terms import Operation
@@ -17,10 +17,8 @@ from headrace.filters.rewrites.negate import push_negations
 def decide(expression: Expression) -> Expression:
     """Return a tree that is true on the same events."""
     match expression:
-        case And(parts):
-            return And(tuple(map(decide, parts)))
-        case Or(parts):
-            return Or(tuple(map(decide, parts)))
+        case And() | Or():
+            return with_parts(expression, decide)
         case Not(part):
             return _clause(part, holds=False)
         case _:

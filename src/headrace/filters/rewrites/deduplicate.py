@@ -1,18 +1,16 @@
-"""`A && A -> A` and `A || A -> A`: of equal parts the first stays."""
+"""`A && A -> A` and `A || A -> A`: the first of equal parts stays."""
 
 from __future__ import annotations
 
-from headrace.filters.ir.expression import And, Expression, Not, Or, all_of, any_of
+from headrace.filters.ir.expression import And, Expression, Or, all_of, any_of, with_parts
 
 
 def deduplicate(expression: Expression) -> Expression:
-    """Return the tree with no part twice in one connective."""
-    match expression:
-        case Not(part):
-            return Not(deduplicate(part))
+    """Return the tree without repeated parts in any connective."""
+    match with_parts(expression, deduplicate):
         case And(parts):
-            return all_of(tuple(dict.fromkeys(map(deduplicate, parts))))
+            return all_of(tuple(dict.fromkeys(parts)))
         case Or(parts):
-            return any_of(tuple(dict.fromkeys(map(deduplicate, parts))))
-        case _:
-            return expression
+            return any_of(tuple(dict.fromkeys(parts)))
+        case other:
+            return other

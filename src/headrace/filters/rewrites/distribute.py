@@ -1,6 +1,6 @@
-"""`(A || B) && C -> A && C || B && C`, as long as that gives no more alternatives than a limit.
+"""`(A || B) && C -> A && C || B && C`, up to a limit of alternatives.
 
-Where it would give more, a disjunction stays inside an alternative and the form says that it isn't complete.
+Beyond it, a disjunction stays inside an alternative and the form isn't complete.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ Alternative: TypeAlias = tuple[Expression, ...]
 
 @dataclass(frozen=True, slots=True)
 class DisjunctiveForm:
-    """The expression holds where all parts of some alternative do. No alternative: never; an empty one: always.
+    """True where all parts of some alternative are. Without alternatives it is never true, with an empty one always.
 
-    `complete` says that no part is a disjunction any more.
+    `complete` means that no part is a disjunction.
     """
 
     alternatives: tuple[Alternative, ...]
@@ -26,7 +26,7 @@ class DisjunctiveForm:
 
     @property
     def expression(self) -> Expression:
-        """The same as a tree."""
+        """The form as a tree."""
         return any_of(tuple(map(all_of, self.alternatives)))
 
 

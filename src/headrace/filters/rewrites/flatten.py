@@ -6,7 +6,7 @@ from headrace.filters.ir.expression import And, Expression, Not, Or, all_of, any
 
 
 def flatten(expression: Expression) -> Expression:
-    """Return the tree without connectives directly inside their like, or around a single part."""
+    """Return the tree without connectives directly inside the same connective, or with a single part."""
     match expression:
         case Not(Not(part)):
             return flatten(part)

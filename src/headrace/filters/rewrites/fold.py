@@ -1,30 +1,18 @@
-"""`A && true -> A`, `A && false -> false`, their duals, `!true -> false`, and clauses without variables to their value.
+"""`A && true -> A`, `A && false -> false`, their duals, `!true -> false`, and constant clauses to their values.
 
-A clause that is unknown on every event stays as it is: the tree has no constant for it.
+A clause that is unknown on every event stays: the tree has no constant for unknown.
 """
 
 from __future__ import annotations
 
 from headrace.filters.backends.reference import evaluate
-from headrace.filters.ir.atoms import (
-    Comparison,
-    Contains,
-    EndsWith,
-    Has,
-    Includes,
-    Matches,
-    MatchesGlob,
-    OneOf,
-    StartsWith,
-)
+from headrace.filters.ir.atoms import ATOMS
 from headrace.filters.ir.expression import And, Constant, Expression, Not, Or, all_of, any_of, nodes_of
 from headrace.filters.ir.opaque import Opaque
 from headrace.filters.ir.operands import Path, Text
 from headrace.filters.truth import UNKNOWN
 
-_OF_AN_EVENT = (
-    Path, Text, Has, Comparison, OneOf, Includes, StartsWith, EndsWith, Contains, Matches, MatchesGlob, Opaque,
-)  # fmt: skip
+_OF_AN_EVENT = (Path, Text, Opaque, *ATOMS)
 
 
 def fold(expression: Expression) -> Expression:

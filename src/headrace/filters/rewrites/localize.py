@@ -1,7 +1,7 @@
-"""`collection == "orders" -> true`, `publishTime > 5 -> true`: a filter for whoever sends events to one channel.
+"""`collection == "orders" -> true`, `publishTime > 5 -> true`: a filter for those who send events to one channel.
 
-What the channel decides is decided. What only the log knows, and what plain CEL has no word for, is left open: taken
-for true, which widens, and is safe only because it is done in negation normal form.
+Clauses about the channel are decided. Clauses that only the log can answer, or that plain CEL can't express, are
+replaced by true. That widens the filter, and is safe only in negation normal form.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _OF_THE_LOG = frozenset({*_OF_THE_CHANNEL, "publishTime"})
 
 @dataclass(frozen=True, slots=True)
 class Localized:
-    """An expression that says nothing but what a sender knows; `exact` unless something was left open."""
+    """An expression over what a sender knows. `exact` unless clauses were replaced by true."""
 
     expression: Expression
     exact: bool
@@ -47,7 +47,7 @@ _OPEN = Localized(Constant(value=True), exact=False)
 
 
 def localize(expression: Expression, namespace: str, name: str) -> Localized:
-    """Return the expression as it is for events that are sent to a channel."""
+    """Return the expression as it applies to events sent to a channel."""
     return _localized(unglob(push_negations(expression)), {"tenant": namespace, "collection": name})
 
 
@@ -73,7 +73,7 @@ def _joined(
 
 
 def _without_glob(clause: Expression, known: Mapping[str, object]) -> Localized:
-    """`x.match("a?") -> x.matches("^a.$")`, as long as the regular expression isn't too large for a filter."""
+    """`x.match("a?") -> x.matches("^a.$")`, unless the regular expression is too large for a filter."""
     glob = clause.part if isinstance(clause, Not) else clause
     assert isinstance(glob, MatchesGlob)  # noqa: S101  by the pattern that led here
     expression = Matches(glob.operand, translate(glob.pattern))
@@ -87,7 +87,7 @@ def _clause(clause: Expression, known: Mapping[str, object]) -> Localized:
     if _OF_THE_LOG.isdisjoint(asked) and not any(map(_is_glob, nodes_of(clause))):
         return Localized(clause, exact=True)
     if asked <= _OF_THE_CHANNEL:
-        # Unknown is false here: no negation stands above.
+        # Unknown counts as false: in negation normal form there is no negation above.
         return Localized(Constant(evaluate(clause, known) is True), exact=True)
     return _OPEN
 

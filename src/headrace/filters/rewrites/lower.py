@@ -1,25 +1,19 @@
-"""`opaque -> the tree that says the same`, for the opaque clauses that have one."""
+"""`opaque -> its equivalent tree`, for the opaque clauses that have one."""
 
 from __future__ import annotations
 
-from operator import is_
-
-from headrace.filters.ir.expression import And, Expression, Not, Or
+from headrace.filters.ir.expression import And, Expression, Not, Or, parts_of, with_parts
 from headrace.filters.ir.opaque import Opaque
 
 
 def lower(expression: Expression) -> Expression:
-    """Return a tree whose opaque clauses are only those that CEL can't say; the very same where it has no others."""
+    """Replace the opaque clauses that CEL can express. Return the same object if there are none."""
     match expression:
-        case And(parts) | Or(parts):
-            lowered = tuple(map(lower, parts))
-            same = all(map(is_, lowered, parts))
-            return expression if same else type(expression)(lowered)
-        case Not(part):
-            inner = lower(part)
-            return expression if inner is part else Not(inner)
+        case And() | Or() | Not():
+            lowered = with_parts(expression, lower)
+            same = all(new is old for new, old in zip(parts_of(lowered), parts_of(expression), strict=True))
+            return expression if same else lowered
         case Opaque():
-            tree = expression.lowered
-            return expression if tree is None else tree
+            return expression if expression.lowered is None else expression.lowered
         case _:
             return expression

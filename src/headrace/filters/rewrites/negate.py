@@ -1,13 +1,13 @@
-"""`!(A && B) -> !A || !B`, `!(A || B) -> !A && !B`, `!!A -> A`, `!(a == b) -> a != b`: negations only before clauses.
+"""`!(A && B) -> !A || !B`, `!(A || B) -> !A && !B`, `!!A -> A`, `!(a == b) -> a != b`: negations of clauses only.
 
-Kleene's logic obeys De Morgan, so the three-valued meaning stays. Afterwards a clause that is unknown may be read
-as false: no negation above it could turn that into a match. `!(a < b)` isn't `a >= b`: of NaN neither holds.
+Kleene's logic obeys De Morgan, so the three-valued meaning stays. Afterwards an unknown clause may be read as false:
+there is no negation above it to turn that into a match. `!(a < b)` isn't `a >= b`: for NaN both `<` and `>=` are false.
 """
 
 from __future__ import annotations
 
 from headrace.filters.ir.atoms import Comparison, Operator
-from headrace.filters.ir.expression import And, Constant, Expression, Not, Or
+from headrace.filters.ir.expression import And, Constant, Expression, Not, Or, with_parts
 from headrace.filters.ir.terms import Macro, Operation
 
 _OPPOSITES = {Operator.EQUAL: Operator.NOT_EQUAL, Operator.NOT_EQUAL: Operator.EQUAL}
@@ -20,12 +20,8 @@ def push_negations(expression: Expression) -> Expression:
     match expression:
         case Not(part):
             return _negated(part)
-        case And(parts):
-            return And(tuple(map(push_negations, parts)))
-        case Or(parts):
-            return Or(tuple(map(push_negations, parts)))
         case _:
-            return expression
+            return with_parts(expression, push_negations)
 
 
 def _negated(expression: Expression) -> Expression:  # noqa: PLR0911 -- one per node

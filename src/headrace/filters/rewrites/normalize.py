@@ -1,4 +1,4 @@
-"""The form that indexes and columns read: two-valued, negations only before clauses, nothing hidden in a clause."""
+"""The form that indexes and columns need: two-valued, negations of clauses only, no conditions hidden in clauses."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ if TYPE_CHECKING:
 
 
 def normal_form(expression: Expression) -> Expression:
-    """Return a tree that is true on the same events, and in which an unknown clause may be read as false."""
+    """Return a tree that is true on the same events and in which an unknown clause may be read as false."""
     return flatten(fold(unglob(decide(push_negations(fold(expression))))))

@@ -1,8 +1,8 @@
-"""`type(x) == int && int(x) > 1 -> type(x) == int && x > 1`: what one clause says of a type simplifies the others.
+"""`type(x) == int && int(x) > 1 -> type(x) == int && x > 1`: a clause that fixes a type simplifies the others.
 
-Holds for clauses that must all be true, where whatever is unknown counts as false: the others matter only where the
-clause that tells the type is true. So CESQL, which asks for the type of every attribute that it converts, becomes atoms
-that an index can decide.
+Valid for clauses that must all be true, where unknown counts as false: the others matter only where the clause that
+fixes the type is true. So CESQL, which tests the type of every attribute that it converts, becomes atoms that an index
+can answer.
 """
 
 from __future__ import annotations
@@ -10,15 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.filters.backends.reference import evaluate
-from headrace.filters.ir.atoms import (
-    Comparison,
-    Contains,
-    EndsWith,
-    Matches,
-    MatchesGlob,
-    Operator,
-    StartsWith,
-)
+from headrace.filters.ir.atoms import Comparison, Operator, StringTest
 from headrace.filters.ir.expression import Constant
 from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import Path
@@ -29,32 +21,31 @@ if TYPE_CHECKING:
 
     from headrace.filters.ir.expression import Expression
 
-_OF_TEXT = (StartsWith, EndsWith, Contains, Matches, MatchesGlob)
 _COMPARISONS = {operator.value: operator for operator in Operator}
 _TRUE, _FALSE = Constant(value=True), Constant(value=False)
 
 
 def specialize(parts: tuple[Expression, ...]) -> tuple[Expression, ...] | None:
-    """Return clauses that are all true exactly where these are; None where they never are."""
+    """Return clauses that are all true exactly where these are; None if these never are."""
     types: dict[Path, str] = {}
     for part in parts:
-        told = type_told(part)
-        if told is not None and types.setdefault(told[0], told[1]) != told[1]:
+        fixed = _fixed_type(part)
+        if fixed is not None and types.setdefault(fixed[0], fixed[1]) != fixed[1]:
             return None
     if not types:
         return parts
-    made = [part if type_told(part) else _specialized(part, types) for part in parts]
+    made = [part if _fixed_type(part) else _specialized(part, types) for part in parts]
     if _FALSE in made:
         return None
     return tuple(dict.fromkeys(part for part in made if part != _TRUE))
 
 
-def type_told(part: Expression) -> tuple[Path, str] | None:
-    """Return a path and the type that its value has where the clause is true, if the clause tells that."""
+def _fixed_type(part: Expression) -> tuple[Path, str] | None:
+    """Return a path and the type that its value has wherever the clause is true; None if that fixes no type."""
     match part:
         case Operation("==", (Call("type", (Path() as path,)), TypeName(name))):
             return path, name
-        case _ if isinstance(part, _OF_TEXT) and isinstance(part.operand, Path):
+        case StringTest() if isinstance(part.operand, Path):
             return part.operand, "string"
         case _:
             return None

@@ -1,4 +1,4 @@
-"""The process that parses long texts for another one."""
+"""The process that parses long texts for another process."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ import sys
 from headrace.filters.syntax.parser_process import serve
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with its input, when the other one has ended
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with its input, when the other process ends
     serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -1,7 +1,7 @@
-"""What Google's parser and checker of CEL say of a text, as values.
+"""Google's parser and checker of CEL.
 
-They hold the interpreter for as long as they work, about half a second for the longest texts: no other thread of the
-process gets on meanwhile. `parser_process.py` lets them work elsewhere.
+They hold the interpreter lock while they work, about half a second for the longest texts, and block all other threads.
+`parser_process.py` runs them in another process.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _CONTAINER = "f"
 
 
 class Answer(NamedTuple):
-    """`result` is the serialized tree, or the name of the type; without one `report` says what is wrong."""
+    """The serialized tree or the name of a type, else a report of what is wrong."""
 
     result: bytes = b""
     report: str = ""
 
 
 def parse(source: str) -> Answer:
-    """Return the tree of a text, with its macros as they are written."""
+    """Return the tree of a text, with unexpanded macros."""
     try:
         return Answer(_parser().compile(source, disable_check=True).serialize())
     except RuntimeError as error:
@@ -31,7 +31,7 @@ def parse(source: str) -> Answer:
 
 
 def check(source: str) -> Answer:
-    """Return the type of a text, with the variables of a filter."""
+    """Return the type of a text over the variables of a filter; nothing if it may be boolean."""
     try:
         kind = _checker().compile(source).return_type()
     except RuntimeError as error:
@@ -53,7 +53,7 @@ def _checker() -> cel.Env:
         "collection": kinds.STRING,
         "tenant": kinds.STRING,
         "type": kinds.STRING,
-        # Any number may be compared with a time: declared as int, `publishTime > 1.5e12` would be refused.
+        # Times may be compared with any number: declared as int, `publishTime > 1.5e12` would be refused.
         "publishTime": kinds.DYN,
         "eventTime": kinds.DYN,
     }

@@ -1,7 +1,7 @@
-"""Google's parser in a process of its own, for processes that have to answer others meanwhile.
+"""Run Google's parser in a process of its own, for processes that must stay responsive.
 
-`python -m headrace.filters.syntax` reads questions from its standard input and writes answers to its standard output,
-each behind its length. It ends with its input.
+`python -m headrace.filters.syntax` reads requests from its standard input and writes answers to its standard output,
+each with its length in front. It ends when its input ends.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ if TYPE_CHECKING:
 
 _LENGTH = struct.Struct("<I")
 _SECONDS = 60.0
-"""How long an answer may take, the start of the process included. A long text takes about a second."""
-_WORK = {"parse": parse, "check": check}
+"""How long an answer may take, including the start of the process. A long text takes about a second."""
+_TASKS = {"parse": parse, "check": check}
 
 
-class Question(msgspec.Struct, frozen=True):
-    """What is to be done with which text."""
+class Request(msgspec.Struct, frozen=True):
+    """A text and what to do with it."""
 
-    work: Literal["parse", "check"]
+    task: Literal["parse", "check"]
     source: str
 
 
 class ParserProcess:
-    """The process, started with the first question. Threads may share it and take turns."""
+    """The process, started by the first request. Threads may share it; their requests are serialized."""
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
-    def ask(self, question: Question) -> Answer:
-        """Return the answer. Where the process ends twice or hangs over a text, the report says so."""
+    def ask(self, request: Request) -> Answer:
+        """Return the answer. If the process ends twice or hangs, the answer's report says so."""
         with self._turn:
             try:
-                return self._answer(question)
+                return self._answer(request)
             except TimeoutError as error:
                 return self._gave_up(error)
             except (OSError, EOFError):
                 self._end()  # it may have ended long ago
             try:
-                return self._answer(question)
+                return self._answer(request)
             except (OSError, EOFError) as error:
                 return self._gave_up(error)
 
@@ -62,13 +62,13 @@ class ParserProcess:
 
     def _gave_up(self, error: Exception) -> Answer:
         self._end()
-        return Answer(report=f"the parser gave up on it: {error}")
+        return Answer(report=f"the parser gave up: {error}")
 
-    def _answer(self, question: Question) -> Answer:
+    def _answer(self, request: Request) -> Answer:
         process = self._process = self._process or _start()
         assert process.stdin is not None  # noqa: S101  it is piped
         assert process.stdout is not None  # noqa: S101
-        _write(process.stdin, msgspec.msgpack.encode(question))
+        _write(process.stdin, msgspec.msgpack.encode(request))
         if not select.select([process.stdout], [], [], _SECONDS)[0]:
             raise TimeoutError(f"no answer within {_SECONDS:g} seconds")
         return msgspec.msgpack.decode(_read(process.stdout), type=Answer)
@@ -81,15 +81,15 @@ class ParserProcess:
                 pass
 
 
-def serve(questions: IO[bytes], answers: IO[bytes]) -> None:
-    """Answer until there are no more questions."""
+def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Answer requests until the input ends."""
     while True:
         try:
-            question = msgspec.msgpack.decode(_read(questions), type=Question)
+            request = msgspec.msgpack.decode(_read(requests), type=Request)
         except EOFError:
             return
-        work: Callable[[str], Answer] = _WORK[question.work]
-        _write(answers, msgspec.msgpack.encode(work(question.source)))
+        task: Callable[[str], Answer] = _TASKS[request.task]
+        _write(answers, msgspec.msgpack.encode(task(request.source)))
 
 
 def _start() -> subprocess.Popen[bytes]:

@@ -1,4 +1,4 @@
-"""The syntax tree of an expression, read from the public messages cel.expr.ParsedExpr and cel.expr.Expr."""
+"""The syntax tree of an expression, decoded from the messages cel.expr.ParsedExpr and cel.expr.Expr."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Selection:
 
 @dataclass(slots=True)
 class Invocation:
-    """A function, member function, operator (`_+_`) or macro; `target` is what stands before the dot."""
+    """A function, member function, operator (`_+_`) or macro; `target` precedes the dot."""
 
     id: int
     target: Syntax | None
@@ -59,7 +59,7 @@ class ListSyntax:
 
 @dataclass(slots=True)
 class StructSyntax:
-    """`{key: value}`, or a message where it has a name."""
+    """`{key: value}`, or a message if it has a name."""
 
     id: int
     name: str
@@ -68,7 +68,7 @@ class StructSyntax:
 
 @dataclass(slots=True)
 class Unsupported:
-    """Something of the language that filters don't have."""
+    """Syntax that filters don't support."""
 
     id: int
 
@@ -77,12 +77,12 @@ Syntax: TypeAlias = Const | Ident | Selection | Invocation | ListSyntax | Struct
 
 
 def read_tree(serialized: bytes) -> Syntax:
-    """Return the tree inside an Any that holds a ParsedExpr."""
+    """Return the tree in an Any that holds a ParsedExpr."""
     return _read(_last(_last(serialized, 2), 2))
 
 
 def read_positions(serialized: bytes) -> dict[int, int]:
-    """Return the character at which each node of the tree stands, by the id of the node."""
+    """Return the position of each node in the text, by the id of the node."""
     source_info = _last(_last(serialized, 2), 3)
     pairs = (dict(fields(entry)) for number, entry in _messages(source_info) if number == 4)
     return {int(pair.get(1, 0)): int(pair.get(2, 0)) for pair in pairs}

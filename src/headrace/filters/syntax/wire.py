@@ -1,4 +1,4 @@
-"""The protobuf wire format, as far as a syntax tree needs it: fields of varints, doubles and bytes."""
+"""The part of the protobuf wire format that a syntax tree uses: fields of varints, doubles and bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _VARINT, _FIXED64, _BYTES = 0, 1, 2
 
 
 def fields(message: bytes) -> list[Field]:
-    """Return the fields of a message in their order: numbers as unsigned integers, the rest as bytes."""
+    """Return the fields of a message in order: varints as unsigned integers, the rest as bytes."""
     found: list[Field] = []
     position, end = 0, len(message)
     while position < end:
@@ -32,17 +32,17 @@ def fields(message: bytes) -> list[Field]:
             found.append((tag >> 3, message[position : position + number]))
             position += number
         else:
-            raise ValueError(f"wire type {wire_type} has no place in a syntax tree")
+            raise ValueError(f"wire type {wire_type} does not occur in a syntax tree")
     return found
 
 
 def signed(number: int) -> int:
-    """Read a varint as a signed integer of 64 bits."""
+    """Convert a varint to a signed 64-bit integer."""
     return number - 2**64 if number >= 2**63 else number
 
 
 def double(value: bytes) -> float:
-    """Read eight bytes as a double."""
+    """Decode eight bytes as a double."""
     (number,) = struct.unpack("<d", value)
     return float(number)
 

@@ -1,1 +1,1 @@
-"""Filters for whoever sends events: one that holds wherever any of many does, made small and quick."""
+"""Filters for the senders of events: small and fast supersets of many filters."""

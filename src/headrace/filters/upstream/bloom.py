@@ -1,13 +1,13 @@
-"""A Bloom filter of what a channel's subscriptions ask for, to be asked where events come from.
+"""A Bloom filter over the keys of a channel's subscriptions, for use at the source of events.
 
-It holds one key of each way in which each subscription can match: without any of these keys on it, an event is wanted
-by nobody. It is a snapshot: whoever subscribes later isn't in it.
+It contains one key for each way in which each subscription can match: an event without any of these keys matches no
+subscription. It is a snapshot, without later subscriptions.
 
-| bytes | what they are |
+| bytes | content |
 |---|---|
 | 8 | `HRBLOOM` and a line feed |
 | 4, 4 | version of the format, length of the header; little endian, as all numbers |
-| 32 | SHA-256 of all that follows |
+| 32 | SHA-256 of everything after it |
 | header | JSON in UTF-8: `Header` |
 | 64 per block | the bits |
 """
@@ -62,10 +62,10 @@ _WHAT = "an exported Bloom filter"
 
 
 class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is asked about one field: under which kinds of keys, and which lengths of start, end and gram.
+    """The kinds of keys of one field, and the lengths of prefixes, suffixes and grams among them.
 
-    `name` is the field as CEL. `text`: it is the canonical string of what stands at the path. `present` lists what
-    suffices without any key, since ranges and patterns have none: anything, a number, a text.
+    `name` is the field in CEL. `text`: the field is the canonical string of the value at the path. `present` lists
+    which values may match without any key, since ranges and patterns have none: anything, a number, a text.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     present: tuple[Literal["anything", "number", "text"], ...] = ()
 
     def joined(self, other: Field) -> Field:
-        """Return what is asked about the same field by either."""
+        """Return the union of both descriptions of the same field."""
         return msgspec.structs.replace(
             self,
             equal=self.equal or other.equal,
@@ -92,7 +92,7 @@ class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All but the bits. `bypass`: a subscription can match without any key, so that every event may match."""
+    """Everything except the bits. `bypass`: some subscription can match without any key, so every event may match."""
 
     channel: tuple[str, str] | None
     seed: str
@@ -107,21 +107,21 @@ class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class ExportedBloom:
-    """Says of events whether anybody may want them. Immutable; any number of threads may ask."""
+    """Tells whether any subscription may match an event. Immutable and thread-safe."""
 
     header: Header
     words: bytes
 
     def to_bytes(self) -> bytes:
-        """Write it down."""
-        # Steps of a path may be no valid Unicode, which only escapes can say.
+        """Serialize the filter."""
+        # Steps of a path may be invalid Unicode, which only escapes can represent.
         header = json.dumps(msgspec.to_builtins(self.header)).encode()
         digest = hashlib.sha256(header + self.words).digest()
         return _PRELUDE.pack(_MAGIC, VERSION, len(header), digest) + header + self.words
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ExportedBloom:
-        """Read it; raises `UnreadableExport` where it is damaged or of another version."""
+        """Deserialize a filter; raise `UnreadableExport` if it is damaged or of another version."""
         header_length, digest = _prelude(data)
         body = data[_PRELUDE.size :]
         if len(body) < header_length or hashlib.sha256(body).digest() != digest:
@@ -132,16 +132,16 @@ class ExportedBloom:
             raise UnreadableExport(_WHAT, f"its header can't be read: {error}") from error
         words = body[header_length:]
         if len(words) != header.blocks * _BLOCK:
-            raise UnreadableExport(_WHAT, f"it has {len(words)} bytes of bits, and {header.blocks} blocks")
+            raise UnreadableExport(_WHAT, f"it has {len(words)} bytes of bits, but {header.blocks} blocks")
         return cls(header, words)
 
     def joined(self, other: ExportedBloom) -> ExportedBloom:
-        """Return one that says no where both do. Both are of one channel, one seed and one size."""
+        """Return the union of two filters, which must have the same channel, seed and size."""
         mine, theirs = self.header, other.header
         if (mine.channel, mine.seed, mine.blocks, mine.bits) != (
             theirs.channel, theirs.seed, theirs.blocks, theirs.bits,
         ):  # fmt: skip
-            raise ValueError("these Bloom filters are of different channels, seeds or sizes")
+            raise ValueError("these Bloom filters have different channels, seeds or sizes")
         fields = {each.name: each for each in mine.fields}
         for each in theirs.fields:
             fields[each.name] = each.joined(fields[each.name]) if each.name in fields else each
@@ -155,10 +155,10 @@ class ExportedBloom:
         return ExportedBloom(header, words.to_bytes(len(self.words), "little"))
 
     def may_match(self, event: Event | Recorded) -> bool:
-        """Say whether any subscription of the channel, or without a scope, may match; false is certain.
+        """Return whether any subscription of the channel, or without a scope, may match; false is certain.
 
-        The event is taken to be sent to the filter's channel, where it isn't `Recorded` already. Its attributes may
-        become the texts that HTTP headers turn them into.
+        Unless the event is `Recorded`, it is assumed to be sent to the filter's channel. Its attributes may become the
+        texts that HTTP headers turn them into.
         """
         if self.header.bypass:
             return True
@@ -182,14 +182,12 @@ class ExportedBloom:
 
 def _prelude(data: bytes) -> tuple[int, bytes]:
     if not data.startswith(_MAGIC):
-        raise UnreadableExport(_WHAT, "it begins otherwise")
+        raise UnreadableExport(_WHAT, "it doesn't start like one")
     if len(data) < _PRELUDE.size:
         raise UnreadableExport(_WHAT, "it is damaged or incomplete: export it again")
     _, version, header_length, digest = _PRELUDE.unpack_from(data)
     if version != VERSION:
-        raise UnreadableExport(
-            _WHAT, f"its format is version {version}, and this reads {VERSION}: export it again"
-        )
+        raise UnreadableExport(_WHAT, f"its format has version {version}, not {VERSION}: export it again")
     return header_length, digest
 
 
@@ -197,7 +195,7 @@ _UNKNOWN = object()
 
 
 class _Values:
-    """What stands at the fields of one event, as far as that is known before it is in the log."""
+    """The values of the fields of one event, as far as they are known before it is in the log."""
 
     def __init__(self, event: Event | Recorded, channel: tuple[str, str] | None) -> None:
         self._variables = variables_of(event)
@@ -208,7 +206,7 @@ class _Values:
                 self._assumed |= {"tenant": channel[0], "collection": channel[1]}
 
     def of(self, field: Field) -> Iterator[Any]:
-        """Yield the value, and what it may become on its way; nothing where the field is missing."""
+        """Yield the value, and what it may become in transit; nothing if the field is missing."""
         if field.path[0] in self._assumed:
             yield from self._as(field, self._assumed[field.path[0]])
             return
@@ -233,7 +231,7 @@ _HASHED = (Kind.NULL, Kind.BOOL, Kind.INT, Kind.DOUBLE, Kind.STRING, Kind.LIST, 
 
 
 def _suffices(field: Field, value: Any) -> bool:
-    """Say whether the value may match whatever the keys are."""
+    """Return whether the value may match without any key."""
     kind = kind_of(value)
     return (
         kind not in _HASHED
@@ -270,8 +268,8 @@ def _of_text(field: Field, text: bytes, seed: int) -> Iterator[int]:
     yield from _of_parts(field.starts, text, key_seed(seed, START_SPACE), lambda size: text[:size])
     yield from _of_parts(field.ends, text, key_seed(seed, END_SPACE), lambda size: text[len(text) - size :])
     for size in field.grams:
-        for place in range(len(text) - size + 1):
-            gram = int.from_bytes(text[place : place + size], "little")
+        for start in range(len(text) - size + 1):
+            gram = int.from_bytes(text[start : start + size], "little")
             yield hash_number(gram, GRAM_TAG - size, key_seed(seed, GRAM_SPACE))
 
 

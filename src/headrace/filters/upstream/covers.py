@@ -1,7 +1,7 @@
-"""`a == "xy" && B || a == "xz" && C -> a.startsWith("x")`: fewer words that hold wherever any of many conjunctions do.
+"""`a == "xy" && B || a == "xz" && C -> a.startsWith("x")`: a shorter superset of many conjunctions.
 
-Conjunctions that ask about the same operands are covered together. Each operand keeps a few values and beginnings and
-one range of numbers that include all that was asked for. What can't be covered is left out, which widens as well.
+Conjunctions about the same operands are covered together. Each operand keeps a few values and prefixes and one range of
+numbers that include all values of the conjunctions. What can't be covered is left out, which widens as well.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BELOW = (Operator.LESS_OR_EQUAL, Operator.LESS)
 
 
 def cover(alternatives: Iterable[Alternative], most: int) -> list[Alternative]:
-    """Return alternatives of which one holds wherever one of these does, with at most `most` values an operand.
+    """Return alternatives one of which is true wherever one of these is, with at most `most` values per operand.
 
     An alternative of which nothing can be covered stays as it is.
     """
@@ -51,7 +51,7 @@ def cover(alternatives: Iterable[Alternative], most: int) -> list[Alternative]:
 
 
 def literals_of(part: Expression) -> tuple[Literal, ...]:
-    """Return what the part compares equal with, if that is what it does."""
+    """Return the literals of an equality or membership test; none for any other part."""
     match part:
         case Comparison(_, Operator.EQUAL, literal):
             return (literal,)
@@ -62,7 +62,7 @@ def literals_of(part: Expression) -> tuple[Literal, ...]:
 
 
 def one_of(operand: Operand, literals: Iterable[Literal]) -> Expression:
-    """Return the condition that the operand equals one of them, each of which is written once."""
+    """Return the condition that the operand equals one of the literals, without repetitions."""
     distinct = tuple(dict.fromkeys(literals))
     if len(distinct) == 1:
         return Comparison(operand, Operator.EQUAL, distinct[0])
@@ -78,14 +78,14 @@ def _by_operand(alternative: Alternative) -> dict[Operand, list[Expression]]:
             case Comparison(operand, operator, literal) if operator is not Operator.EQUAL and (
                 operator is Operator.NOT_EQUAL or not _is_number(literal)
             ):
-                continue  # no value, and no bound that others could share
+                continue  # neither a value nor a bound
             case StartsWith(operand) | Comparison(operand) | OneOf(operand):
                 asked[operand].append(part)
     return asked
 
 
 def _covered(operand: Operand, asked: list[_Parts], most: int) -> tuple[Expression, ...]:
-    """Return a condition that holds wherever all parts that one of them asks do; none where there is none."""
+    """Return a condition that is true wherever all parts of any of these are; nothing if there is none."""
     texts: dict[str, bool] = {}
     numbers: list[_Parts] = []
     others: dict[Literal, None] = {}
@@ -131,7 +131,7 @@ def _is_number(literal: Literal) -> bool:
 
 
 def _present(operand: Operand) -> tuple[Expression, ...]:
-    """`a == 1 -> has(a)`: what can be compared is there. A variable alone can't be asked for."""
+    """`a == 1 -> has(a)`: what is compared must be present. The presence of a bare variable can't be tested."""
     path = operand if isinstance(operand, Path) else operand.path
     return (Has(path),) if len(path.steps) > 1 else ()
 
@@ -139,29 +139,29 @@ def _present(operand: Operand) -> tuple[Expression, ...]:
 def _of_texts(
     operand: Operand, texts: Mapping[str, bool], others: Iterable[Literal], most: int
 ) -> list[Expression]:
-    found = _beginnings(texts, most)
+    found = _prefixes(texts, most)
     whole = [*(Literal(text) for text, is_whole in found.items() if is_whole), *others]
     ways: list[Expression] = [one_of(operand, whole)] if whole else []
     return ways + [StartsWith(operand, text) for text, is_whole in found.items() if not is_whole]
 
 
-def _beginnings(texts: Mapping[str, bool], most: int) -> dict[str, bool]:
-    """Return at most so many texts that all of these begin with; each says whether it is a whole value.
+def _prefixes(texts: Mapping[str, bool], most: int) -> dict[str, bool]:
+    """Return at most `most` prefixes that cover all texts, each with whether it is a whole value.
 
-    Texts with a common beginning are split further, the largest group first, for as long as there is room.
+    Texts with a common prefix are split further, the largest group first, up to that number.
     """
     ordered = sorted(texts)
     waiting = [(-len(ordered), 0, len(ordered))] if ordered else []
     done: dict[str, bool] = {}
     while waiting:
         _, low, high = heapq.heappop(waiting)
-        beginning = ordered[low] if high - low == 1 else _common(ordered[low], ordered[high - 1])
-        if high - low == 1 or texts.get(beginning) is False:
-            done[beginning] = texts[beginning]
+        prefix = ordered[low] if high - low == 1 else _common(ordered[low], ordered[high - 1])
+        if high - low == 1 or texts.get(prefix) is False:
+            done[prefix] = texts[prefix]
             continue
-        groups = _split(ordered, low, high, len(beginning))
+        groups = _split(ordered, low, high, len(prefix))
         if len(done) + len(waiting) + len(groups) > most:
-            done[beginning] = False
+            done[prefix] = False
         else:
             for group in groups:
                 heapq.heappush(waiting, (group[0] - group[1], *group))
@@ -169,7 +169,7 @@ def _beginnings(texts: Mapping[str, bool], most: int) -> dict[str, bool]:
 
 
 def _split(ordered: list[str], low: int, high: int, at: int) -> list[tuple[int, int]]:
-    """Return the ranges of sorted texts that have the same character at an index, or all none."""
+    """Return the ranges of sorted texts with the same character, or none, at an index."""
     cuts = [
         index
         for index in range(low + 1, high)
@@ -179,7 +179,7 @@ def _split(ordered: list[str], low: int, high: int, at: int) -> list[tuple[int, 
 
 
 def _common(first: str, second: str) -> str:
-    """Return the beginning that two texts share."""
+    """Return the longest common prefix of two texts."""
     size = next(
         (at for at, (one, other) in enumerate(zip(first, second, strict=False)) if one != other), None
     )
@@ -187,7 +187,7 @@ def _common(first: str, second: str) -> str:
 
 
 def _span(operand: Operand, numbers: list[_Parts], most: int) -> Expression | None:
-    """Return the values where they are few, else the range from the least to the greatest bound, if it has any."""
+    """Return the values if they are few, else the range from the least to the greatest bound; None if unbounded."""
     literals = [literal for parts in numbers for part in parts for literal in literals_of(part)]
     if len(literals) == len(numbers) and len(set(literals)) <= most:
         return one_of(operand, literals)
@@ -208,7 +208,7 @@ def _span(operand: Operand, numbers: list[_Parts], most: int) -> Expression | No
 
 
 def _bound(parts: _Parts, operators: tuple[Operator, Operator]) -> tuple[Literal, bool] | None:
-    """Return one bound on this side that the parts set, and whether it is excluded."""
+    """Return a bound that the parts set on this side, and whether it is excluded."""
     for part in parts:
         match part:
             case Comparison(_, operator, literal) if operator is Operator.EQUAL or operator in operators:

@@ -1,4 +1,4 @@
-"""The hash of the index's keys in plain Python: the same numbers as its kernels compute, without them."""
+"""The hash of the index's keys in plain Python, equal to that of its compiled kernels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEFINITION = (
     "A key's block is ((h >> 32) * blocks) >> 32; its bits there are the lowest nine bits of mix(h), the next nine, "
     "and so on; bit i is bit i % 8 of byte i // 8, of 64 bytes."
 )
-"""For whoever reads an exported filter in another language."""
+"""The definition for readers of exported filters in other languages."""
 
 EQUAL_SPACE, START_SPACE, END_SPACE, ELEMENT_SPACE, GRAM_SPACE = range(5)
 NUMBER_TAG, CONSTANT_TAG, GRAM_TAG = 255, 254, 240
@@ -24,7 +24,7 @@ _WORD = 2**64 - 1
 
 
 def mix(value: int) -> int:
-    """Spread 64 bits."""
+    """Mix 64 bits."""
     product = value * _M
     return (product >> 64) ^ (product & _WORD)
 
@@ -32,21 +32,21 @@ def mix(value: int) -> int:
 def hash_text(text: bytes, seed: int) -> int:
     """Hash bytes."""
     value = seed
-    for place in range(0, len(text), 8):
-        value = mix(value ^ int.from_bytes(text[place : place + 8], "little"))
+    for start in range(0, len(text), 8):
+        value = mix(value ^ int.from_bytes(text[start : start + 8], "little"))
     return mix(value ^ len(text))
 
 
 def hash_number(number: int, tag: int, seed: int) -> int:
-    """Hash 64 bits, signed or not, that are of a kind."""
+    """Hash 64 bits, signed or not, of the kind that the tag names."""
     return mix(mix(seed ^ (number & _WORD) ^ tag << 56) ^ 8)
 
 
 def field_seed(name: str, seed: int) -> int:
-    """Return what the seeds of a field's keys start from."""
+    """Return the seed of a field."""
     return hash_text(name.encode(errors="surrogatepass"), seed)
 
 
 def key_seed(of_field: int, space: int) -> int:
-    """Return what the hashes of a field's keys start from."""
+    """Return the seed of one kind of a field's keys."""
     return mix(of_field ^ space)

@@ -1,6 +1,6 @@
-"""A filter made quick for events that come one by one: long lists of texts are looked up, not walked through.
+"""Evaluate one large filter, such as a union, quickly on single events: look up long lists of texts.
 
-For whoever asks one large filter, such as a union, about each event; for many filters there is the index.
+For many filters use the index.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 class Sieve:
-    """Says what `Filter.matches` says. It may say yes where that runs out of its budget. Immutable."""
+    """Matches as `Filter.matches` does, but may also match where that exceeds its budget. Immutable."""
 
     def __init__(self, filter_: Filter) -> None:
-        # In negation normal form two values are enough: what is unknown is false.
+        # In negation normal form two values are enough: unknown counts as false.
         self._test = _test_of(flatten(push_negations(filter_.expression)))
 
     def matches(self, event: Event | Recorded) -> bool:
-        """Say whether the event is wanted."""
+        """Return whether the filter matches the event."""
         return self._test(variables_of(event))
 
 
@@ -76,7 +76,7 @@ def _any_of(parts: Iterable[Expression]) -> Test:
 
 
 def _texts_of(part: Expression) -> tuple[str, ...]:
-    """Return the texts that a path is compared with, if it is compared with nothing else."""
+    """Return the texts that a path is compared with; none if it is also compared with other values."""
     literals = literals_of(part)
     texts = tuple(each.value for each in literals if isinstance(each.value, str))
     is_alone = len(texts) == len(literals) and isinstance(getattr(part, "operand", None), Path)

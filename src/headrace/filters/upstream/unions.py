@@ -1,4 +1,4 @@
-"""One filter for a source upstream: true wherever any of many filters is, so that it can drop the rest early."""
+"""The union of many filters, with which a source can drop events early."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headrace.errors import FilterError
-from headrace.filters.backends.cel import is_sayable, write_cel
+from headrace.filters.backends.cel import is_expressible, write_cel
 from headrace.filters.bounds.limits import DEFAULT_LIMITS, Limits
 from headrace.filters.bounds.sizes import check_size
 from headrace.filters.ir.atoms import Comparison, Has, OneOf
-from headrace.filters.ir.expression import Constant, Not, all_of, any_of
-from headrace.filters.ir.operands import Path, Text
+from headrace.filters.ir.expression import Constant, Not, all_of, any_of, path_of
 from headrace.filters.rewrites.deduplicate import deduplicate
 from headrace.filters.rewrites.distribute import distribute
 from headrace.filters.rewrites.flatten import flatten
@@ -32,15 +31,15 @@ if TYPE_CHECKING:
 LONGEST = 10_000
 
 _KEPT = (1024, 256, 64, 16, 4, 1)
-"""Values that each operand may keep, tried one after the other."""
+"""How many values each operand may keep, tried in this order."""
 
 _SPREAD = 16
-"""Alternatives that one filter may become: more would cost more text than merging them with others saves."""
+"""How many alternatives one filter may become: more would add more text than merging saves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """True whenever any of the filters is. `widened`: also on events that none of them wants."""
+    """True wherever any of the filters is. `widened`: it may also be true where none of them is."""
 
     expression: Expression
     widened: bool
@@ -52,18 +51,18 @@ class Union:
 
 
 def union(filters: Iterable[Filter], *, longest: int = LONGEST, limits: Limits = DEFAULT_LIMITS) -> Union:
-    """Join filters into one simplified expression: a filter itself, with at most `longest` characters of CEL.
+    """Join filters into one simplified expression with at most `longest` characters of CEL.
 
-    Where the exact one is larger it is widened step by step, never narrowed, in the end to `true`. Conditions that
-    CEL can't say are left out, which widens it too.
+    If the exact union is larger, it is widened step by step, never narrowed, in the end to `true`. Conditions that CEL
+    can't express are left out, which widens it too.
     """
     expressions = dict.fromkeys(each.expression for each in filters)
     exact = [each for expression in expressions for each in _alternatives(expression)]
-    sayable = [tuple(part for part in each if is_sayable(part)) for each in exact]
-    merged = _merged(_absorbed(sayable))
+    expressible = [tuple(part for part in each if is_expressible(part)) for each in exact]
+    merged = _merged(_absorbed(expressible))
     limits = replace(limits, expression=longest)
     if found := _within(merged, limits):
-        return Union(found, sayable != exact)
+        return Union(found, expressible != exact)
     for most in _KEPT:
         if found := _within(_merged(_absorbed(cover(merged, most))), limits):
             return Union(found, widened=True)
@@ -71,9 +70,9 @@ def union(filters: Iterable[Filter], *, longest: int = LONGEST, limits: Limits =
 
 
 def _within(alternatives: list[Alternative], limits: Limits) -> Expression | None:
-    """Return the expression, unless it is too large for a filter."""
+    """Return the expression; None if it is too large for a filter."""
     if sum(1 + sum(map(_count, each)) for each in alternatives) > limits.expression:
-        return None  # each of them takes more than a character: no need to write it down
+        return None  # each takes more than a character, so there is no need to build it
     expression = deduplicate(fold(flatten(any_of(tuple(map(all_of, alternatives))))))
     return expression if _fits(expression, limits) else None
 
@@ -96,9 +95,9 @@ def _alternatives(expression: Expression) -> tuple[Alternative, ...]:
 
 
 def _without_guards(alternative: Alternative) -> Alternative:
-    """`has(a) && a == 1 -> a == 1`: where unknown is false, whatever asks about a value asks for its presence."""
+    """`has(a) && a == 1 -> a == 1`: where unknown is false, a test of a value implies its presence."""
     clauses = [part.part if isinstance(part, Not) else part for part in alternative]
-    asked = {_path_of(clause) for clause in clauses}
+    asked = {path_of(clause) for clause in clauses if hasattr(clause, "operand")}
     return tuple(part for part in alternative if not (isinstance(part, Has) and part.path in asked))
 
 
@@ -123,11 +122,3 @@ def _merged(alternatives: list[Alternative]) -> list[Alternative]:
         rest if operand is None else (one_of(operand, literals), *rest)
         for (operand, rest), literals in groups.items()
     ]
-
-
-def _path_of(clause: Expression) -> Path | None:
-    """Return the path that an atom asks about, other than for its presence."""
-    operand = getattr(clause, "operand", None)
-    if isinstance(operand, Text):
-        return operand.path
-    return operand if isinstance(operand, Path) else None

@@ -1,4 +1,4 @@
-"""`+ - * / %` and the unary `-`: within one type, and an error where a result has no room in it."""
+"""`+ - * / %` and unary `-`, within one type. A result beyond the range of its type is an error."""
 
 from __future__ import annotations
 
@@ -23,31 +23,35 @@ def compute(symbol: str, left: Any, right: Any) -> Any:
     """Return `left symbol right`."""
     overload = _OVERLOADS.get((symbol, kind_of(left), kind_of(right)))
     if overload is None:
-        raise Fault(f"{named(left)} {symbol} {named(right)} has no meaning")
+        raise Fault(f"{named(left)} {symbol} {named(right)} is not defined")
     return overload(left, right)
 
 
 def negate(value: Any) -> Any:
-    """Return `-value` of an int or a double."""
+    """Return `-value` for an int or a double."""
     match kind_of(value):
         case Kind.INT:
             return int64(-value)
         case Kind.DOUBLE:
             return -value
         case _:
-            raise Fault(f"{named(value)} has no negative")
+            raise Fault(f"{named(value)} can't be negated")
 
 
 def _divide(left: int, right: int) -> int:
-    """Divide towards zero, as C does and Python doesn't."""
     if right == 0:
         raise Fault("division by zero")
-    quotient = abs(left) // abs(right)
-    return quotient if (left < 0) == (right < 0) else -quotient
+    return quotient(left, right)
+
+
+def quotient(left: int, right: int) -> int:
+    """Divide towards zero, as C does and Python doesn't."""
+    magnitude = abs(left) // abs(right)
+    return magnitude if (left < 0) == (right < 0) else -magnitude
 
 
 def _modulo(left: int, right: int) -> int:
-    # The rest is small where the quotient overflows, but Google's evaluator refuses both.
+    # Where the quotient overflows the remainder doesn't, but Google's evaluator refuses both.
     return left - int64(_divide(left, right)) * right
 
 
@@ -64,7 +68,7 @@ def _signed(apply: Callable[[int, int], int]) -> Callable[[int, int], int]:
 
 
 def _unsigned(apply: Callable[[int, int], int]) -> Callable[[int, int], Uint]:
-    # Plain integers: the operators of a subclass of int are slower and promise no more.
+    # Plain integers: the operators of a subclass of int are slower and no more precise.
     return lambda left, right: uint64(apply(int(left), int(right)))
 
 

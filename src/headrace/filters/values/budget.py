@@ -1,8 +1,8 @@
-"""What one clause may cost on one event: a function of these two alone, never of the clock or of other clauses.
+"""The budget of one clause on one event. The cost depends on these two alone, never on the clock or on other clauses.
 
-A clause is what stands between `&&`, `||`, `!` and `?:`, none of them inside it. Costs are counted in steps of about
-a microsecond, by the sizes of the values, before the work is done. Equality with constants, prefixes, suffixes and
-presence cost nothing: they take the same time on every event.
+Clauses are separated by `&&`, `||`, `!` and `?:`. Costs are counted in steps of about a microsecond, by the sizes of
+the values, before the work is done. Equality with constants, prefixes, suffixes and presence are free: they take the
+same time on every event.
 """
 
 from __future__ import annotations
@@ -11,17 +11,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headrace.filters.ir.atoms import (
-    Comparison,
-    Contains,
-    EndsWith,
-    Has,
-    Includes,
-    Matches,
-    MatchesGlob,
-    OneOf,
-    StartsWith,
-)
+from headrace.filters.ir.atoms import Comparison, Has, Includes, Matches, MatchesGlob, OneOf, StringTest
 from headrace.filters.ir.expression import nodes_of
 from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import Path, Text
@@ -36,19 +26,19 @@ if TYPE_CHECKING:
     from headrace.filters.ir.expression import Expression
 
 LOOPS = 10_000
-"""How often the macros of a clause may loop on one event: as often as those of Google's evaluator."""
+"""How many rounds the macros of a clause may loop on one event: as many as in Google's evaluator."""
 
 STEPS = 2_000
-"""What a clause may cost that has no macro; several times as much where its patterns are large."""
+"""The budget of a clause without macros; several times as much if its patterns are large."""
 
 LOOPING_STEPS = 20_000
-"""What a clause with macros may cost: as much as 5,000 rounds that compare an element with a constant."""
+"""The budget of a clause with macros: 5,000 rounds that compare an element with a constant."""
 
 SCANNED = 64
-"""Characters of a text that are searched in one step."""
+"""Characters of a text searched in one step."""
 
 LONGEST_SCANNED = STEPS * SCANNED
-"""The characters of a text that `contains` may search; of a longer one it is unknown."""
+"""Characters of a text that `contains` may search; for a longer one it is unknown."""
 
 _COPIED = 256
 _CONVERTED = 4
@@ -56,10 +46,10 @@ _ELEMENTS = 16
 _SOUGHT = 8
 _MATCHED = 50
 SEARCHED = _COPIED // _SOUGHT
-"""What an element of a list weighs when it is compared with a scalar, beside the characters of a text."""
+"""The weight of a list element when compared with a scalar, in addition to the characters of a text."""
 
 MOST_SEARCHED = STEPS * _COPIED
-"""What all elements of a list may weigh together; of more it is unknown whether a scalar is among them."""
+"""The weight that all elements of a list may have; in a heavier list membership of a scalar is unknown."""
 
 _PATTERN = 250
 _CONVERSION = 4
@@ -68,16 +58,16 @@ _PATH = 4
 
 
 class BudgetSpent(Exception):
-    """Ends the clause: no connective inside it may take this for an ordinary fault."""
+    """Ends the clause. Not a `Fault`, so that no connective inside the clause can absorb it."""
 
 
 class OverBudget(Fault):
-    """The clause costs too much on this event, so it is unknown."""
+    """The clause exceeds its budget on this event, so it is unknown."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """Belongs to one evaluation of one clause."""
+    """The budget of one evaluation of one clause."""
 
     clause: Expression
     loops: int = 0
@@ -85,7 +75,7 @@ class Budget:
     most: int = STEPS
 
     def spend(self, steps: int) -> None:
-        """Count the cost of what is about to be done, or raise `BudgetSpent`."""
+        """Count steps before they are done, or raise `BudgetSpent`."""
         self.spent += steps
         if self.spent > self.most:
             self.most = _allowance(self.clause)
@@ -96,12 +86,12 @@ class Budget:
         """Count one round of a macro."""
         self.loops += 1
         if self.loops >= LOOPS:
-            raise BudgetSpent(f"it loops {LOOPS} times or more, which the budget forbids")
+            raise BudgetSpent(f"it loops {LOOPS} times or more, beyond its budget")
         self.spend(weight)
 
 
 def longest_matched(clause: Matches | MatchesGlob) -> int:
-    """Return how many bytes of a text a pattern may be looked for in; of a longer one it is unknown."""
+    """Return how many bytes of a text the pattern may search; for a longer one the clause is unknown."""
     size = _size_of_pattern(clause)
     return STEPS * scans_in(clause) * _MATCHED // size if size else sys.maxsize
 
@@ -113,7 +103,7 @@ def _allowance(clause: Expression) -> int:
 
 
 def scans_in(clause: Expression) -> int:
-    """Return the number of scans that a clause counts as: one, and more for large patterns."""
+    """Return how many scans a clause counts as: one, and more for large patterns."""
     return 1 + sum(_size_of_pattern(node) // _PATTERN for node in nodes_of(clause))
 
 
@@ -128,7 +118,7 @@ def _size_of_pattern(node: Expression) -> int:
 
 
 def weight_of(macro: Macro) -> int:
-    """Return what one round costs: a step, and one for each node of the bodies, evaluated or not."""
+    """Return the cost of one round: a step, and one for each node of the bodies, evaluated or not."""
     return 1 + sum(_weight(node) for body in macro.bodies for node in nodes_of(body))
 
 
@@ -140,36 +130,36 @@ def _weight(node: Expression) -> int:
             return _weight(path) + _CONVERSION
         case OneOf(operand, literals):
             return 1 + _weight(operand) + len(literals)
-        case Comparison() | Includes() | StartsWith() | EndsWith() | Contains() | Matches() | MatchesGlob():
+        case Comparison() | Includes() | StringTest():
             return 1 + _weight(node.operand)
         case _:
             return 1
 
 
 def cost_of_call(function: str, arguments: Sequence[Any]) -> int:
-    """Return what a call costs beyond its node."""
+    """Return the cost of a call, apart from its node."""
     cost = _CALLS.get(function)
     return _cost_of_time(*arguments) if cost is None else cost(*arguments)
 
 
 def cost_of_sum(left: Any, right: Any) -> int:
-    """Return what `left + right` costs: texts and lists are copied."""
+    """Return the cost of `left + right`, which copies texts and lists."""
     return _cost_of_copy(left) + _cost_of_copy(right)
 
 
 def cost_of_search(value: Any, elements: Any) -> int:
-    """Return what it costs to look for a scalar in a list; elements as long as a text are read to their ends."""
+    """Return the cost of a scalar's search in a list. Elements of a text's length are compared to their end."""
     length = len(value) if isinstance(value, str) else 0
     return _parts(len(elements) * (SEARCHED + length), _COPIED)
 
 
 def cost_of_elements(elements: Any) -> int:
-    """Return what it costs to compare each element with something, apart from what the comparisons cost."""
+    """Return the cost of a loop over a list, apart from the comparisons."""
     return len(elements)
 
 
 def cost_of_equality(left: Any, right: Any) -> int:
-    """Return what it costs to compare two values of one type, apart from what is inside their elements."""
+    """Return the cost of comparing two values of one type, apart from their elements."""
     if isinstance(left, str | bytes):
         return len(left) // _COPIED if len(left) == len(right) else 0
     if isinstance(left, list | tuple):
@@ -180,7 +170,7 @@ def cost_of_equality(left: Any, right: Any) -> int:
 
 
 def cost_of_order(left: Any, right: Any) -> int:
-    """Return what it costs to say which of two values comes first."""
+    """Return the cost of ordering two values."""
     return min(_cost_of_copy(left), _cost_of_copy(right))
 
 
@@ -199,12 +189,12 @@ def _per(size: int) -> Callable[[Any], int]:
 
 
 def _cost_of_time(*arguments: Any) -> int:
-    # A zone that nobody has heard of is looked for in the files of the system.
+    # An unknown time zone is looked for in the files of the system.
     return _CONVERSION + (_ZONE if len(arguments) > 1 else 0)
 
 
 def _cost_of_contains(text: Any, other: Any) -> int:
-    # Looking for a long text in a short one costs as well: what it looks for is prepared.
+    # Searching for a long text in a short one costs as well: the search preprocesses it.
     return _parts(max(len(text), len(other)), SCANNED) if _are_texts(text, other) else 0
 
 

@@ -1,4 +1,4 @@
-"""Conversions between types: `int(x)`, `string(x)` and their like."""
+"""Conversions between types: `int(x)`, `string(x)` and so on."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _DIGITS = 40
 
 
 def to_int(value: Any) -> int:
-    """Convert to a signed integer; doubles are cut towards zero, timestamps give their second."""
+    """Convert to a signed integer; doubles are rounded towards zero, timestamps become seconds since the epoch."""
     match value:
         case str():
             return int64(_read_integer(value))
         case float():
-            # The ends of the range are no doubles that convert back.
+            # The doubles at the ends of the range don't convert back.
             if not -(2.0**63) < value < 2.0**63:
                 raise Fault("the double is beyond the range of int")
             return int(value)
@@ -51,7 +51,7 @@ def to_uint(value: Any) -> Uint:
     match value:
         case str():
             if "-" in value:
-                raise Fault(f"{value[:_DIGITS]!r} is no uint")
+                raise Fault(f"{value[:_DIGITS]!r} is not a uint")
             return uint64(_read_integer(value))
         case float():
             if not 0 <= value < 2.0**64:
@@ -64,7 +64,7 @@ def to_uint(value: Any) -> Uint:
 
 
 def to_double(value: Any) -> float:
-    """Convert to a double, the nearest one."""
+    """Convert to the nearest double."""
     match value:
         case str():
             return _read_double(value)
@@ -116,7 +116,7 @@ def to_bool(value: Any) -> bool:
 
 
 def to_timestamp(value: Any) -> Timestamp:
-    """Convert a text, or seconds since the epoch."""
+    """Convert a text or the seconds since the epoch."""
     match value:
         case Timestamp():
             return value
@@ -140,14 +140,14 @@ def to_duration(value: Any) -> Duration:
 
 
 def int64(number: int) -> int:
-    """Return the number if 64 bits hold it."""
-    if int(number) not in INT64:  # a Uint in a range would be looked for one by one
+    """Return the number if it fits in 64 bits, else raise a `Fault`."""
+    if int(number) not in INT64:  # testing a Uint would walk through the range
         raise Fault("the result is beyond the range of int")
     return number
 
 
 def uint64(number: int) -> Uint:
-    """Return the number as unsigned if 64 bits hold it."""
+    """Return the number as unsigned if it fits in 64 bits, else raise a `Fault`."""
     if int(number) not in UINT64:
         raise Fault("the result is beyond the range of uint")
     return Uint(number)
@@ -156,7 +156,7 @@ def uint64(number: int) -> Uint:
 def _read_integer(text: str) -> int:
     digits = text.strip(_SPACE)
     if _INTEGER.fullmatch(digits) is None or len(digits.lstrip("+-0")) > _DIGITS:
-        raise Fault(f"{text[:_DIGITS]!r} is no integer")
+        raise Fault(f"{text[:_DIGITS]!r} is not an integer")
     magnitude = int(digits.lstrip("+-0") or "0")
     return -magnitude if digits.startswith("-") else magnitude
 
@@ -172,7 +172,7 @@ def _read_double(text: str) -> float:
             return float.fromhex(digits)
         except OverflowError:
             return float("-inf" if digits.startswith("-") else "inf")
-    raise Fault(f"{text[:_DIGITS]!r} is no double")
+    raise Fault(f"{text[:_DIGITS]!r} is not a double")
 
 
 def _decoded(value: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Which values are equal, and in which order they stand."""
+"""Equality and order of values."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _ORDERED = frozenset({Kind.BOOL, Kind.STRING, Kind.BYTES, Kind.TIMESTAMP, Kind.D
 
 
 def _free(_: int) -> None:
-    """Count nothing."""
+    """Ignore the cost."""
 
 
 def equal(left: Any, right: Any, spend: Spend = _free) -> bool:
-    """Say whether two values are equal. Those of different types never are, except numbers.
+    """Return whether two values are equal. Values of different types never are, except numbers.
 
-    `spend` is told what each comparison costs before it is made.
+    `spend` is called with the cost of each comparison before it is made.
     """
     kind, other = kind_of(left), kind_of(right)
     if kind in NUMBERS and other in NUMBERS:
@@ -53,7 +53,7 @@ def equal(left: Any, right: Any, spend: Spend = _free) -> bool:
 
 
 def is_element(value: Any, elements: Any, spend: Spend = _free) -> bool:
-    """Say whether an element of the list is equal to the value."""
+    """Return whether the list has an element equal to the value."""
     kind = kind_of(value)
     if kind not in _SOUGHT:
         spend(cost_of_elements(elements))
@@ -63,7 +63,7 @@ def is_element(value: Any, elements: Any, spend: Spend = _free) -> bool:
 
 
 def _is_number_among(value: Any, elements: Any) -> bool:
-    # Ten times faster than `equal` of each. NaN is not even equal to itself.
+    # Ten times faster than calling `equal` for each element. NaN doesn't equal even itself.
     if math.isnan(value):
         return False
     doubles = [element for element in elements if type(element) is float]
@@ -82,12 +82,12 @@ _SOUGHT: Mapping[Kind, Callable[[Any, Any], bool]] = {
 
 
 def ordered(symbol: str, left: Any, right: Any) -> bool:
-    """Say whether `left symbol right`, one of `< <= > >=`; not every type has an order."""
+    """Return `left symbol right`, with one of `< <= > >=`. Types without an order are a fault."""
     kind, other = kind_of(left), kind_of(right)
     if kind in NUMBERS and other in NUMBERS:
         return ORDERINGS[symbol](*_alike(left, right, kind, other))
     if kind is not other:
-        raise Fault(f"{named(left)} and {named(right)} have no order")
+        raise Fault(f"{named(left)} and {named(right)} can't be ordered")
     if kind not in _ORDERED:
         raise Fault(f"{named(left)} has no order")
     if isinstance(left, Timestamp | Duration):
@@ -96,7 +96,7 @@ def ordered(symbol: str, left: Any, right: Any) -> bool:
 
 
 def _alike(left: Any, right: Any, kind: Kind, other: Kind) -> tuple[Any, Any]:
-    # As Google's evaluator has it: an integer is compared with a double as the nearest double.
+    # As in Google's evaluator, an integer is compared with a double as the nearest double.
     return (float(left), float(right)) if Kind.DOUBLE in (kind, other) else (left, right)
 
 

@@ -1,10 +1,10 @@
-"""Why something has no value. Reading it as a truth value gives unknown."""
+"""The error of evaluation. A clause that raises it is unknown."""
 
 from __future__ import annotations
 
 
 class Fault(Exception):
-    """CEL's error. `reason` says it in words for the author of the filter."""
+    """An expression has no value. `reason` tells the author of the filter why."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

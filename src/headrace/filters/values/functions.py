@@ -1,4 +1,4 @@
-"""CEL's standard library: every function a filter may call, by name."""
+"""CEL's standard library: the functions that a filter may call, by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """What a call computes. `member`: its first argument stands before the dot."""
+    """A function. A `member` function is called as `first.name(rest)`."""
 
     apply: Callable[..., Any]
     member: bool = False
@@ -23,7 +23,7 @@ class Function:
 
 
 def call(name: str, arguments: Sequence[Any]) -> Any:
-    """Return the value of a call; arguments that the function doesn't take are a fault."""
+    """Return the value of a call. Arguments of the wrong type are a fault."""
     return FUNCTIONS[name].apply(*arguments)
 
 
@@ -36,9 +36,7 @@ def _size(value: Any) -> int:
 def _of_strings(name: str, apply: Callable[[str, str], bool]) -> Function:
     def checked(text: Any, other: Any) -> bool:
         if not isinstance(text, str) or not isinstance(other, str):
-            raise Fault(
-                f"{name} is asked of strings, not of {named(other if isinstance(text, str) else text)}"
-            )
+            raise Fault(f"{name} takes strings, not {named(other if isinstance(text, str) else text)}")
         return apply(text, other)
 
     return Function(checked, member=True, arity=(2,))
@@ -48,7 +46,7 @@ def _of_times(name: str, by_kind: Mapping[Kind, Callable[..., int]]) -> Function
     def checked(value: Any, zone: Any = "UTC") -> int:
         apply = by_kind.get(kind_of(value))
         if apply is None:
-            raise Fault(f"{name} is not asked of {named(value)}")
+            raise Fault(f"{name} doesn't take {named(value)}")
         if kind_of(value) is Kind.DURATION:
             return apply(value)
         if not isinstance(zone, str):

@@ -1,7 +1,7 @@
 """The types of CEL's values, as Python objects.
 
-null is None; bool, double, string and bytes are Python's; int is `int`, uint is `Uint`; lists are any sequence
-that isn't a text; maps are Python's mappings, with strings as keys, or `Entries`; a type is a `Kind`.
+null is None; bool, double, string and bytes are Python's own; int is `int` and uint is `Uint`. A list is any sequence
+except strings and bytes, a map is a mapping with string keys or `Entries`, and a type is a `Kind`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ UINT64 = range(2**64)
 
 
 class Kind(Enum):
-    """A type, by the name that CEL gives it."""
+    """A type, by its name in CEL."""
 
     NULL = "null_type"
     BOOL = "bool"
@@ -35,7 +35,7 @@ class Kind(Enum):
     DURATION = "google.protobuf.Duration"
     TYPE = "type"
 
-    # Members are the same wherever they are equal; the hash of their names is computed in Python each time.
+    # Equal members are identical. The hash of an Enum is computed in Python, which is slow.
     __hash__ = object.__hash__
 
 
@@ -58,10 +58,10 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """A map whose keys may be of several types, as a filter can write one down."""
+    """A map with keys of any types, as a map literal in a filter may have."""
 
     by_key: dict[tuple[Kind, Any], tuple[Any, Any]]
-    """Each key with its value, under the key's type and the key: in Python `1 == True`."""
+    """The key and its value, by type and key: in Python `1 == True`."""
 
     def __len__(self) -> int:
         return len(self.by_key)
@@ -104,11 +104,11 @@ def kind_of(value: object) -> Kind:
     for base, kind in _ABSTRACT_KINDS:
         if isinstance(value, base):
             return kind
-    raise Fault(f"{type(value).__name__} is no type that filters know")
+    raise Fault(f"{type(value).__name__} is not a type of filter values")
 
 
 def named(value: object) -> str:
-    """Name the type of a value in a sentence."""
+    """Return the type of a value with its article, for messages."""
     kind = kind_of(value)
     if kind is Kind.NULL:
         return "null"

@@ -1,4 +1,4 @@
-"""Lists and maps: what stands at a key or an index, what is in them."""
+"""Lists and maps: lookup and membership."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def pairs_of(holder: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def keys_of(holder: Any) -> Iterable[Any]:
-    """Return a map's keys, one by one: whoever stops early has not paid for all of them."""
+    """Return a map's keys lazily, so that stopping early saves the rest."""
     return (key for key, _ in holder.by_key.values()) if isinstance(holder, Entries) else iter(holder)
 
 
 def entries(pairs: Iterable[tuple[Any, Any]]) -> Entries:
-    """Make a map; a key twice, or one that is neither string nor integer nor boolean, is a fault."""
+    """Make a map. A repeated key, or one that isn't a string, integer or boolean, is a fault."""
     made: dict[tuple[Kind, Any], tuple[Any, Any]] = {}
     for key, value in pairs:
         kind = kind_of(key)
         if kind not in _KEY_KINDS:
             raise Fault(f"{named(key)} can't be the key of a map")
         if (kind, key) in made:
-            raise Fault(f"the key {key!r} stands twice in a map")
+            raise Fault(f"the key {key!r} is repeated in the map")
         made[kind, key] = (key, value)
     return Entries(made)
 
@@ -49,7 +49,7 @@ def find(holder: Any, key: Any) -> Any:
 
 
 def is_in(value: Any, holder: Any) -> bool:
-    """Say whether a map has this key. (Membership in lists needs equality, which is built on this.)"""
+    """Return whether a map has this key. For lists see `equality.is_element`."""
     if kind_of(value) not in _KEY_KINDS | {Kind.DOUBLE}:
         raise Fault(f"{named(value)} can't be the key of a map")
     try:
@@ -62,7 +62,7 @@ def is_in(value: Any, holder: Any) -> bool:
 def _element(elements: Any, index: Any) -> Any:
     position = _integer(index) if kind_of(index) in NUMBERS else None
     if position is None:
-        raise Fault(f"{named(index)} is no index of a list")
+        raise Fault(f"{named(index)} can't be the index of a list")
     if not 0 <= position < len(elements):
         raise Fault(f"a list of {len(elements)} has no element {position}")
     return elements[position]
@@ -81,14 +81,14 @@ def _entry(holder: Any, key: Any) -> Any:
 
 
 def _spellings(key: Any, kind: Kind) -> tuple[Kind, ...]:
-    """Return the types of key to look for: a number finds the equal number of another type, a list or a map none."""
+    """Return the types of keys to look for: a number finds an equal number of any type; lists and maps find nothing."""
     if kind in NUMBERS:
         return () if _integer(key) is None else (kind, Kind.INT, Kind.UINT)
     return (kind,) if kind in _KEY_KINDS else ()
 
 
 def _integer(number: float) -> int | None:
-    """Return the integer that a number is; a fraction is none."""
+    """Return the number as an integer; None if it has a fraction."""
     if isinstance(number, float) and not number.is_integer():
         return None
     return int(number)

@@ -1,4 +1,4 @@
-"""What stands at a path of one event."""
+"""Look up paths in the variables of one event."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ if TYPE_CHECKING:
 
 
 def follow(steps: tuple[str, ...], variables: Variables) -> Any:
-    """Return what stands at the end of the steps, or a fault that says at which step nothing does."""
-    return _last(steps, variables)
-
-
-def is_present(steps: tuple[str, ...], variables: Variables) -> bool:
-    """Say whether the last key is in the map before it; a fault where that is none."""
-    holder = _last(steps[:-1], variables)
-    if kind_of(holder) is not Kind.MAP:
-        raise Fault(f"{'.'.join(steps[:-1])} is {named(holder)}, not a map")
-    return steps[-1] in holder
-
-
-def _last(steps: tuple[str, ...], variables: Variables) -> Any:
+    """Return the value at the path, or raise the `Fault` that says which step is missing."""
     value: Any = variables
     for depth, step in enumerate(steps):
         if depth and kind_of(value) is not Kind.MAP:
-            raise Fault(f"{'.'.join(steps[:depth])} is {named(value)}, not a map")
+            raise _not_a_map(steps[:depth], value)
         if step not in value:
             raise Fault(f"{'.'.join(steps[: depth + 1])} is missing")
         value = value[step]
     return value
+
+
+def is_present(steps: tuple[str, ...], variables: Variables) -> bool:
+    """Return whether the last key is in the map before it, or raise the `Fault` that this isn't a map."""
+    holder = follow(steps[:-1], variables)
+    if kind_of(holder) is not Kind.MAP:
+        raise _not_a_map(steps[:-1], holder)
+    return steps[-1] in holder
+
+
+def _not_a_map(steps: tuple[str, ...], value: Any) -> Fault:
+    return Fault(f"{'.'.join(steps)} is {named(value)}, not a map")

@@ -1,4 +1,4 @@
-"""Patterns over strings, all of them run by RE2: no pattern of a user reaches an engine that can backtrack."""
+"""Patterns over strings. All of them run in RE2: no user's pattern reaches an engine that can backtrack."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ _NOTHING = r"[^\x{0}-\x{10FFFF}]"
 
 
 class InvalidPattern(ValueError):
-    """RE2 can't read the pattern; the message is its own."""
+    """RE2 can't compile the pattern; the message is RE2's own."""
 
 
 @lru_cache(_KEPT)
 def compile_pattern(pattern: str) -> Any:
-    """Return RE2's program for a pattern."""
+    """Return RE2's compiled program of a pattern."""
     options = re2.Options()
     options.log_errors = False
     try:
         return re2.compile(pattern, options)
     except re2.error as error:
-        reason = error.args[0] if error.args else "RE2 can't read it"
+        reason = error.args[0] if error.args else "RE2 can't compile it"
         raise InvalidPattern(reason.decode() if isinstance(reason, bytes) else str(reason)) from None
     except UnicodeEncodeError:
-        raise InvalidPattern("lone surrogates are no characters") from None
+        raise InvalidPattern("lone surrogates are not valid Unicode") from None
 
 
 @lru_cache(_KEPT)
 def _tester(pattern: str) -> Any:
-    """Return a program that remembers no groups, which would cost as much as the search itself."""
+    """Return a program without captures, which would cost as much as the search itself."""
     compile_pattern(pattern)
     options = re2.Options()
     options.log_errors = False
@@ -47,7 +47,7 @@ def _tester(pattern: str) -> Any:
 
 
 def size_of(pattern: str) -> int:
-    """Return the size of the program; of what is no pattern, nothing."""
+    """Return the size of a pattern's program; 0 if it can't be compiled."""
     try:
         return int(compile_pattern(pattern).programsize)
     except InvalidPattern:
@@ -55,22 +55,22 @@ def size_of(pattern: str) -> int:
 
 
 def found(text: str, pattern: str) -> bool:
-    """Say whether RE2 finds the pattern somewhere in the text."""
+    """Return whether RE2 finds the pattern somewhere in the text."""
     try:
         return _tester(pattern).search(text) is not None
     except InvalidPattern as error:
-        raise Fault(f"{pattern[:40]!r} is no regular expression: {error}") from None
+        raise Fault(f"{pattern[:40]!r} is not a regular expression: {error}") from None
     except UnicodeEncodeError:
-        raise Fault("lone surrogates are no characters") from None
+        raise Fault("lone surrogates are not valid Unicode") from None
 
 
 def fits(text: str, glob: str) -> bool:
-    """Say whether the whole text fits the shell pattern."""
+    """Return whether the whole text matches the shell pattern."""
     return text.startswith(glob[:-1]) if is_prefix(glob) else found(text, translate(glob))
 
 
 def is_prefix(glob: str) -> bool:
-    """Say whether the shell pattern asks for a prefix and nothing else."""
+    """Return whether the shell pattern matches all texts with a certain prefix, and no others."""
     return glob.endswith("*") and _WILDCARDS.isdisjoint(glob[:-1])
 
 
@@ -78,14 +78,14 @@ def is_prefix(glob: str) -> bool:
 def translate(glob: str) -> str:
     """Return the regular expression of a shell pattern.
 
-    `*` is any text, `?` one character, `[ab0-9]` one of these and `[!ab0-9]` none of these; `[` that isn't
-    closed is itself. A wildcard in brackets is itself, which is how to ask for one: `[*]`.
+    `*` matches any text, `?` one character, `[ab0-9]` one of these and `[!ab0-9]` any other. A `[` that isn't closed
+    matches itself, and so does a wildcard in brackets: `[*]`.
     """
     return r"\A" + "".join(map(_translate_token, _tokens(glob))) + r"\z"
 
 
 def pieces_of(glob: str) -> tuple[str, ...]:
-    """Return the texts between a shell pattern's wildcards: what fits starts with the first, ends with the last."""
+    """Return the texts between wildcards: whatever matches starts with the first of them and ends with the last."""
     pieces = [""]
     for token in _tokens(glob):
         if token in ("*", "?") or len(token) > 1:
@@ -112,7 +112,7 @@ def _translate_token(token: str) -> str:
 
 
 def _class_end(glob: str, start: int) -> int:
-    # A bracket that stands first is one of the characters.
+    # A bracket in first position is one of the characters.
     first = start + 1 if glob[start : start + 1] == "!" else start
     return glob.find("]", first + 1)
 
@@ -127,7 +127,7 @@ def _translate_class(body: str) -> str:
 
 
 def _ranges(characters: str) -> list[tuple[str, str]]:
-    """Read `a-c-` as a to c and the hyphen; a range that runs backwards holds nothing."""
+    """Parse `a-c-` as a to c and a hyphen. A reversed range is empty."""
     ranges, position = [], 0
     while position < len(characters):
         low = characters[position]

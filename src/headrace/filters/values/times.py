@@ -1,4 +1,4 @@
-"""Timestamps and durations: their texts, their arithmetic and their calendar fields."""
+"""Timestamps and durations: texts, arithmetic and calendar fields."""
 
 from __future__ import annotations
 
@@ -33,61 +33,61 @@ _OFFSET = re.compile(r"([+-]?)([0-9]{2}):([0-9]{2})", re.ASCII)
 
 
 def timestamp(nanoseconds: int) -> Timestamp:
-    """Make a timestamp, or a fault outside the years 1 to 9999."""
+    """Make a timestamp; outside the years 1 to 9999 it is a fault."""
     if not _FIRST <= nanoseconds <= _LAST:
         raise Fault("a timestamp lies between the years 1 and 9999")
     return Timestamp(nanoseconds)
 
 
 def duration(nanoseconds: int) -> Duration:
-    """Make a duration, or a fault beyond ten thousand years."""
+    """Make a duration; beyond ten thousand years it is a fault."""
     if abs(nanoseconds) > _LONGEST:
         raise Fault("a duration is at most ten thousand years")
     return Duration(nanoseconds)
 
 
 def read_timestamp(text: str) -> Timestamp:
-    """Read RFC 3339, as loosely as Google's evaluator does; second 60 is the first of the next minute."""
+    """Parse RFC 3339 as leniently as Google's evaluator does. Second 60 is the first of the next minute."""
     found = _TIMESTAMP.fullmatch(text)
     if found is None:
-        raise Fault(f"{text[:40]!r} is no timestamp")
+        raise Fault(f"{text[:40]!r} is not a timestamp")
     year, month, day, hour, minute, second = map(int, found.groups()[:6])
     fraction, sign, *offset = found.groups()[6:]
     hours, minutes = (int(each or 0) for each in offset)
     if second > 60 or hours > 23 or minutes > 59:
-        raise Fault(f"{text[:40]!r} is no timestamp")
+        raise Fault(f"{text[:40]!r} is not a timestamp")
     try:
         moment = datetime(year, month, day, hour, minute, tzinfo=UTC) - _EPOCH
     except ValueError:
-        raise Fault(f"{text[:40]!r} is no timestamp") from None
+        raise Fault(f"{text[:40]!r} is not a timestamp") from None
     ahead = (hours * 3600 + minutes * 60) * (-1 if sign == "-" else 1)
     seconds = moment.days * 86400 + moment.seconds + second - ahead
     return timestamp(seconds * SECOND + int((fraction or "0")[:9].ljust(9, "0")))
 
 
 def read_duration(text: str) -> Duration:
-    """Read `1h30m`, `-1.5s`, `0`; units down to `ns`."""
+    """Parse `1h30m`, `-1.5s` or `0`, with units down to `ns`."""
     if _DURATION.fullmatch(text) is None:
-        raise Fault(f"{text[:40]!r} is no duration")
+        raise Fault(f"{text[:40]!r} is not a duration")
     total = sum(int(_number(digits) * _UNITS[unit]) for digits, unit in _SPAN.findall(text))
     return duration(-total if text.startswith("-") else total)
 
 
 def write_timestamp(moment: Timestamp) -> str:
-    """Return RFC 3339 in UTC, the fraction in groups of three digits."""
+    """Return RFC 3339 in UTC, with the fraction in groups of three digits."""
     seconds, nanoseconds = divmod(moment.nanoseconds, SECOND)
     whole = (_EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
     return f"{whole}{_fraction(nanoseconds)}Z"
 
 
 def write_duration(span: Duration) -> str:
-    """Return the seconds with an `s`, the fraction in groups of three digits."""
+    """Return the seconds followed by `s`, with the fraction in groups of three digits."""
     seconds, nanoseconds = divmod(abs(span.nanoseconds), SECOND)
     return f"{'-' if span.nanoseconds < 0 else ''}{seconds}{_fraction(nanoseconds)}s"
 
 
 def of_moment(field: Callable[[datetime], int]) -> Callable[..., int]:
-    """Return the function that reads a calendar field, in UTC or in the zone that is its second argument."""
+    """Return a function that reads a calendar field in UTC, or in the zone that is its second argument."""
 
     def read(moment: Timestamp, zone: str = "UTC") -> int:
         seconds = moment.nanoseconds // SECOND
@@ -97,7 +97,7 @@ def of_moment(field: Callable[[datetime], int]) -> Callable[..., int]:
 
 
 def of_span(unit: int) -> Callable[[Duration], int]:
-    """Return the function that counts whole units of a duration, towards zero."""
+    """Return a function that counts the whole units of a duration, rounded towards zero."""
 
     def count(span: Duration) -> int:
         whole = abs(span.nanoseconds) // unit
@@ -120,7 +120,7 @@ def milliseconds_of_span(span: Duration) -> int:
 
 def _local(moment: datetime, zone: str) -> datetime:
     if len(zone) > _LONGEST_ZONE:
-        raise Fault(f"{zone[:40]!r} is no time zone")
+        raise Fault(f"{zone[:40]!r} is not a time zone")
     offset = _OFFSET.fullmatch(zone)
     try:
         if offset is None:
@@ -129,7 +129,7 @@ def _local(moment: datetime, zone: str) -> datetime:
         ahead = timedelta(hours=int(hours), minutes=int(minutes))
         return moment - ahead if sign == "-" else moment + ahead
     except (KeyError, ValueError, OSError):
-        raise Fault(f"{zone[:40]!r} is no time zone") from None
+        raise Fault(f"{zone[:40]!r} is not a time zone") from None
     except OverflowError:
         raise Fault("a timestamp lies between the years 1 and 9999") from None
 
@@ -144,7 +144,7 @@ def _fraction(nanoseconds: int) -> str:
 
 
 def _number(digits: str) -> Fraction:
-    """Read a decimal number. Python refuses to read thousands of digits, none of which could be a nanosecond."""
+    """Parse a decimal number. Cut its digits below a nanosecond: Python refuses to parse thousands of them."""
     whole, _, fraction = digits.partition(".")
     significant = whole.lstrip("0")
     if len(significant) > _DIGITS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.filters.backends.arrow.table import OFFICIAL
+from headrace.filters.backends.arrow.table import ATTRIBUTE_COLUMNS
 from headrace.filters.ir.operands import Path, Text
 from headrace.matching.scan.trie import PathTrie
 
@@ -59,12 +59,16 @@ class Fields:
             operands=tuple(columns),
             trie=PathTrie.of(wanted) if wanted else None,
             data=tuple(data),
-            strings=tuple((column, path.steps[1]) for column, path in attributes if path.steps[1] in OFFICIAL)
+            strings=tuple(
+                (column, path.steps[1]) for column, path in attributes if path.steps[1] in ATTRIBUTE_COLUMNS
+            )
             + tuple(
                 (column, CONTEXT[path.steps[0]]) for column, path in paths if path.steps in _CONTEXT_PATHS
             ),
             extensions=tuple(
-                (column, path.steps[1]) for column, path in attributes if path.steps[1] not in OFFICIAL
+                (column, path.steps[1])
+                for column, path in attributes
+                if path.steps[1] not in ATTRIBUTE_COLUMNS
             ),
             below=tuple(
                 (column, path) for column, path in paths if path.steps[0] == "ce" and len(path.steps) > 2

@@ -13,30 +13,30 @@ from headrace.events.bindings.http import encode_structured
 from headrace.filters import compile_filter
 from headrace.jobs.requests import parse_backtest
 from headrace.matching.scope import Scope
-from headrace.pipeline.backtest import Backtest, Bucket, backtest
-from headrace.pipeline.extent import Extent
+from headrace.pipeline.history.backtest import Backtest, Bucket, backtest
+from headrace.pipeline.history.seek import first_match
+from headrace.pipeline.history.selection import HistorySelection
 from headrace.pipeline.jobs.times import written_time
-from headrace.pipeline.seek import first_match
 
 if TYPE_CHECKING:
     from headrace.events.recorded import Recorded
     from headrace.jobs.requests import BacktestRequest
-    from headrace.pipeline.history import History
-    from headrace.pipeline.jobs.work import Work
+    from headrace.pipeline.history.history import History
+    from headrace.pipeline.jobs.run import JobRun
 
 _WIDTHS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
 _DAY = 86400
 _MOST_SHOWN = 65_536
 
 
-def run_backtest(work: Work) -> None:
+def run_backtest(work: JobRun) -> None:
     """Ask the filter of the events in the range."""
     request = parse_backtest(work.job.request)
     history = work.tools.history()
     published = _range(request, history)
     found = backtest(
         history,
-        Extent(Scope(*request.channel), published=published),
+        HistorySelection(Scope(*request.channel), published=published),
         compile_filter(list(request.filters)),
         bucket_seconds=bucket_seconds(published, request.buckets),
         examples=request.examples,
@@ -50,10 +50,10 @@ def _range(request: BacktestRequest, history: History) -> tuple[int, int]:
     end = int(time.time() * 1e6) + 1 if request.to is None else request.to * 1000
     if request.from_ is not None:
         return request.from_ * 1000, end
-    everything = Extent(Scope(*request.channel))
+    everything = HistorySelection(Scope(*request.channel))
     firsts = first_match(history, everything, compile_filter(None))
     times = [
-        history.events(Extent(positions=(each, each + 1)))
+        history.events(HistorySelection(positions=(each, each + 1)))
         .select(F.unix_micros("publish_time"))
         .collect()[0][0]
         for each in firsts

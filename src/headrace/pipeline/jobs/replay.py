@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from headrace.events.positions import Cut, lane_of
+from headrace.events.positions import LogPosition, partition_of
 from headrace.filters import compile_filter
 from headrace.jobs.replays import Replay
 from headrace.jobs.requests import REPLAY, parse_replay
 from headrace.matching.scope import Scope
-from headrace.pipeline.extent import Extent
-from headrace.pipeline.extract import matching_events
-from headrace.pipeline.jobs.locating import locate
+from headrace.pipeline.history.matches import matching_events
+from headrace.pipeline.history.selection import HistorySelection
+from headrace.pipeline.jobs.points import locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from headrace.filters import Filter
     from headrace.jobs.requests import ReplayRequest
-    from headrace.pipeline.history import History
-    from headrace.pipeline.jobs.work import Work
+    from headrace.pipeline.history.history import History
+    from headrace.pipeline.jobs.run import JobRun
     from headrace.subscriptions.subscription import Subscription
 
 _CHUNK_BYTES = 4 << 20
@@ -39,8 +39,8 @@ _NOTHING = {"found": 0, "delivered": 0, "dead": 0}
 class _Way:
     """What is still to be searched, of how many positions in all: what the job remembers."""
 
-    start: Cut
-    end: Cut
+    start: LogPosition
+    end: LogPosition
     total: int
 
     @property
@@ -48,13 +48,13 @@ class _Way:
         return 1 - self.start.count_to(self.end) / (self.total or 1)
 
     def moved(self, position: int) -> _Way:
-        return replace(self, start=Cut({**self.start, lane_of(position): position}))
+        return replace(self, start=LogPosition({**self.start, partition_of(position): position}))
 
     def memory(self) -> dict[str, Any]:
         return {"start": dict(self.start), "end": dict(self.end), "total": self.total}
 
 
-def run_replay(work: Work) -> None:
+def run_replay(work: JobRun) -> None:
     """Hand over what is to be delivered; the dispatcher ends the job when it has delivered it."""
     request = parse_replay(work.job.request)
     subscription = work.tools.store.get(work.subscription_id)
@@ -72,15 +72,18 @@ def run_replay(work: Work) -> None:
         work.claim.release(_PAUSE_SECONDS)
 
 
-def _remembered(work: Work) -> _Way | None:
+def _remembered(work: JobRun) -> _Way | None:
     memory = work.job.memory
     if not memory:
         return None
-    start, end = (Cut({int(lane): each for lane, each in memory[name].items()}) for name in ("start", "end"))
+    start, end = (
+        LogPosition({int(partition): each for partition, each in memory[name].items()})
+        for name in ("start", "end")
+    )
     return _Way(start, end, memory["total"])
 
 
-def _begin(work: Work, request: ReplayRequest, subscription: Subscription, history: History) -> _Way | None:
+def _begin(work: JobRun, request: ReplayRequest, subscription: Subscription, history: History) -> _Way | None:
     """Open the replay; None where there is nothing between its points."""
     start = locate(
         history, subscription.channel, request.from_, lambda part: work.tell(0.0, f"searching {part:.0%}")
@@ -95,14 +98,14 @@ def _begin(work: Work, request: ReplayRequest, subscription: Subscription, histo
     return way
 
 
-def _end(work: Work, request: ReplayRequest, subscription: Subscription, history: History) -> Cut:
+def _end(work: JobRun, request: ReplayRequest, subscription: Subscription, history: History) -> LogPosition:
     if work.job.kind != REPLAY:
         return _went_live(work, subscription)
     found = None if request.to is None else locate(history, subscription.channel, request.to)
     return history.end if found is None else found
 
 
-def _went_live(work: Work, subscription: Subscription) -> Cut:
+def _went_live(work: JobRun, subscription: Subscription) -> LogPosition:
     if subscription.created is None:  # whoever made it was stopped in between
         work.tools.store.settle(work.tools.end_of_log)
         subscription = work.tools.store.get(subscription.id)
@@ -110,10 +113,10 @@ def _went_live(work: Work, subscription: Subscription) -> Cut:
     return subscription.created
 
 
-def _hand_over(work: Work, way: _Way, history: History, scope: Scope, filter_: Filter) -> bool:
+def _hand_over(work: JobRun, way: _Way, history: History, scope: Scope, filter_: Filter) -> bool:
     """Append chunks until all is done, or until enough waits; return whether all is done."""
     for first, behind in list(way.start.ranges_to(way.end)):
-        for position, events in matching_events(history, Extent(scope, (first, behind)), filter_):
+        for position, events in matching_events(history, HistorySelection(scope, (first, behind)), filter_):
             for piece in _pieces(events):
                 way = way.moved(piece["position"][-1].as_py() + 1)
                 work.tools.replays.append(work.claim, piece, way.memory())

@@ -16,9 +16,9 @@ from headrace.errors import HeadraceError, JobLost, StoreUnavailable, first_line
 from headrace.jobs.requests import BACKTEST, CATCH_UP, REPLAY, SEEK
 from headrace.pipeline.jobs.backtest import run_backtest
 from headrace.pipeline.jobs.replay import run_replay
+from headrace.pipeline.jobs.run import JobRun
 from headrace.pipeline.jobs.seek import run_seek
-from headrace.pipeline.jobs.work import Work
-from headrace.pipeline.session import JOBS_POOL, use_pool
+from headrace.pipeline.spark.session import JOBS_POOL, use_pool
 from headrace.telemetry.health import FOREVER, HEALTH
 from headrace.telemetry.metrics import JOBS_BEGUN, JOBS_FAILED
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headrace.jobs.jobs import Claim
-    from headrace.pipeline.jobs.work import Handler, Tools
+    from headrace.pipeline.jobs.run import Handler, JobResources
     from headrace.pipeline.settings import PipelineSettings
 
 _log = logging.getLogger(__name__)
@@ -45,13 +45,13 @@ _PRUNE_SECONDS = 600.0
 _END_SECONDS = 5.0
 
 
-class Runner:
+class JobRunner:
     """A context manager: jobs are done as long as it is open, and let go of when it is closed.
 
     One thread looks for jobs and keeps extending the claims; each job has a thread and a group of Spark jobs.
     """
 
-    def __init__(self, spark: SparkSession, tools: Tools, settings: PipelineSettings) -> None:
+    def __init__(self, spark: SparkSession, tools: JobResources, settings: PipelineSettings) -> None:
         self._spark = spark
         self._tools = tools
         self._settings = settings
@@ -123,7 +123,7 @@ class Runner:
         use_pool(self._spark, JOBS_POOL)
         context.setJobGroup(job.id, f"{job.kind} {job.id}", interruptOnCancel=True)
         try:
-            HANDLERS[job.kind](Work(claim, self._tools))
+            HANDLERS[job.kind](JobRun(claim, self._tools))
         except JobLost:
             _log.info("%s %s was cancelled or taken over", job.kind, job.id)
         except _DATABASE_LOST as error:

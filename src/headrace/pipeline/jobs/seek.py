@@ -14,19 +14,19 @@ from headrace.jobs.job import Job
 from headrace.jobs.jobs import cancel_open
 from headrace.jobs.requests import CATCH_UP, ReplayRequest, parse_seek
 from headrace.jobs.tables import JOBS
-from headrace.pipeline.extent import Extent
-from headrace.pipeline.jobs.locating import locate, point_at, shown
+from headrace.pipeline.history.selection import HistorySelection
+from headrace.pipeline.jobs.points import locate, point_at, shown
 from headrace.pipeline.jobs.times import written_time
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from headrace.events.positions import Cut
-    from headrace.pipeline.history import History
-    from headrace.pipeline.jobs.work import Work
+    from headrace.events.positions import LogPosition
+    from headrace.pipeline.history.history import History
+    from headrace.pipeline.jobs.run import JobRun
 
 
-def run_seek(work: Work) -> None:
+def run_seek(work: JobRun) -> None:
     """Find the point and, unless it is a dry run, deliver from there."""
     request = parse_seek(work.job.request)
     subscription = work.tools.store.get(work.subscription_id)
@@ -44,13 +44,13 @@ def run_seek(work: Work) -> None:
         _move(work, found, result)
 
 
-def _first_event(history: History, cut: Cut) -> dict[str, Any]:
-    """Show which event stands behind a cut; of several lanes, the first that was accepted."""
+def _first_event(history: History, cut: LogPosition) -> dict[str, Any]:
+    """Show which event stands behind a cut; of several partitions, the first that was accepted."""
     spans = [(position, position + 1) for position, _ in cut.ranges_to(history.end)]
     rows = [
         row
         for span in spans
-        for row in history.events(Extent(positions=span))
+        for row in history.events(HistorySelection(positions=span))
         .select("position", "id", "source", "type", F.unix_micros("publish_time").alias("micros"))
         .collect()
     ]
@@ -64,7 +64,7 @@ def _first_event(history: History, cut: Cut) -> dict[str, Any]:
     }
 
 
-def _move(work: Work, found: Cut, result: dict[str, Any]) -> None:
+def _move(work: JobRun, found: LogPosition, result: dict[str, Any]) -> None:
     """Move the subscription, hand over what lies between, and end the job: all of it or nothing."""
     # The end is read before the row is written, and not after it as for a new subscription: a batch that doesn't see
     # the change matches from an earlier position on, so it misses nothing.

@@ -1,4 +1,4 @@
-"""The role that delivers, and that clears away what nobody needs any more."""
+"""The role that delivers events, and removes what is no longer needed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import uvloop
 
-from headrace.service.descriptors import make_room
-from headrace.service.draining import drain_all, drain_shares
-from headrace.subscriptions.patience import outlast_full_disks
+from headrace.database.patience import outlast_full_disks
+from headrace.service.processes.descriptors import grow_descriptor_table
+from headrace.service.upkeep.dispatcher import drain_all, drain_shares
 from headrace.telemetry.event_loop import report_turns
 from headrace.telemetry.health import HEALTH
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def run(config: Config) -> None:
     """Deliver until told to stop; let attempts under way finish."""
-    make_room()
+    grow_descriptor_table()
     uvloop.run(_deliver(config))
 
 

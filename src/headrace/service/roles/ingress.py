@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.service.doors import run_doors
+from headrace.service.http.handlers import run_http
 
 if TYPE_CHECKING:
     from headrace.config import Config
@@ -12,4 +12,4 @@ if TYPE_CHECKING:
 
 def run(config: Config) -> None:
     """Serve until told to stop; finish what was accepted."""
-    run_doors(config, ingress=True, control=False)
+    run_http(config, ingress=True, control=False)

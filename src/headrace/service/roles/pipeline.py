@@ -11,22 +11,22 @@ from contextlib import ExitStack, closing
 from functools import partial
 from typing import TYPE_CHECKING
 
-from headrace.eventlog.archive.examination import blamed
+from headrace.database.patience import outlast_full_disks
 from headrace.eventlog.archive.storage import Storage
-from headrace.eventlog.opening import open_log
+from headrace.eventlog.archive.verification import explain_spark_error
+from headrace.eventlog.location import open_log
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
-from headrace.pipeline.history import History
-from headrace.pipeline.jobs.runner import Runner
-from headrace.pipeline.jobs.work import Tools
-from headrace.pipeline.log_table import LogTable
-from headrace.pipeline.route import Route, RoutePaths
-from headrace.service.archiving import archiving
-from headrace.service.layout import Layout
-from headrace.service.logs import log_place, open_outbox_writer
-from headrace.service.shrinking import shrinking, shrinks
-from headrace.subscriptions.patience import outlast_full_disks
-from headrace.subscriptions.store import Store
+from headrace.pipeline.history.history import History
+from headrace.pipeline.history.log_table import LogTable
+from headrace.pipeline.jobs.run import JobResources
+from headrace.pipeline.jobs.runner import JobRunner
+from headrace.pipeline.route.route import Route, RoutePaths
+from headrace.service.storage.layout import Layout
+from headrace.service.storage.logs import log_location, open_outbox_writer
+from headrace.service.upkeep.archive import archiving
+from headrace.service.upkeep.kafka_retention import shrinking, shrinks
+from headrace.subscriptions.store.store import Store
 from headrace.telemetry.health import HEALTH
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ def run(config: Config) -> None:
 
 def route_until(config: Config, stop: threading.Event, on_ready: Callable[[], None]) -> None:
     """Route, and archive beside it, until `stop` is set."""
-    place, patience = log_place(config), config.store.patience_seconds
-    paths = RoutePaths(place, config.store.url, Layout(config.data).work)
+    location, patience = log_location(config), config.store.patience_seconds
+    paths = RoutePaths(location, config.store.url, Layout(config.data).work)
     with (
-        closing(open_outbox_writer(config, open_log(place).start())) as outbox,
+        closing(open_outbox_writer(config, open_log(location).start())) as outbox,
         closing(Store(config.store.url, patience)) as store,
         closing(Jobs(config.store.url, patience)) as jobs,
         ExitStack() as chores,
@@ -65,25 +65,25 @@ def route_until(config: Config, stop: threading.Event, on_ready: Callable[[], No
             chores.enter_context(archiving(config))
         if shrinks(config):
             chores.enter_context(shrinking(config))
-        route.run(stop, on_ready, partial(_jobs_beside, config, store, jobs))
+        route.run(stop, on_ready, partial(_job_runner, config, store, jobs))
 
 
-def _jobs_beside(config: Config, store: Store, jobs: Jobs, spark: SparkSession) -> Runner:
-    place = log_place(config)
+def _job_runner(config: Config, store: Store, jobs: Jobs, spark: SparkSession) -> JobRunner:
+    location = log_location(config)
     archive = Storage(config.archive.path) if config.archive.enabled else None
-    tools = Tools(
-        history=lambda: History(spark, archive, LogTable(place, config.store.url)),
-        end_of_log=open_log(place).end,
+    tools = JobResources(
+        history=lambda: History(spark, archive, LogTable(location, config.store.url)),
+        end_of_log=open_log(location).end,
         store=store,
         jobs=jobs,
         replays=Replays(jobs),
-        blame=(lambda error: error) if archive is None else partial(blamed, archive),
+        blame=(lambda error: error) if archive is None else partial(explain_spark_error, archive),
     )
-    return Runner(spark, tools, config.pipeline)
+    return JobRunner(spark, tools, config.pipeline)
 
 
 def _send_java_output_to(path: Path) -> None:
-    """Give the JVM a file to write to; this process keeps its own standard error for its log."""
+    """Redirect the output of the JVM to a file; this process keeps its own standard error for its log."""
     own = os.dup(2)
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     os.dup2(file, 1)

@@ -20,10 +20,10 @@ from headrace.events.event import AttributeValue, DataKind, Event
 from headrace.filters import Filter, compile_filter
 from headrace.filters.backends.search import extensions_of, search_condition
 from headrace.filters.backends.spark.archive import search_column
-from headrace.filters.backends.spark.byte_marks import mark_column
+from headrace.filters.backends.spark.required_texts import required_texts_column
 from headrace.filters.ir.expression import clauses_of
 from headrace.filters.values.budget import LONGEST_SCANNED
-from headrace.pipeline.session import Session
+from headrace.pipeline.spark.session import Session
 
 TOGETHER = 25
 FILTERS = 75
@@ -119,7 +119,7 @@ def test_bytes_without_the_text_are_not_sent_to_python(spark):
         pa.Table.from_batches([table_of([Event(ATTRIBUTES, d) for d in MARKED_DATA])])
     )
     (clause,) = clauses_of(compile_filter({"cel": "data.a == 'xy'"}).expression)
-    sent = {row.position for row in table.filter(mark_column(clause)).select("position").collect()}
+    sent = {row.position for row in table.filter(required_texts_column(clause)).select("position").collect()}
     assert {0, 1, 2} <= sent < set(range(len(MARKED_DATA)))
 
 

@@ -1,1 +1,1 @@
-"""A filter on a whole Arrow batch of events at once, column by column."""
+"""Evaluate a filter on a whole Arrow batch of events, column by column."""

@@ -1,8 +1,8 @@
-"""Atoms over the values at one path: by Arrow's functions where these say the same, else once per distinct value."""
+"""Evaluate atoms on the values at one path: with Arrow's functions if they agree, else once per distinct value."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from headrace.filters.ir.atoms import (
     Operator,
     StartsWith,
 )
-from headrace.filters.ir.expression import Not
+from headrace.filters.ir.expression import Not, path_of
 from headrace.filters.ir.operands import Text
 from headrace.filters.values.budget import LONGEST_SCANNED
 from headrace.filters.values.kinds import INT64
@@ -28,13 +28,8 @@ from headrace.filters.values.kinds import INT64
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy.typing as npt
-
-    from headrace.filters.backends.arrow.columns import PathColumn
+    from headrace.filters.backends.arrow.columns import Mask, PathColumn
     from headrace.filters.ir.expression import Expression
-    from headrace.filters.ir.operands import Path
-
-    Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _COMPARE: dict[Operator, Callable[..., pa.Array]] = {
     Operator.EQUAL: pc.equal,
@@ -47,7 +42,7 @@ _COMPARE: dict[Operator, Callable[..., pa.Array]] = {
 
 
 def holds_in(clause: Expression, column: PathColumn) -> Mask:
-    """Say for every row whether the atom, or its negation, is true there."""
+    """Return for each row whether the atom, or its negation, is true there."""
     atom, negated = (clause.part, True) if isinstance(clause, Not) else (clause, False)
     if isinstance(atom, Has):
         return _absent(column) if negated else column.present
@@ -69,13 +64,13 @@ def _in_array(atom: Expression, negated: bool, array: pa.Array) -> Mask:
     answer = _answer(atom, array)
     if answer is None:
         return _by_distinct_value(Not(atom) if negated else atom, array)
-    # Unknown where there is no answer: neither the atom nor its negation is true.
+    # Null is unknown: neither the atom nor its negation is true.
     mask: Mask = pc.fill_null(answer, negated).to_numpy(zero_copy_only=False)
     return (~mask if negated else mask) & valid(array)
 
 
 def _answer(atom: Expression, array: pa.Array) -> pa.Array | None:
-    """Return the truth of the atom where Arrow can tell it of all valid values, or nothing."""
+    """Return the values of the atom if Arrow can evaluate it for all valid values, else None."""
     try:
         if pa.types.is_string(array.type):
             return _of_strings(atom, array)
@@ -104,7 +99,7 @@ def _of_strings(atom: Expression, array: pa.Array) -> pa.Array | None:
 
 
 def _contains(array: pa.Array, text: str) -> pa.Array:
-    # Whoever has few bytes has few characters.
+    # Texts of few bytes have few characters, which need not be counted.
     found = pc.match_substring(array, text)
     if (pc.max(pc.binary_length(array)).as_py() or 0) <= LONGEST_SCANNED:
         return found
@@ -121,7 +116,7 @@ def _of_numbers(atom: Comparison, array: pa.Array) -> pa.Array | None:
     if isinstance(number, float):
         # An integer is compared with a double as the nearest double.
         return compare(array.cast(pa.float64(), safe=False), pa.scalar(number))
-    # A subclass of int would be searched for in the whole range.
+    # Testing a subclass of int would walk through the range.
     return compare(array, pa.scalar(int(number))) if int(number) in INT64 else None
 
 
@@ -133,12 +128,9 @@ def _by_distinct_value(clause: Expression, array: pa.Array) -> Mask:
 
 
 def _is_true(clause: Expression, value: Any) -> bool:
+    path = path_of(clause)
+    assert path is not None  # noqa: S101  columns only answer clauses about a path
     bound = value
-    for step in reversed(_path(clause).steps):
+    for step in reversed(path.steps):
         bound = {step: bound}
     return evaluate(clause, bound) is True
-
-
-def _path(clause: Expression) -> Path:
-    operand: Any = clause.part.operand if isinstance(clause, Not) else clause.operand  # type: ignore[union-attr]
-    return operand.path if isinstance(operand, Text) else operand

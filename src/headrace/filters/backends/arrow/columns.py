@@ -1,4 +1,4 @@
-"""What stands at one path of every row, apart by type: one array per type, null where a row has another."""
+"""The values at one path of all rows, one array per type, with null where a row has another type."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from headrace.filters.values.documents import as_double
 from headrace.filters.values.kinds import INT64
 
 if TYPE_CHECKING:
@@ -18,17 +19,17 @@ if TYPE_CHECKING:
     Mask: TypeAlias = npt.NDArray[np.bool_]
 
 ABSENT = object()
-"""Stands for a key that isn't in its map."""
+"""Marks a key that isn't in its map."""
 
 NOWHERE = object()
-"""Stands for a key whose map isn't one: even its presence is unknown."""
+"""Marks a key below something that isn't a map: even its presence is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathColumn:
-    """The values at a path. A row is in one array at most, or in `others`; `absent` and `nulls` are masks.
+    """The values at a path. Each row is in at most one array, or in `others`; `absent` and `nulls` are masks.
 
-    `others` holds, by row, what Arrow has no scalar for: lists and maps.
+    `others` holds by row the values that aren't Arrow scalars: lists and maps.
     """
 
     num_rows: int
@@ -50,7 +51,7 @@ class PathColumn:
 
 
 def valid(array: pa.Array) -> Mask:
-    """Return the rows that aren't null."""
+    """Return a mask of the rows that aren't null."""
     if array.null_count == 0:
         return np.ones(len(array), np.bool_)
     mask: Mask = array.is_valid().to_numpy(zero_copy_only=False)
@@ -58,18 +59,18 @@ def valid(array: pa.Array) -> Mask:
 
 
 def column_of_strings(array: pa.Array) -> PathColumn:
-    """Read a column of its own: where it is null, the attribute is absent."""
+    """Wrap a column of strings, in which null means absent."""
     return PathColumn(len(array), (array,), absent=~valid(array))
 
 
 def column_of(values: Sequence[Any]) -> PathColumn:
-    """Sort values by their type."""
+    """Group values by their types."""
     rows = len(values)
     by_type: dict[type, list[tuple[int, Any]]] = {}
     for row, value in enumerate(values):
         kind = type(value)
         if kind is int and value not in INT64:
-            kind, value = float, _as_double(value)  # noqa: PLW2901 -- as CEL reads such a number
+            kind, value = float, as_double(value)  # noqa: PLW2901 -- as CEL reads such a number
         by_type.setdefault(kind, []).append((row, value))
     marks = by_type.pop(object, [])
     nulls = by_type.pop(type(None), [])
@@ -97,10 +98,3 @@ def _mask(rows: list[int], num_rows: int) -> Mask:
     mask = np.zeros(num_rows, np.bool_)
     mask[rows] = True
     return mask
-
-
-def _as_double(value: int) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")

@@ -1,14 +1,14 @@
-"""A filter on a whole batch of events at once, in columns.
+"""Evaluate a filter on a whole batch of events, in columns.
 
-Two-valued: after negation normal form an unknown clause counts as false. Clauses about one path are answered for all
-rows together; the rest (`is_columnar` says which) goes to the reference evaluator, row by row, but only for rows that
-the columns left open.
+Two-valued: in negation normal form an unknown clause counts as false. Columnar clauses, those about one path, are
+evaluated for all rows together. The reference evaluator evaluates the rest row by row, but only on rows for which the
+columns leave the answer open.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -16,29 +16,14 @@ import pyarrow as pa
 from headrace.filters.backends.arrow.atoms import holds_in
 from headrace.filters.backends.arrow.table import EventTable
 from headrace.filters.backends.reference import evaluate as evaluate_row
-from headrace.filters.ir.atoms import (
-    Comparison,
-    Contains,
-    EndsWith,
-    Has,
-    Includes,
-    Matches,
-    MatchesGlob,
-    OneOf,
-    StartsWith,
-)
-from headrace.filters.ir.expression import And, Constant, Not, Or, clauses_of
-from headrace.filters.ir.operands import Path, Text
+from headrace.filters.ir.atoms import ATOMS
+from headrace.filters.ir.expression import And, Constant, Not, Or, clauses_of, path_of
+from headrace.filters.ir.operands import CE, Path
 from headrace.filters.rewrites.normalize import normal_form
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from headrace.filters.backends.arrow.columns import Mask
     from headrace.filters.ir.expression import Expression
-
-    Mask: TypeAlias = npt.NDArray[np.bool_]
-
-_ATOMS = (Has, Comparison, OneOf, Includes, StartsWith, EndsWith, Contains, Matches, MatchesGlob, Path)
 
 
 class _Cost(IntEnum):
@@ -48,37 +33,20 @@ class _Cost(IntEnum):
 
 
 def evaluate(expression: Expression, batch: pa.RecordBatch) -> pa.BooleanArray:
-    """Say of every event of the batch, which has the columns of the event table, whether the filter matches it."""
+    """Return for each event of a batch with the columns of the event table whether the filter matches it."""
     normal = normal_form(expression)
-    paths = frozenset(path_of(clause) for clause in clauses_of(normal) if is_columnar(clause))
+    paths = frozenset(filter(None, map(columnar_path, clauses_of(normal))))
     return pa.array(_mask(normal, EventTable.of(batch, paths)), pa.bool_())
 
 
-def is_columnar(clause: Expression) -> bool:
-    """Say whether whole columns can answer a clause, negated or not: an atom, or a path that is a boolean.
+def columnar_path(clause: Expression) -> Path | None:
+    """Return the path of a columnar clause: an atom or a boolean path, negated or not. None for other clauses.
 
-    Terms (arithmetic, calls, macros, conditionals, constructed lists and maps) and `ce` as a whole can't.
+    Terms (arithmetic, calls, macros, conditionals, list and map literals) and `ce` as a whole aren't columnar.
     """
     atom = clause.part if isinstance(clause, Not) else clause
-    return isinstance(atom, _ATOMS) and path_of(atom).steps != ("ce",)
-
-
-def path_of(clause: Expression) -> Path:
-    """Return the path that a columnar clause asks about."""
-    match clause:
-        case Not(part):
-            return path_of(part)
-        case Path():
-            return clause
-        case Has(path):
-            return path
-        case _:
-            operand = getattr(clause, "operand", None)
-            if isinstance(operand, Text):
-                return operand.path
-            if isinstance(operand, Path):
-                return operand
-            raise TypeError(f"{type(clause).__name__} asks about no single path")
+    path = path_of(atom) if isinstance(atom, (*ATOMS, Path)) else None
+    return None if path == CE else path
 
 
 def _mask(expression: Expression, table: EventTable) -> Mask:
@@ -89,14 +57,14 @@ def _mask(expression: Expression, table: EventTable) -> Mask:
             return _all(parts, table)
         case Or(parts):
             return _any(parts, table)
-        case _ if is_columnar(expression):
-            return holds_in(expression, table.column(path_of(expression)))
+        case _ if (path := columnar_path(expression)) is not None:
+            return holds_in(expression, table.column(path))
         case _:
             return _by_row(expression, table)
 
 
 def _all(parts: tuple[Expression, ...], table: EventTable) -> Mask:
-    """Ask the cheap parts first, and each costly one only about the rows for which all before it hold."""
+    """Evaluate cheap parts first, and costly ones only on the rows for which all parts before are true."""
     holds = np.ones(table.num_rows, np.bool_)
     for part in sorted(parts, key=_cost):
         if _cost(part) is _Cost.ATTRIBUTES:
@@ -121,9 +89,10 @@ def _cost(expression: Expression) -> _Cost:
 
 
 def _clause_cost(clause: Expression) -> _Cost:
-    if not is_columnar(clause):
+    path = columnar_path(clause)
+    if path is None:
         return _Cost.ROWS
-    return _Cost.DATA if path_of(clause).steps[0] == "data" else _Cost.ATTRIBUTES
+    return _Cost.DATA if path.steps[0] == "data" else _Cost.ATTRIBUTES
 
 
 def _by_row(expression: Expression, table: EventTable) -> Mask:

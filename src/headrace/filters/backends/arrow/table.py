@@ -1,9 +1,9 @@
-"""The event table as filters see it: what stands at a path, for all rows, each read once."""
+"""The event table as filters see it: the values at each path, for all rows, read once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -22,22 +22,37 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from headrace.filters.backends.arrow.columns import Mask
     from headrace.filters.ir.operands import Path
     from headrace.filters.variables import Variables
 
-    Mask: TypeAlias = npt.NDArray[np.bool_]
     Rows: TypeAlias = npt.NDArray[np.int64]
 
-OFFICIAL = ("specversion", "id", "source", "type", "subject", "time", "datacontenttype", "dataschema")
+ATTRIBUTE_COLUMNS = (
+    "specversion",
+    "id",
+    "source",
+    "type",
+    "subject",
+    "time",
+    "datacontenttype",
+    "dataschema",
+)
 """The attributes with a column of their own."""
 
-_CONTEXT = {"tenant": "namespace", "collection": "channel"}
+STRING_COLUMNS: Final[Mapping[tuple[str, ...], str]] = {
+    **{("ce", name): name for name in ATTRIBUTE_COLUMNS},
+    ("tenant",): "namespace",
+    ("collection",): "channel",
+}
+"""The paths that are columns of strings, null where the path is absent."""
+
 _DEEPEST = 100
 _UNREAD = object()
 
 
-class Shared:
-    """What has been read from one batch. Belongs to one evaluation."""
+class _BatchValues:
+    """The values read from one batch. Belongs to one evaluation."""
 
     def __init__(self, batch: pa.RecordBatch, paths: frozenset[Path]) -> None:
         self.batch = batch
@@ -48,14 +63,14 @@ class Shared:
         self._variables: dict[int, Variables] = {}
 
     def data_at(self, steps: tuple[str, ...], rows: Rows) -> list[Any]:
-        """Return what stands at a path of the data. A row is parsed once for all paths, and then forgotten."""
+        """Return the values at a path of the data. A row is parsed once for all paths, then discarded."""
         values = self._values[steps]
         wanted = rows.tolist()
         self._read([row for row in wanted if values[row] is _UNREAD])
         return [values[row] for row in wanted]
 
     def variables_at(self, rows: Rows) -> list[Variables]:
-        """Return the variables of rows, for the reference evaluator."""
+        """Return the variables of rows for the reference evaluator."""
         wanted = rows.tolist()
         new = [row for row in wanted if row not in self._variables]
         if new:
@@ -80,24 +95,24 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class EventTable:
-    """Some rows of a batch, and the columns that were asked for."""
+    """Some rows of a batch, with the columns read so far."""
 
-    shared: Shared
+    shared: _BatchValues
     rows: Rows
     _columns: dict[Path, PathColumn] = field(default_factory=dict)
 
     @classmethod
     def of(cls, batch: pa.RecordBatch, paths: frozenset[Path]) -> EventTable:
-        """Take a whole batch, of which these paths will be asked for."""
-        return cls(Shared(batch, paths), np.arange(batch.num_rows))
+        """Return the table of a whole batch of which these paths will be read."""
+        return cls(_BatchValues(batch, paths), np.arange(batch.num_rows))
 
     @property
     def num_rows(self) -> int:
-        """How many rows are still asked about."""
+        """The number of rows."""
         return len(self.rows)
 
     def where(self, mask: Mask) -> EventTable:
-        """Return the rows that the mask has, without a copy where these are all."""
+        """Return the rows in the mask, without a copy if it has all rows."""
         return self if mask.all() else EventTable(self.shared, self.rows[mask])
 
     def variables(self) -> Iterator[Variables]:
@@ -105,7 +120,7 @@ class EventTable:
         return iter(self.shared.variables_at(self.rows))
 
     def column(self, path: Path) -> PathColumn:
-        """Return what stands at the path."""
+        """Return the values at the path."""
         if path not in self._columns:
             self._columns[path] = self._column(path.steps)
         return self._columns[path]
@@ -114,7 +129,7 @@ class EventTable:
         variable, *keys = steps
         if variable == "data":
             return column_of(self.shared.data_at(tuple(keys), self.rows))
-        if variable == "ce" and keys[0] not in OFFICIAL:
+        if variable == "ce" and keys[0] not in ATTRIBUTE_COLUMNS:
             return self._extension(keys[0], tuple(keys[1:]))
         if variable == "ce":
             strings = column_of_strings(self._taken(keys[0]))
@@ -156,7 +171,7 @@ def _parsed(data: bytes) -> Any:
             return read_json(data)
     except (ValueError, RecursionError):
         pass
-    # The rules for what is odd are kept in one place.
+    # Unusual documents are read by the same rules as single events.
     return variables_of(Event({}, data)).get("data", NOWHERE)
 
 
@@ -189,5 +204,5 @@ def _context(column: str) -> Callable[[EventTable], PathColumn]:
 _READERS: Mapping[str, Callable[[EventTable], PathColumn]] = {
     "eventTime": _event_time,
     "publishTime": _publish_time,
-    **{name: _context(column) for name, column in _CONTEXT.items()},
+    **{path[0]: _context(column) for path, column in STRING_COLUMNS.items() if len(path) == 1},
 }

@@ -1,20 +1,18 @@
-"""What must be true of the archive's own columns where a filter is, so that Parquet can leave rows out unread.
+"""Necessary conditions over the archive's own columns, with which Parquet can skip rows unread.
 
-It stands in front of the filter, and decides nothing alone.
+They are added to the filter and never replace it.
 """
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import and_, or_
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
 from headrace.filters.backends.search import EVENT_TIME, steps_of, strings_asked
+from headrace.filters.backends.spark.clauses import tree_column
 from headrace.filters.backends.spark.strings import COMPARE
 from headrace.filters.ir.atoms import Comparison, Has, StartsWith
-from headrace.filters.ir.expression import And, Constant, Or
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,22 +23,19 @@ if TYPE_CHECKING:
 
 
 def search_column(condition: Expression, extension: Callable[[str], Column], event_time: Column) -> Column:
-    """Return a search condition as a column; `extension` gives the column of an extension's canonical string."""
-    match condition:
-        case Constant(value):
-            return F.lit(value)
-        case And(parts):
-            return reduce(and_, (search_column(part, extension, event_time) for part in parts))
-        case Or(parts):
-            return reduce(or_, (search_column(part, extension, event_time) for part in parts))
-        case _ if (steps := steps_of(condition)) == EVENT_TIME:
-            return _of_time(condition, event_time)
-        case _:
-            return _of_string(condition, extension(steps[1]))
+    """Return the column of a search condition; `extension` returns that of an extension's canonical string."""
+
+    def clause_column(clause: Expression) -> Column:
+        steps = steps_of(clause)
+        return (
+            _of_time(clause, event_time) if steps == EVENT_TIME else _of_string(clause, extension(steps[1]))
+        )
+
+    return tree_column(condition, clause_column)
 
 
 def _of_time(clause: Expression, event_time: Column) -> Column:
-    assert isinstance(clause, Comparison)  # noqa: S101  the only searchable question about it
+    assert isinstance(clause, Comparison)  # noqa: S101  the only searchable clause about it
     assert isinstance(clause.literal.value, int)  # noqa: S101
     moment = F.timestamp_micros(F.lit(clause.literal.value * 1000).cast("bigint"))
     return COMPARE[clause.operator](event_time, moment)

@@ -1,28 +1,47 @@
-"""Native clauses as columns: true or false on every row, and where it can be, a comparison that Parquet sees."""
+"""Native clauses as columns: true or false on every row, and comparisons that Parquet sees where possible."""
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import and_, or_
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
-from headrace.filters.backends.arrow.evaluator import path_of
+from headrace.filters.backends.arrow.table import STRING_COLUMNS
 from headrace.filters.backends.spark.extensions import extension_truth
 from headrace.filters.backends.spark.strings import string_truth
-from headrace.filters.backends.spark.support import STRING_COLUMNS
+from headrace.filters.backends.spark.support import EQUALITIES
 from headrace.filters.ir.atoms import Comparison, Contains, Has, Operator
-from headrace.filters.ir.expression import Not
+from headrace.filters.ir.expression import And, Constant, Not, Or, path_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import Column
 
     from headrace.filters.ir.expression import Expression
 
 
+def tree_column(expression: Expression, clause: Callable[[Expression], Column]) -> Column:
+    """Return the column of a tree without negated connectives; `clause` makes the columns of its clauses."""
+    match expression:
+        case Constant(value):
+            return F.lit(value)
+        case And(parts):
+            return reduce(and_, (tree_column(part, clause) for part in parts))
+        case Or(parts):
+            return reduce(or_, (tree_column(part, clause) for part in parts))
+        case _:
+            return clause(expression)
+
+
 def clause_column(clause: Expression) -> Column:
-    """Return the column of a native clause of the normal form, false where the clause is unknown."""
+    """Return the column of a native clause in normal form, false where the clause is unknown."""
     atom, negated = (clause.part, True) if isinstance(clause, Not) else (clause, False)
-    steps = path_of(atom).steps
+    path = path_of(atom)
+    assert path is not None  # noqa: S101  native clauses are about a path
+    steps = path.steps
     if steps in STRING_COLUMNS:
         return _of_strings(atom, F.col(STRING_COLUMNS[steps]), negated)
     if steps == ("publishTime",):
@@ -35,27 +54,20 @@ def _signed(truth: Column, negated: bool) -> Column:
 
 
 def _of_strings(atom: Expression, strings: Column, negated: bool) -> Column:
-    """Say that the column isn't null, instead of `coalesce`, which Parquet doesn't see through."""
+    """Test that the column isn't null: Parquet doesn't see through `coalesce`."""
     if isinstance(atom, Has):
         return strings.isNull() if negated else strings.isNotNull()
-    if (
-        isinstance(atom, Comparison)
-        and not isinstance(atom.literal.value, str)
-        and atom.operator not in _KNOWN
-    ):
+    is_order = isinstance(atom, Comparison) and atom.operator not in EQUALITIES
+    if isinstance(atom, Comparison) and is_order and not isinstance(atom.literal.value, str):
         return F.lit(col=False)
     truth = _signed(string_truth(atom, strings), negated)
-    # Of a text above the budget it is unknown whether it contains another.
+    # Whether a text beyond the budget contains another is unknown.
     return F.coalesce(truth, F.lit(col=False)) if isinstance(atom, Contains) else strings.isNotNull() & truth
 
 
-_KNOWN = (Operator.EQUAL, Operator.NOT_EQUAL)
-
-
 def _of_moments(atom: Expression) -> Column:
-    """Compare the moments themselves: `publishTime` is cut to milliseconds."""
-    # The only native question about it.
-    assert isinstance(atom, Comparison)  # noqa: S101
+    """Compare the column itself, whose microseconds `publishTime` cuts to milliseconds."""
+    assert isinstance(atom, Comparison)  # noqa: S101  the only native clause about it
     assert isinstance(atom.literal.value, int)  # noqa: S101
     first, after = _moment(atom.literal.value), _moment(atom.literal.value + 1)
     time = F.col("publish_time")

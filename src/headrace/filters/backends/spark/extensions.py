@@ -1,4 +1,4 @@
-"""What an atom says of an extension, which may be a string, a boolean, a number or any other JSON value."""
+"""Atoms over an extension, which may be a string, a boolean, a number or any other JSON value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def extension_truth(atom: Expression, name: str) -> Column:
-    """Return the three-valued column of an atom that is native."""
+    """Return the three-valued column of a native atom."""
     text = F.try_element_at(F.col("extensions"), F.lit(name))
     kind = F.try_element_at(F.col("extension_types"), F.lit(name))
     json = F.when(kind.isNotNull(), F.try_parse_json(text))
@@ -32,7 +32,7 @@ def extension_truth(atom: Expression, name: str) -> Column:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """A string, or a variant of any other type; null where it is the other of the two, or nothing."""
+    """A string, or a variant of any other type. Each is null where the value is the other, or absent."""
 
     present: Column
     string: Column
@@ -85,7 +85,7 @@ def _equal(value: _Value, literal: Scalar) -> Column:
 
 
 def _compared(value: _Value, operator: Operator, number: float) -> Column:
-    """Compare numbers; an integer with a double as the nearest double. Null where the value is no number."""
+    """Compare numbers, an integer with a double as the nearest double. Null where the value isn't a number."""
     compare = COMPARE[operator]
     double = F.lit(float(number)).cast("double")
     if isinstance(number, int):
@@ -97,7 +97,7 @@ def _compared(value: _Value, operator: Operator, number: float) -> Column:
 
 
 def _of_text(atom: Expression, value: _Value) -> Column:
-    """Ask about the canonical string. Spark writes doubles otherwise, so these are compared as numbers."""
+    """Test the canonical string. Spark writes doubles differently, so these are compared as numbers."""
     texts = F.coalesce(value.string, F.when(value.is_a("BIGINT", "BOOLEAN"), value.as_("string")))
     of_others = F.when(texts.isNotNull(), string_truth(atom, texts))
     return F.when(value.is_double, _of_double(atom, value)).otherwise(of_others)
@@ -111,12 +111,12 @@ def _of_double(atom: Expression, value: _Value) -> Column:
             return _is_written(value, literal.value)
         case OneOf(_, literals):
             return reduce(or_, (_is_written(value, each.value) for each in literals), F.lit(col=False))
-        case _:  # asks for characters that no double has
+        case _:  # requires characters that the text of a double never has
             return F.lit(col=False)
 
 
 def _is_written(value: _Value, text: Scalar) -> Column:
-    """Say whether a double is written so, which of all doubles at most one is. Zero has two signs and isn't asked."""
+    """Return whether the text is that of the double. At most one double has it, except zero, which isn't native."""
     try:
         number = float(text) if isinstance(text, str) else math.nan
     except ValueError:

@@ -1,4 +1,4 @@
-"""The Arrow back end inside of Spark: what isn't native, asked in Python with only the columns that it reads."""
+"""The Arrow back end inside Spark: evaluate in Python what isn't native, with only the columns that it reads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql.types import BooleanType
 
 from headrace.events.batch import SCHEMA
 from headrace.filters.backends.arrow.evaluator import evaluate
-from headrace.filters.backends.spark.support import STRING_COLUMNS
+from headrace.filters.backends.arrow.table import STRING_COLUMNS
 from headrace.filters.ir.expression import paths_of
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 _EXTENSIONS = ("extensions", "extension_types")
 _ATTRIBUTES = (*(name for path, name in STRING_COLUMNS.items() if path[0] == "ce"), *_EXTENSIONS)
-# An extension says whether a text is base64. It is sent for all rows: Spark takes six times as long to send null maps.
+# An extension tells whether a text is base64. Send it for all rows: sending null maps takes Spark six times as long.
 _TO_READ_DATA = ("data", "datacontenttype", "specversion", "extensions")
 
 
 def in_python(expression: Expression, known: Column) -> Column:
-    """Evaluate an expression, but send no data for which the answer is known, that is, not null."""
+    """Evaluate an expression where `known` is null; don't send the data of the other rows."""
     fields = {name: F.col(name) for name in columns_of(expression)}
     if "data" in fields:
         fields["data"] = F.when(known.isNull(), fields["data"])
@@ -63,14 +63,14 @@ def _columns_of_path(steps: tuple[str, ...]) -> tuple[str, ...]:
 
 def _evaluator(expression: Expression) -> Callable[[pa.Array, pa.Array], pa.Array]:
     def answer(known: pa.Array, rows: pa.Array) -> pa.Array:
-        return evaluate_rows(expression, known, rows)
+        return _evaluate_rows(expression, known, rows)
 
     answer.__annotations__ = {"known": pa.Array, "rows": pa.Array, "return": pa.Array}
     return answer
 
 
-def evaluate_rows(expression: Expression, known: pa.BooleanArray, rows: pa.StructArray) -> pa.BooleanArray:
-    """Evaluate an expression on those rows for which the answer isn't known; they need the columns that it reads."""
+def _evaluate_rows(expression: Expression, known: pa.BooleanArray, rows: pa.StructArray) -> pa.BooleanArray:
+    """Evaluate an expression on the rows where `known` is null; they have the columns that it reads."""
     if known.null_count == 0:
         return known
     asked = known.is_null()

@@ -1,4 +1,4 @@
-"""What an atom says of a column of strings."""
+"""Atoms over a column of strings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COMPARE: Final[Mapping[Operator, Callable[[Any, Any], Column]]] = {
 
 
 def string_truth(atom: Expression, strings: Column) -> Column:  # noqa: PLR0911 -- one per node
-    """Return the three-valued column of an atom; where a string is null, it may be anything."""
+    """Return the three-valued column of an atom. Its value doesn't matter where the string is null."""
     match atom:
         case Comparison(_, operator, literal) if isinstance(literal.value, str):
             return COMPARE[operator](strings, literal.value)

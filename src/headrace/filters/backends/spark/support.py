@@ -1,38 +1,32 @@
-"""Which clauses Spark answers by itself, so that Parquet may see them. No Spark is needed to ask.
+"""Which clauses are native: Spark evaluates them without Python, and may push them down to Parquet.
 
-Native are questions about `ce` attributes, extensions, `tenant`, `collection` and `publishTime`. Not native:
-- all of `data`: VARIANT reads some documents otherwise, and was slower where measured (`docs/measurements.md`);
-- `matches` and `match` (Spark's regular expressions aren't RE2), terms, CESQL that CEL can't say, and `ce` as a whole;
-- membership in lists, paths below an extension, `eventTime`, and `publishTime` against anything but an int;
-- numbers that are NaN or beyond int, texts that aren't Unicode, and of an extension's canonical string its order, and
-  what the text of a double could answer.
+Clauses about `ce` attributes, extensions, `tenant`, `collection` and `publishTime` are native, except:
+- anything about `data`: VARIANT parses some documents differently, and was slower (`docs/measurements.md`);
+- `matches` and `match` (Spark's regular expressions aren't RE2), terms, CESQL that CEL can't express, `ce` as a whole;
+- membership in lists, paths below an extension, `eventTime`, and `publishTime` compared with anything but an int;
+- numbers that are NaN or beyond int, texts that aren't valid Unicode, the order of an extension's canonical string, and
+  texts that the canonical string of a double may contain.
+
+This module doesn't import Spark.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from headrace.filters.backends.arrow.evaluator import is_columnar, path_of
-from headrace.filters.backends.arrow.table import OFFICIAL
+from headrace.filters.backends.arrow.evaluator import columnar_path
+from headrace.filters.backends.arrow.table import STRING_COLUMNS
 from headrace.filters.ir.atoms import Comparison, Contains, EndsWith, Has, OneOf, Operator, StartsWith
 from headrace.filters.ir.expression import Not
 from headrace.filters.ir.operands import Path, Text
 from headrace.filters.rewrites.decide import decide
 from headrace.filters.values.kinds import INT64
+from headrace.filters.values.texts import is_unicode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from headrace.filters.ir.expression import Expression
     from headrace.filters.ir.literals import Literal
-
-STRING_COLUMNS: Final[Mapping[tuple[str, ...], str]] = {
-    **{("ce", name): name for name in OFFICIAL},
-    ("tenant",): "namespace",
-    ("collection",): "channel",
-}
-"""The paths that are columns of strings, null where the path is absent."""
 
 EQUALITIES = (Operator.EQUAL, Operator.NOT_EQUAL)
 IN_DOUBLES = frozenset("0123456789+-.einfa")
@@ -40,12 +34,13 @@ _FARTHEST = 10**15
 
 
 def is_native(clause: Expression) -> bool:
-    """Say whether Spark answers a clause, negated or not, without Python."""
+    """Return whether Spark evaluates a clause, negated or not, without Python."""
     opened = decide(clause)
     atom = opened.part if isinstance(opened, Not) else opened
-    if not is_columnar(atom) or not all(map(is_unicode, _texts_of(atom))):
+    path = columnar_path(atom)
+    if path is None or not all(map(is_unicode, _texts_of(atom))):
         return False
-    match path_of(atom).steps:
+    match path.steps:
         case steps if steps in STRING_COLUMNS:
             return isinstance(atom, Has | Comparison | OneOf | StartsWith | EndsWith | Contains)
         case ("publishTime",):
@@ -54,15 +49,6 @@ def is_native(clause: Expression) -> bool:
             return _is_of_texts(atom) if _asks_text(atom) else _is_of_values(atom)
         case _:
             return False
-
-
-def is_unicode(text: str) -> bool:
-    """Say whether a text has a UTF-8 form: one with a lone surrogate hasn't."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _texts_of(atom: Expression) -> list[str]:
@@ -131,7 +117,7 @@ def _is_of_texts(atom: Expression) -> bool:
 
 
 def _is_zero(text: str) -> bool:
-    """Say whether a text may be that of a zero, of which there are two: Spark can't tell their signs."""
+    """Return whether the text may be that of a zero: Spark can't tell the sign of a zero."""
     try:
         return float(text) == 0
     except ValueError:

@@ -1,0 +1,6 @@
+"""The handlers, one module per part of the API; `handler.py` says what each of them offers.
+
+Subscriptions: `subscriptions`, `bulk` (import and export), `pull`, `consents` (of web hooks). Channels: `channels`,
+`interest`. Filters and history: `filters`, `history`. Deliveries: `attempts`, `probes` (test sends). The service
+itself: `access`, `discovery`, `health`, `openapi`. The handler of Knative's objects is in `controlplane`.
+"""

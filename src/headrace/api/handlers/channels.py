@@ -1,0 +1,95 @@
+"""Channels, and the events and filters that routing set aside."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
+
+from headrace.api.access.access import access_of
+from headrace.api.requests.documents import compute_json, json_response, read_document
+from headrace.api.requests.parameters import parse_limit
+from headrace.api.requests.threads import compute
+from headrace.errors import InvalidChannel
+from headrace.subscriptions.channels.document import parse_channel_document
+from headrace.subscriptions.channels.name import ChannelName
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from headrace.api.handlers.handler import Routes
+    from headrace.api.ingress.channels import KnownChannels
+    from headrace.subscriptions.channels.document import Channel
+    from headrace.subscriptions.store.store import Store
+
+_SHOWN, _MOST_SHOWN = 100, 10_000
+
+
+class ChannelsHandler:
+    """The store's calls block, so they run in threads. `address` is the base URL of channels."""
+
+    def __init__(self, store: Store, channels: KnownChannels, address: str) -> None:
+        self._store = store
+        self._channels = channels
+        self._address = address
+
+    def routes(self) -> Routes:
+        """Return the endpoints by path and method."""
+        return {
+            "/api/channels": {"GET": self.list_channels, "POST": self.create_channel},
+            "/api/channels/{namespace}/{name}": {
+                "GET": self.channel,
+                "PUT": self.change_channel,
+                "DELETE": self.delete_channel,
+            },
+            "/api/set-aside": {"GET": self.set_aside},
+        }
+
+    async def create_channel(self, request: Request) -> Response:
+        """Create a channel."""
+        document = await read_document(request, InvalidChannel)
+        channel = await compute(parse_channel_document, document)
+        access_of(request).require(channel.name.namespace)
+        access_of(request).makes = str(channel.name)
+        await asyncio.to_thread(self._store.create_channel, channel.name, channel.delivery, channel.config)
+        await self._channels.refresh()
+        return json_response(self._shown(channel), 201, {"location": f"/api/channels/{channel.name}"})
+
+    async def change_channel(self, request: Request) -> Response:
+        """Replace the delivery object and the config declarations of a channel; what is left out is removed."""
+        document = await read_document(request, InvalidChannel)
+        channel = await compute(parse_channel_document, document, _channel_of(request))
+        await asyncio.to_thread(self._store.replace_channel, channel)
+        return json_response(self._shown(channel))
+
+    async def list_channels(self, request: Request) -> Response:
+        """List all channels."""
+        found = await asyncio.to_thread(self._store.every_channel, access_of(request).namespaces)
+        return await compute_json(lambda: [self._shown(each) for each in found])
+
+    async def channel(self, request: Request) -> Response:
+        """Show one channel."""
+        found = await asyncio.to_thread(self._store.channel, _channel_of(request))
+        return json_response(self._shown(found))
+
+    async def delete_channel(self, request: Request) -> Response:
+        """Delete a channel that has no subscriptions."""
+        await asyncio.to_thread(self._store.delete_channel, _channel_of(request))
+        await self._channels.refresh()
+        return Response(status_code=204)
+
+    async def set_aside(self, request: Request) -> Response:
+        """List what routing set aside, the newest first."""
+        limit = parse_limit(request.query_params.get("limit"), _SHOWN, _MOST_SHOWN)
+        seen = access_of(request).namespaces
+        found = await asyncio.to_thread(self._store.what_is_set_aside, limit, seen)
+        return await compute_json(lambda: [each.document() for each in found])
+
+    def _shown(self, channel: Channel) -> dict[str, Any]:
+        """Show a channel with its configured address; the Host of a request can't be trusted."""
+        return channel.document() | {"url": f"{self._address}/channels/{channel.name}"}
+
+
+def _channel_of(request: Request) -> ChannelName:
+    return ChannelName(request.path_params["namespace"], request.path_params["name"])

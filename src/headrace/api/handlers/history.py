@@ -1,0 +1,152 @@
+"""Seek, replay and backtest: they are stored as jobs, which the pipeline carries out."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING, Any
+
+from headrace.api.access.access import access_of
+from headrace.api.requests.documents import json_response, read_body, read_document
+from headrace.api.requests.prefer import preference_applied, seconds_to_wait, wait_until
+from headrace.api.requests.threads import compute
+from headrace.errors import InvalidRequest, UnsupportedFormat
+from headrace.filters.message import Version, decode_seek, to_json
+from headrace.jobs.job import Job
+from headrace.jobs.requests import BACKTEST, KINDS, REPLAY, SEEK, parse_backtest, parse_replay, parse_seek
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from headrace.api.handlers.handler import Routes
+    from headrace.jobs.jobs import Jobs
+    from headrace.jobs.replays import Replays
+    from headrace.subscriptions.store.store import Store
+
+_PROTOBUF = ("application/protobuf", "application/x-protobuf")
+_VERSION = re.compile(r";\s*version\s*=\s*\"?([0-9]+)\"?")
+_MOST_LISTED = 1000
+
+
+class HistoryHandler:
+    """The database's calls block, so they run in threads."""
+
+    def __init__(self, store: Store, jobs: Jobs, replays: Replays) -> None:
+        self._store = store
+        self._jobs = jobs
+        self._replays = replays
+
+    def routes(self) -> Routes:
+        """Return the endpoints by path and method."""
+        return {
+            "/api/subscriptions/{id}/seek": {"POST": self.seek},
+            "/api/subscriptions/{id}/replay": {"POST": self.replay},
+            "/api/filters/backtest": {"POST": self.backtest},
+            "/api/jobs": {"GET": self.list_jobs},
+            "/api/jobs/{id}": {"GET": self.job, "DELETE": self.cancel},
+        }
+
+    async def seek(self, request: Request) -> Response:
+        """Continue a subscription from another point of the history."""
+        subscription = await asyncio.to_thread(self._store.get, request.path_params["id"])
+        wanted = await compute(parse_seek, await _seek_document(request))
+        return await self._submit(
+            request, Job(SEEK, wanted.document(), subscription.id, namespace=subscription.channel.namespace)
+        )
+
+    async def replay(self, request: Request) -> Response:
+        """Deliver past events to a subscription again."""
+        subscription = await asyncio.to_thread(self._store.get, request.path_params["id"])
+        wanted = await compute(parse_replay, await read_document(request))
+        return await self._submit(
+            request, Job(REPLAY, wanted.document(), subscription.id, namespace=subscription.channel.namespace)
+        )
+
+    async def backtest(self, request: Request) -> Response:
+        """Find out which past events a filter would have matched."""
+        wanted = await compute(parse_backtest, await read_document(request))
+        access_of(request).require(wanted.channel.namespace)
+        await asyncio.to_thread(
+            self._store.channel, wanted.channel
+        )  # a misspelt channel is an error, not empty
+        return await self._submit(
+            request, Job(BACKTEST, wanted.document(), namespace=wanted.channel.namespace)
+        )
+
+    async def list_jobs(self, request: Request) -> Response:
+        """List jobs, the newest first, of one kind or subscription if given."""
+        kind, subscription = (request.query_params.get(name) for name in ("kind", "subscription"))
+        if kind is not None and kind not in KINDS:
+            raise InvalidRequest([("kind", f"{kind!r} is none of {', '.join(KINDS)}")])
+        jobs = await asyncio.to_thread(
+            self._jobs.list,
+            kind=kind,
+            subscription=subscription,
+            namespaces=access_of(request).namespaces,
+            limit=_MOST_LISTED,
+        )
+        return json_response([await self._shown(job) for job in jobs])
+
+    async def job(self, request: Request) -> Response:
+        """Show a job; with `Prefer: wait=…`, wait for its end."""
+        job = await asyncio.to_thread(self._jobs.get, request.path_params["id"])
+        job = await self._await_end(request, job)
+        return json_response(await self._shown(job), headers=preference_applied(request))
+
+    async def cancel(self, request: Request) -> Response:
+        """Cancel a job."""
+        job = await asyncio.to_thread(self._jobs.cancel, request.path_params["id"])
+        return json_response(await self._shown(job))
+
+    async def _submit(self, request: Request, job: Job) -> Response:
+        access_of(request).makes = job.id
+        await asyncio.to_thread(self._jobs.add, job)
+        job = await self._await_end(request, job)
+        headers = {"location": f"/api/jobs/{job.id}"} | preference_applied(request)
+        return json_response(await self._shown(job), 200 if job.state.is_end else 202, headers)
+
+    async def _await_end(self, request: Request, job: Job) -> Job:
+        def look() -> Awaitable[Job]:
+            return asyncio.to_thread(self._jobs.get, job.id)
+
+        return await wait_until(request, lambda seen: seen.state.is_end, look, job, seconds_to_wait(request))
+
+    async def _shown(self, job: Job) -> dict[str, Any]:
+        """Show a job; the progress of a running replay is that of its deliveries."""
+        shown = job.document()
+        replay = None if job.state.is_end else await asyncio.to_thread(self._replays.find, job.id)
+        if replay is not None:
+            settled = replay.delivered + replay.dead
+            shown["note"] = f"{replay.delivered} of {replay.found} events found so far are delivered"
+            if replay.found:
+                shown["progress"] = job.progress * settled / replay.found
+        return shown
+
+
+async def _seek_document(request: Request) -> Any:
+    """Read a request to seek, which may be JSON or the protobuf message `CommandSeek`."""
+    content_type = request.headers.get("content-type", "application/json")
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type not in (*_PROTOBUF, "application/json"):
+        raise UnsupportedFormat(content_type, ["application/json", _PROTOBUF[0]])
+    if media_type not in _PROTOBUF:
+        return await read_document(request)
+    command = await compute(decode_seek, await read_body(request), _version(content_type))
+    conditions = {
+        "position": command.position,
+        "time": command.publish_time,
+        "filter": None if command.expression is None else {"message": to_json(command.expression)},
+    }
+    point = {name: value for name, value in conditions.items() if value is not None}
+    return {"to": point, "consumerId": command.consumer_id, "requestId": command.request_id}
+
+
+def _version(content_type: str) -> Version:
+    found = _VERSION.search(content_type)
+    number = int(found[1]) if found else Version.REVISED.value
+    if number not in {version.value for version in Version}:
+        raise UnsupportedFormat(content_type, [f"{_PROTOBUF[0]}; version={each.value}" for each in Version])
+    return Version(number)

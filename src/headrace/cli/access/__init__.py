@@ -1,0 +1,1 @@
+"""Commands for keys, quotas, secrets and the record of changes."""

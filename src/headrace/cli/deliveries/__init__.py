@@ -1,0 +1,1 @@
+"""Commands for attempts, redrives and test-sends."""

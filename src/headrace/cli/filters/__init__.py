@@ -1,0 +1,1 @@
+"""`headrace filter`, and filters given as options."""

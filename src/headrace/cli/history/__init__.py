@@ -1,0 +1,1 @@
+"""Commands for the past: seek, replay, backtest, and the jobs they start."""

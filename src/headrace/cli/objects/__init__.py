@@ -1,0 +1,1 @@
+"""Commands that list, apply, delete, import and export."""

@@ -1,0 +1,1 @@
+"""One attempt: what is sent, where to, and what came of it."""

@@ -1,0 +1,131 @@
+"""Into mailboxes: what is for subscriptions without a sink goes there instead of into a queue.
+
+The outbox is read on when the mailboxes have it, durably. A replay waits when its mailbox is full: its events stay
+where they are, and so does the search for more of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.clock import CLOCK
+from headrace.ledger.ledger import Key
+from headrace.telemetry.metrics import DISCARDED, MAILED
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from headrace.delivery.intake.subscribers import Subscribers
+    from headrace.ledger.ledger import Ledger
+
+_ROWS_AT_A_TIME = 5000
+# So many events of a replay are collected, and so many may wait to be pulled.
+_MOST_COLLECTED, _MOST_REPLAYED = 2000, 10_000
+_LOOK_SECONDS = 0.1
+
+
+class MailboxIntake:
+    """For one event loop. `settled` hears of each event of a replay that its mailbox has.
+
+    `refresh` follows the subscriptions; `in_thread` makes the ledger's calls.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        subscribers: Subscribers,
+        settled: Callable[[Key], None],
+        refresh: Callable[[], Awaitable[None]],
+        in_thread: Callable[..., Awaitable[Any]],
+    ) -> None:
+        self._ledger = ledger
+        self._subscribers = subscribers
+        self._settled = settled
+        self._refresh = refresh
+        self._in_thread = in_thread
+        self._replayed: list[Key] = []
+        self._collected: Counter[str] = Counter()  # by replay, until it is durable
+        self._room: dict[str, int] = {}  # that a replay has left, as of the last look
+
+    def is_pulled(self, subscription_id: str) -> bool:
+        """Tell whether a subscription has a mailbox."""
+        subscription = self._subscribers.get(subscription_id)
+        return subscription is not None and subscription.is_pulled
+
+    async def sort_out(self, pairs: pa.Table) -> pa.Table:
+        """Put what is to be pulled into its mailboxes, and return the other pairs."""
+        names = pairs["subscription"].unique().to_pylist()
+        if any(self._subscribers.get(each) is None for each in names):
+            await self._refresh()
+        pulled = [each for each in names if self.is_pulled(each)]
+        if not pulled:
+            return pairs
+        is_pulled = pc.is_in(pairs["subscription"].cast(pa.string()), value_set=pa.array(pulled))
+        mine = pairs.filter(is_pulled)
+        positions, subscriptions = mine["position"].to_pylist(), mine["subscription"].to_pylist()
+        keys = [Key(*pair) for pair in zip(subscriptions, positions, strict=True)]
+        wanted = [key for key in keys if self._subscribers.wants(key)]
+        DISCARDED.inc(len(keys) - len(wanted))
+        for start in range(0, len(wanted), _ROWS_AT_A_TIME):
+            await self._put(wanted[start : start + _ROWS_AT_A_TIME])
+        return pairs.filter(pc.invert(is_pulled))
+
+    async def put_replayed(self, key: Key) -> bool:
+        """Collect an event of a replay for its mailbox; wait where there is no room. False where it has no mailbox."""
+        while self.is_pulled(key.subscription):
+            if not self._subscribers.wants(key):
+                DISCARDED.inc()
+                self._settled(key)
+                return True
+            if len(self._replayed) < _MOST_COLLECTED and await self._has_room(key.replay):
+                self._room[key.replay] -= 1
+                self._collected[key.replay] += 1
+                self._replayed.append(key)
+                return True
+            await asyncio.sleep(_LOOK_SECONDS)
+        return False
+
+    async def flush(self) -> None:
+        """Make what was collected durable."""
+        collected, self._replayed = self._replayed, []
+        if collected:
+            await self._put(collected)
+            self._collected -= Counter(key.replay for key in collected)
+            for key in collected:
+                self._settled(key)
+
+    def forget(self, replay: str) -> None:
+        """Drop what was collected of a replay that is over."""
+        kept = [key for key in self._replayed if key.replay != replay]
+        self._collected[replay] -= len(self._replayed) - len(kept)
+        self._replayed = kept
+        self._room.pop(replay, None)
+
+    async def _has_room(self, replay: str) -> bool:
+        if self._room.get(replay, 0) <= 0:
+            collected = self._collected[
+                replay
+            ]  # before the look: what becomes durable meanwhile counts twice
+            waiting = await self._in_thread(self._ledger.mail_of_replay, replay)
+            self._room[replay] = _MOST_REPLAYED - waiting - collected
+        return self._room[replay] > 0
+
+    async def _put(self, keys: Sequence[Key]) -> None:
+        now = CLOCK.time()
+        rows = [
+            {
+                "subscription": key.subscription,
+                "replay": key.replay,
+                "position": key.position,
+                "time": now,
+                "event": None,
+            }
+            for key in keys
+        ]
+        await self._in_thread(self._ledger.put_mail, rows)
+        MAILED.inc(len(rows))

@@ -1,0 +1,1 @@
+"""Delivery over AMQP 1.0."""

@@ -1,0 +1,182 @@
+"""HTTP/1.1 to sinks: connections that the guard made, kept and used again, each for one request at a time.
+
+A library would spend more on a request than all of the rest of a delivery does (ADR 0034).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote, urlsplit
+
+from headrace.delivery.protocols.http.connection import Connection
+from headrace.delivery.queue.turns import TurnLimiter
+
+if TYPE_CHECKING:
+    import ssl
+
+    from headrace.delivery.protocols.http.answers import Answer
+    from headrace.delivery.protocols.http.requests import Request
+    from headrace.delivery.sinks.guard import Guard
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_IDLE_SECONDS = 15.0
+_SWEEP_SECONDS = 5.0
+# So many new connections begin in each turn of the event loop, and so many are given up as too late: a crowd of them,
+# of sinks that hang, leaves room for deliveries.
+_AT_A_TIME = 4
+# Where it isn't quoted already: what may stand in a path and a query.
+_SAFE = "%/:?#[]@!$&'()*+,;=~-._"
+_FORBIDDEN = re.compile(r"[\r\n\0]")
+_OWN_HEADERS = frozenset({"content-length", "transfer-encoding", "connection"})
+_HAS_LENGTH = frozenset({"POST", "PUT", "PATCH"})
+
+
+class InvalidAddress(ValueError):
+    """Nobody can be reached at an address of this form."""
+
+
+class Place(NamedTuple):
+    """A server: connections to it are shared."""
+
+    scheme: str
+    host: str
+    port: int
+
+
+class Http1:
+    """For one event loop."""
+
+    def __init__(self, guard: Guard, tls: ssl.SSLContext) -> None:
+        self._guard = guard
+        self._tls = tls
+        self._idle: dict[Place, list[Connection]] = {}
+        self._busy: set[Connection] = set()
+        self._beginnings = TurnLimiter(_AT_A_TIME)
+        self._lates = TurnLimiter(_AT_A_TIME)
+        self._sweeping: asyncio.TimerHandle | None = None
+        self._is_closed = False
+
+    async def exchange(self, request: Request, limit: int, deadline: float) -> Answer:
+        """Send a request and read the answer up to the limit and a byte. Raise OSError, ValueError or TimeoutError.
+
+        A server may end a connection that was kept at the moment of its next use: then the request goes once more, on a
+        new one.
+        """
+        place, start = address_of(request.method, request.uri)
+        parts = [_head(request, start), request.body] if request.body else [_head(request, start)]
+        connection = self._kept(place)
+        if connection is not None:
+            try:
+                return await self._exchange_on(connection, place, parts, limit, deadline)
+            except ConnectionError:
+                if connection.heard:
+                    raise
+        deadline += await self._beginnings.turn()  # the time of an attempt is the sink's
+        connection = await self._connect(place, deadline)
+        return await self._exchange_on(connection, place, parts, limit, deadline)
+
+    async def close(self) -> None:
+        """End all connections, those in use too."""
+        self._is_closed = True
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+        for connection in [*self._busy, *(each for kept in self._idle.values() for each in kept)]:
+            connection.close()
+        self._idle.clear()
+        await asyncio.sleep(0)  # transports end in the next turn
+
+    async def _exchange_on(
+        self, connection: Connection, place: Place, parts: list[bytes], limit: int, deadline: float
+    ) -> Answer:
+        self._busy.add(connection)
+        try:
+            return await connection.exchange(parts, limit, deadline)
+        finally:
+            self._busy.discard(connection)
+            if connection.usable and not self._is_closed:
+                self._keep(place, connection)
+            else:
+                connection.close()
+
+    def _kept(self, place: Place) -> Connection | None:
+        kept = self._idle.get(place)
+        while kept:
+            connection = kept.pop()
+            if connection.usable:
+                return connection
+        return None
+
+    def _keep(self, place: Place, connection: Connection) -> None:
+        connection.used_at = time.monotonic()
+        self._idle.setdefault(place, []).append(connection)
+        if self._sweeping is None:
+            self._sweeping = asyncio.get_running_loop().call_later(_SWEEP_SECONDS, self._sweep)
+
+    def _sweep(self) -> None:
+        """Close what wasn't used for a while; the oldest come first."""
+        before = time.monotonic() - _IDLE_SECONDS
+        for place, kept in list(self._idle.items()):
+            for connection in kept:
+                if connection.used_at < before:
+                    connection.close()
+            self._idle[place] = [each for each in kept if each.usable]
+            if not self._idle[place]:
+                del self._idle[place]
+        self._sweeping = (
+            asyncio.get_running_loop().call_later(_SWEEP_SECONDS, self._sweep) if self._idle else None
+        )
+
+    async def _connect(self, place: Place, deadline: float) -> Connection:
+        loop = asyncio.get_running_loop()
+        is_secure = place.scheme == "https"
+        async with asyncio.timeout_at(deadline):
+            connected = await self._guard.connect(place.host, place.port, max(deadline - loop.time(), 0.0))
+            try:
+                _, connection = await loop.create_connection(
+                    lambda: Connection(loop, self._lates),
+                    sock=connected,
+                    ssl=self._tls if is_secure else None,
+                    server_hostname=place.host if is_secure else None,
+                )
+            except BaseException:
+                connected.close()
+                raise
+        if self._is_closed:
+            connection.close()
+            raise ConnectionError("deliveries have been stopped here")
+        return connection
+
+
+@lru_cache(4096)
+def address_of(method: str, uri: str) -> tuple[Place, str]:
+    """Return the server of a URI, and how a request for it begins. Raise InvalidAddress."""
+    try:
+        parts = urlsplit(uri)
+        host = (
+            (parts.hostname or "")
+            .encode("idna" if not (parts.hostname or "").isascii() else "ascii")
+            .decode()
+        )
+        place = Place(parts.scheme, host, parts.port or _DEFAULT_PORTS[parts.scheme])
+    except (ValueError, KeyError) as error:
+        raise InvalidAddress(f"{error}") from None
+    if not host or _FORBIDDEN.search(uri) or " " in uri:
+        raise InvalidAddress("it has no host, or signs that no address has")
+    path = quote(parts.path or "/", _SAFE) + (f"?{quote(parts.query, _SAFE)}" if parts.query else "")
+    name = f"[{host}]" if ":" in host else host
+    shown = name if place.port == _DEFAULT_PORTS[place.scheme] else f"{name}:{place.port}"
+    return place, f"{method} {path} HTTP/1.1\r\nHost: {shown}\r\n"
+
+
+def _head(request: Request, start: str) -> bytes:
+    lines = [f"{name}: {value}\r\n" for name, value in request.headers if name.lower() not in _OWN_HEADERS]
+    if request.body or request.method in _HAS_LENGTH:
+        lines.append(f"Content-Length: {len(request.body)}\r\n")
+    text = "".join(lines)
+    if not text.count("\n") == text.count("\r") == len(lines) or "\0" in text:
+        raise ValueError("a header has a line break or a NUL in it")
+    return f"{start}{text}\r\n".encode()

@@ -1,0 +1,1 @@
+"""Subscription queues: what waits in memory for an attempt, in which order, and how fast it goes."""

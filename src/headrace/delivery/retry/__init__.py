@@ -1,0 +1,1 @@
+"""Deliveries that are made again: those that wait in the ledger, redrives and test-sends."""

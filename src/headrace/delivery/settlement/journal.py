@@ -1,0 +1,115 @@
+"""Collects changes for the ledger and commits them together, a few times a second."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from headrace.ledger.ledger import Changes, GivenUp, Key, Wait, WaitBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from headrace.events.positions import LogPosition
+    from headrace.ledger.ledger import Ledger
+    from headrace.ledger.records.attempts import Attempt
+
+_MAX_COLLECTED = 10_000
+# What is kept in columns takes so much less.
+_MAX_IN_SHEAVES = 50_000
+
+
+class Journal:
+    """Write-behind for one event loop. A callback given with a change runs once the change is durable.
+
+    What is said last of a delivery holds. What is said without a pause in between is in one commit.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        settled: Callable[[], LogPosition],
+        in_thread: Callable[..., Awaitable[None]],
+        replays_settled: Callable[[], Mapping[str, int]] = dict,
+    ) -> None:
+        self._ledger = ledger
+        self._settled = settled
+        self._replays_settled = replays_settled
+        self._in_thread = in_thread
+        self._waits: dict[Key, Wait] = {}
+        self._burials: dict[Key, GivenUp] = {}
+        self._finished: dict[Key, None] = {}
+        self._attempts: list[Attempt] = []
+        self._sheaves: list[WaitBatch] = []
+        self._in_sheaves = 0
+        self._callbacks: list[Callable[[], None]] = []
+        self._cursor = ledger.cursor()
+        self._replay_cursors: Mapping[str, int] = {}
+        self._room = asyncio.Event()
+        self._room.set()
+
+    def wait(self, wait: Wait, then: Callable[[], None]) -> None:
+        """Keep a delivery for another attempt."""
+        self._finished.pop(wait.key, None)
+        self._waits[wait.key] = wait
+        self._collect(then)
+
+    def keep(self, batch: WaitBatch, then: Callable[[], None]) -> None:
+        """Keep deliveries that have just come, and of which nothing was said before."""
+        self._sheaves.append(batch)
+        self._in_sheaves += len(batch.positions)
+        self._collect(then)
+        if self._in_sheaves >= _MAX_IN_SHEAVES:
+            self._room.clear()
+
+    def bury(self, burial: GivenUp, then: Callable[[], None]) -> None:
+        """Give a delivery up, and keep its event."""
+        self._waits.pop(burial.key, None)
+        self._burials[burial.key] = burial
+        self._collect(then)
+
+    def finish(self, key: Key, then: Callable[[], None]) -> None:
+        """Remove a waiting delivery that needs no other attempt."""
+        self._waits.pop(key, None)
+        self._finished[key] = None
+        self._collect(then)
+
+    def record(self, attempt: Attempt) -> None:
+        """Add an attempt to the log of attempts."""
+        self._attempts.append(attempt)
+        if len(self._attempts) >= _MAX_COLLECTED:
+            self._room.clear()
+
+    async def room(self) -> None:
+        """Wait until so little is collected that memory stays bounded."""
+        await self._room.wait()
+
+    async def flush(self) -> None:
+        """Commit what was collected and how far the outbox and the replays are settled."""
+        cursor, replays = self._settled(), self._replays_settled()
+        moved = {each: number for each, number in replays.items() if self._replay_cursors.get(each) != number}
+        is_new = bool(self._callbacks or self._attempts)
+        if not is_new and cursor == self._cursor and not moved:
+            return
+        changes = Changes(
+            list(self._waits.values()),
+            list(self._burials.values()),
+            list(self._finished),
+            cursor,
+            moved,
+            self._attempts,
+            self._sheaves,
+        )
+        callbacks, self._callbacks = self._callbacks, []
+        self._waits, self._burials, self._finished, self._attempts = {}, {}, {}, []
+        self._sheaves, self._in_sheaves = [], 0
+        await self._in_thread(self._ledger.commit, changes)
+        self._cursor, self._replay_cursors = cursor, replays
+        self._room.set()
+        for callback in callbacks:
+            callback()
+
+    def _collect(self, then: Callable[[], None]) -> None:
+        self._callbacks.append(then)
+        if len(self._callbacks) >= _MAX_COLLECTED:
+            self._room.clear()

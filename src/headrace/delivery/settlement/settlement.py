@@ -1,0 +1,392 @@
+"""What becomes of a delivery after an attempt: done, tried again, handed on to the next stage, or given up.
+
+The law: a delivery is settled where it came from only when the ledger has all that is still to be done about it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from headrace.clock import CLOCK
+from headrace.delivery.attempt.hops import answer_to, hops_left
+from headrace.delivery.attempt.outcome import Outcome, Verdict
+from headrace.delivery.attempt.stages import Failure, address_of, failure_of, stored_event
+from headrace.delivery.settlement.backoff import wait_after
+from headrace.events.bindings.http import encode_structured
+from headrace.ledger.ledger import GivenUp, Key, Wait, WaitBatch
+from headrace.ledger.records.attempts import Attempt
+from headrace.ledger.schedule import HELD
+from headrace.ledger.stages import DEAD_LETTER, REPLY, SINK
+from headrace.ledger.texts import storable
+from headrace.telemetry.metrics import (
+    BREAKERS_OPENED,
+    BURIED,
+    DEAD_LETTERED,
+    DISCARDED,
+    REPLIES,
+    RETRIED,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from headrace.delivery.intake.progress import PartitionProgress
+    from headrace.delivery.queue.delivery import Delivery
+    from headrace.delivery.queue.queue import SubscriptionQueue
+    from headrace.delivery.queue.queues import SubscriptionQueues
+    from headrace.delivery.retry.schedule import RetrySchedule
+    from headrace.delivery.settings import DeliverySettings
+    from headrace.delivery.settlement.counts import Counts
+    from headrace.delivery.settlement.journal import Journal
+    from headrace.delivery.settlement.reports import Reports
+    from headrace.events.event import Event
+
+_log = logging.getLogger(__name__)
+_LOOPED = "no dead letter, since too many replies and dead letters led to it"
+_ON_ITS_WAY = "it is on its way"
+_LOST = "its event can't be read from the log any more"
+
+
+class Settlement:
+    """For one event loop. `settled` hears of each delivery that the outbox or the replay needn't keep any more.
+
+    `gone` hears of subscriptions whose sink wants nothing more, with the reason.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        queues: SubscriptionQueues,
+        schedule: RetrySchedule,
+        settings: DeliverySettings,
+        reports: Reports,
+        counts: Counts,
+        progress: PartitionProgress,
+        settled: Callable[[Key], None],
+        gone: Callable[[str, str], None],
+    ) -> None:
+        self._journal = journal
+        self._queues = queues
+        self._schedule = schedule
+        self._settings = settings
+        self._reports = reports
+        self._counts = counts
+        self._progress = progress
+        self._settled = settled
+        self._gone = gone
+
+    def attempted(
+        self,
+        queue: SubscriptionQueue,
+        deliveries: list[Delivery],
+        outcome: Outcome,
+        began: float,
+        seconds: float,
+    ) -> None:
+        """Take note of an attempt's outcome. Called by the queues."""
+        self._queues.queued -= len(deliveries)
+        if outcome.attempted:
+            if outcome.verdict is not Verdict.DONE or self._settings.record_successes:
+                self._record(deliveries, outcome, began, seconds)
+            self._tell_breaker(queue, outcome)
+        self._reports.note(queue, outcome)
+        if outcome.verdict is Verdict.DONE:
+            self._delivered(queue, deliveries, outcome)
+        elif outcome.verdict is Verdict.AGAIN:
+            self._failed(queue, deliveries, outcome)
+        else:
+            if outcome.verdict is Verdict.GONE and queue.stage == SINK:
+                self._gone(queue.subscription.id, storable(outcome.reason))
+            for delivery in deliveries:
+                self._give_up(queue, delivery, outcome)
+        self._refill(queue)
+
+    # What else there is to settle
+
+    def set_aside(self, queue: SubscriptionQueue, delivery: Delivery, reason: str) -> None:
+        """Let the ledger keep what comes and its queue can't take now."""
+        self._counts.spilled += 1
+        queue.backlog = True
+        self._wait(queue, delivery, max(CLOCK.time(), queue.breaker.until), reason, arrives=True)
+
+    def set_aside_all(self, queue: SubscriptionQueue, positions: Sequence[int], reason: str) -> None:
+        """Let the ledger keep events that come from the outbox, without an object for each."""
+        self._counts.spilled += len(positions)
+        queue.backlog = True
+        self._keep(queue, positions, reason, arrives=True)
+
+    def part(self, queue: SubscriptionQueue) -> None:
+        """Let the ledger keep what was to join the queue: its turn is later."""
+        joining, queue.joining = queue.joining, None
+        for delivery in joining or ():
+            self.set_aside(queue, delivery, "it waits for its turn")
+
+    def spill(self, queue: SubscriptionQueue, reason: str) -> None:
+        """Let the ledger keep what is queued, so that nothing is held up where it came from."""
+        queue.spills += 1
+        drained = queue.drain()
+        self._queues.queued -= len(drained)
+        queue.backlog = queue.backlog or bool(drained)
+        due = max(CLOCK.time(), queue.breaker.until)
+        waited = [each for each in drained if each.waited]
+        queue.taken.difference_update(each.key for each in waited)
+        for delivery in waited:
+            if delivery.since:  # the ledger may have it as held here
+                self._wait(queue, delivery, max(due, delivery.due), reason)
+        arrived = [each for each in drained if not each.waited]
+        self._counts.spilled += len(arrived)
+        self._keep(queue, [each.key.position for each in arrived if _is_as_it_came(each)], reason)
+        for delivery in arrived:
+            if not _is_as_it_came(delivery):
+                self._wait(queue, delivery, due, reason)
+        self._schedule.add(queue.id, due)
+
+    def save(self, queue: SubscriptionQueue, deliveries: Iterable[Delivery]) -> None:
+        """Let the ledger know of what stays in memory, under way or queued: no attempt is counted.
+
+        It isn't due while it is here, or the ledger would be asked for it again and again.
+        """
+        for delivery in deliveries:
+            self._stay(queue, delivery, HELD, _ON_ITS_WAY)
+
+    def discard(self, queue: SubscriptionQueue | None, deliveries: Iterable[Delivery]) -> None:
+        """Drop what nobody wants any more."""
+        for delivery in deliveries:
+            DISCARDED.inc()
+            self.end(queue, delivery)
+
+    def end(self, queue: SubscriptionQueue | None, delivery: Delivery) -> None:
+        """A delivery needs nothing more."""
+        if delivery.waited:
+            self._journal.finish(delivery.key, self._untake(queue, delivery.key))
+        else:
+            self._settled(delivery.key)
+
+    def lose(self, queue: SubscriptionQueue | None, key: Key, *, waited: bool) -> None:
+        """Give up an event that can't be read any more; the routing has set its position aside, or will."""
+        BURIED.inc()
+        _log.error(
+            "position %d can't be delivered to subscription %s: %s", key.position, key.subscription, _LOST
+        )
+        then = self._untake(queue, key) if waited else lambda: self._settled(key)
+        if key.stage == DEAD_LETTER:
+            self._journal.finish(key, _nothing)
+            key = key._replace(stage=SINK)
+        self._journal.bury(GivenUp(key, 0, time.time(), _LOST, b""), then)
+
+    # Outcomes
+
+    def _record(self, deliveries: list[Delivery], outcome: Outcome, began: float, seconds: float) -> None:
+        verdict = outcome.verdict.value
+        for delivery in deliveries:
+            subscription, position, replay, stage = delivery.key
+            self._journal.record(
+                Attempt(
+                    subscription, position, replay, stage, delivery.attempts + 1, began, seconds,
+                    verdict, outcome.status, outcome.reason, outcome.headers, outcome.body,
+                )
+            )  # fmt: skip
+
+    def _tell_breaker(self, queue: SubscriptionQueue, outcome: Outcome) -> None:
+        if outcome.verdict is not Verdict.AGAIN:
+            if queue.breaker.succeeded():
+                queue.backlog = True  # what waited meanwhile
+                self._schedule.wake(queue.id)
+        elif queue.breaker.failed():
+            BREAKERS_OPENED.inc()
+            self.spill(queue, outcome.reason)
+
+    def _delivered(self, queue: SubscriptionQueue, deliveries: list[Delivery], outcome: Outcome) -> None:
+        queue.delivered += len(deliveries)
+        if outcome.reply is not None and queue.stage == SINK:
+            self._reply(queue, deliveries[0], outcome.reply)
+            deliveries = deliveries[1:]
+        for delivery in deliveries:
+            self._counts.delivered(delivery)
+            self.end(queue, delivery)
+
+    def _reply(self, queue: SubscriptionQueue, delivery: Delivery, reply: Event) -> None:
+        """Settle a delivery together with the sink's answer, which is to be delivered in its turn."""
+        self._counts.delivered(delivery)
+        if address_of(queue.subscription, queue.spec, REPLY) is None:
+            REPLIES.labels("discarded").inc()
+            self.end(queue, delivery)
+            return
+        answer = answer_to(delivery.payload.recorded.event, reply)
+        if answer is None:
+            REPLIES.labels("looped").inc()
+            _log.warning(
+                "a reply to position %d of subscription %s is discarded: too many replies led to it",
+                delivery.key.position, delivery.key.subscription,
+            )  # fmt: skip
+            self.end(queue, delivery)
+            return
+        REPLIES.labels("delivered").inc()
+        wait = Wait(
+            delivery.key._replace(stage=REPLY), 0, CLOCK.time(), "a reply", encode_structured(answer).body
+        )
+        self._hand_on(queue, delivery, wait)
+
+    def _failed(self, queue: SubscriptionQueue, deliveries: list[Delivery], outcome: Outcome) -> None:
+        """Try again those that may be; in an ordered queue they stay where they are."""
+        again: list[Delivery] = []
+        for delivery in deliveries:
+            attempts = delivery.attempts + outcome.attempted
+            if attempts > queue.spec.retry:
+                self._give_up(queue, delivery, outcome)
+            else:
+                again.append(delivery._replace(attempts=attempts))
+        if not again:
+            return
+        RETRIED.inc(len(again))
+        due = CLOCK.time() + max(
+            wait_after(outcome, each.attempts, queue.spec, self._settings) for each in again
+        )
+        stays = queue.is_ordered and queue.obstacle is None and not queue.breaker.until
+        for delivery in again:
+            if stays:
+                self._stay(queue, delivery, due, outcome.reason)
+            else:
+                queue.backlog = queue.backlog or queue.is_ordered
+                queue.spills += 1
+                self._wait(queue, delivery, due, outcome.reason)
+        if stays:
+            self._queues.queued += len(again)
+            queue.put_back([each._replace(waited=True, due=due) for each in again])
+
+    def _give_up(self, queue: SubscriptionQueue, delivery: Delivery, outcome: Outcome) -> None:
+        delivery = delivery._replace(attempts=delivery.attempts + 1)
+        if delivery.failure is not None:
+            self._bury_dead_letter(queue, delivery, Failure.from_json(delivery.failure), outcome.reason)
+            return
+        dest = address_of(queue.subscription, queue.spec, queue.stage) or queue.subscription.sink
+        ends_here = queue.spec.dead_letter_sink is None
+        if not ends_here and not hops_left(delivery.payload.recorded.event):
+            outcome, ends_here = replace(outcome, reason=f"{outcome.reason}; {_LOOPED}"), True
+        if ends_here:
+            event = delivery.event or stored_event(delivery.payload)
+            self._bury(
+                queue, delivery, GivenUp(delivery.key, delivery.attempts, time.time(), outcome.reason, event)
+            )
+            return
+        DEAD_LETTERED.inc()
+        is_in_log = delivery.event is None and not delivery.key.replay
+        kept = None if is_in_log else (delivery.event or stored_event(delivery.payload))
+        failure = failure_of(delivery, outcome, dest).to_json()
+        key = delivery.key._replace(stage=DEAD_LETTER)
+        self._hand_on(queue, delivery, Wait(key, 0, CLOCK.time(), outcome.reason, kept, failure))
+
+    def _bury_dead_letter(
+        self, queue: SubscriptionQueue, delivery: Delivery, failure: Failure, reason: str
+    ) -> None:
+        """Keep it as what it was: the delivery that failed, so that it can be taken up again there."""
+        key = delivery.key._replace(stage=failure.stage)
+        event = delivery.event or stored_event(delivery.payload)
+        told = f"{failure.reason}; and the dead-letter sink: {reason}"
+        self._journal.finish(delivery.key, _nothing)
+        self._bury(queue, delivery, GivenUp(key, failure.attempts, time.time(), told, event))
+
+    def _bury(self, queue: SubscriptionQueue, delivery: Delivery, burial: GivenUp) -> None:
+        BURIED.inc()
+        _log.warning(
+            "gave up delivering position %d to subscription %s after %d attempts: %s",
+            burial.key.position, burial.key.subscription, burial.attempts, burial.reason,
+        )  # fmt: skip
+        self._journal.bury(burial, self._after(queue, delivery))
+
+    # What is to be done once the ledger has it
+
+    def _wait(
+        self, queue: SubscriptionQueue, delivery: Delivery, due: float, reason: str, *, arrives: bool = False
+    ) -> None:
+        after = self._after(queue, delivery)
+        queue.arriving += arrives
+        queue.unwritten += not arrives
+
+        def then() -> None:
+            queue.arriving -= arrives
+            queue.unwritten -= not arrives
+            after()
+            self._schedule.add(queue.id, due)
+
+        self._journal.wait(
+            Wait(delivery.key, delivery.attempts, due, reason, delivery.event, delivery.failure), then
+        )
+
+    def _keep(
+        self, queue: SubscriptionQueue, positions: Sequence[int], reason: str, *, arrives: bool = False
+    ) -> None:
+        """Do the same for events that are as they came from the outbox."""
+        if not positions:
+            return
+        due, count = max(CLOCK.time(), queue.breaker.until), len(positions)
+        queue.arriving += count * arrives
+        queue.unwritten += count * (not arrives)
+
+        def then() -> None:
+            queue.arriving -= count * arrives
+            queue.unwritten -= count * (not arrives)
+            self._progress.settle_all(positions)
+            self._schedule.add(queue.id, due)
+
+        self._journal.keep(WaitBatch(queue.subscription.id, positions, due, storable(reason)), then)
+
+    def _stay(self, queue: SubscriptionQueue, delivery: Delivery, due: float, reason: str) -> None:
+        """Let the ledger know of a delivery that stays in its queue: a head that failed, or what is on its way."""
+        queue.taken.add(delivery.key)
+        queue.unwritten += 1
+
+        def then() -> None:
+            queue.unwritten -= 1
+            if not delivery.waited:
+                self._settled(delivery.key)
+            if delivery.key not in queue.taken:  # it has left the queue meanwhile
+                self._schedule.add(queue.id, due)
+
+        self._journal.wait(
+            Wait(delivery.key, delivery.attempts, due, reason, delivery.event, delivery.failure), then
+        )
+
+    def _hand_on(self, queue: SubscriptionQueue, delivery: Delivery, wait: Wait) -> None:
+        """Let a delivery end where it is and go on at another stage, in one commit."""
+        if delivery.waited:
+            self._journal.finish(delivery.key, _nothing)
+        after = self._after(queue, delivery)
+
+        def then() -> None:
+            after()
+            self._schedule.wake((wait.key.subscription, wait.key.stage))
+
+        self._journal.wait(wait, then)
+
+    def _after(self, queue: SubscriptionQueue, delivery: Delivery) -> Callable[[], None]:
+        if delivery.waited:
+            return self._untake(queue, delivery.key)
+        return lambda: self._settled(delivery.key)
+
+    def _untake(self, queue: SubscriptionQueue | None, key: Key) -> Callable[[], None]:
+        if queue is None:
+            return _nothing
+
+        def then() -> None:
+            queue.taken.discard(key)
+            self._refill(queue)
+
+        return then
+
+    def _refill(self, queue: SubscriptionQueue) -> None:
+        """Look for more in good time, before a queue with a backlog is empty."""
+        if queue.backlog and queue.queued <= queue.capacity // 4:
+            self._schedule.wake(queue.id)
+
+
+def _is_as_it_came(delivery: Delivery) -> bool:
+    """Tell whether a delivery is nothing but an event of the log for a sink, that was not attempted."""
+    return not (delivery.attempts or delivery.waited or delivery.key.replay) and delivery.event is None
+
+
+def _nothing() -> None:
+    pass

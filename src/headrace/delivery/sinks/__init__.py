@@ -1,0 +1,1 @@
+"""Sinks are strangers: the guard on connections, credentials, tokens and signatures."""

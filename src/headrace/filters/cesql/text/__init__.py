@@ -1,0 +1,1 @@
+"""CESQL as text: tokens, the parser, and the canonical form."""

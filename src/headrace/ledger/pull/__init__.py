@@ -1,0 +1,1 @@
+"""What waits to be pulled, and the consumers that pull it."""

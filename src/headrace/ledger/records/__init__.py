@@ -1,0 +1,1 @@
+"""What the API shows of deliveries: attempts, dead letters, status, test-sends and consents."""

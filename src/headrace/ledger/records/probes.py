@@ -1,0 +1,98 @@
+"""Test-sends: the API writes one down, a dispatcher takes it, makes one attempt, and writes what came of it.
+
+Nobody else opens connections to sinks, so a test passes the same guards as a delivery. A test that nobody took in time
+is forgotten: whoever asked is not there any more.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from sqlalchemy import delete, insert, select, update
+
+from headrace.ledger.records.attempts import shown_body
+from headrace.ledger.tables import PROBES
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One event for one sink, to be sent before the deadline, in seconds since the epoch, or not at all."""
+
+    event: bytes
+    deadline: float
+    subscription: str | None = None
+    proposal: str | None = None
+    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+
+class ProbeOutcome(msgspec.Struct, frozen=True):
+    """What came of it, as in the log of attempts."""
+
+    verdict: str
+    seconds: float
+    status: int | None
+    reason: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+    def document(self) -> dict[str, Any]:
+        """Return it as the API shows it."""
+        shown = {
+            "verdict": self.verdict,
+            "status": self.status,
+            "seconds": round(self.seconds, 6),
+            "reason": self.reason or None,
+            "headers": [list(each) for each in self.headers],
+            **shown_body(self.body),
+        }
+        return {name: value for name, value in shown.items() if value is not None}
+
+
+def add(connection: Connection, probe: Probe) -> None:
+    """Write it down."""
+    fields = ("id", "subscription", "proposal", "event", "deadline")
+    connection.execute(insert(PROBES).values({name: getattr(probe, name) for name in fields}))
+
+
+def waiting(connection: Connection, limit: int) -> list[Probe]:
+    """List probes that nobody has taken yet and that are still waited for."""
+    open_ = PROBES.c.claim.is_(None), PROBES.c.deadline > time.time()
+    return [
+        Probe(bytes(row.event), row.deadline, row.subscription, row.proposal, row.id)
+        for row in connection.execute(select(PROBES).where(*open_).limit(limit))
+    ]
+
+
+def claim(connection: Connection, probe: Probe) -> bool:
+    """Take it; False where somebody else was faster."""
+    free = PROBES.c.id == probe.id, PROBES.c.claim.is_(None)
+    return bool(connection.execute(update(PROBES).where(*free).values(claim=str(uuid.uuid4()))).rowcount)
+
+
+def tell(connection: Connection, probe_id: str, outcome: ProbeOutcome) -> None:
+    """Write down what came of it."""
+    text = msgspec.json.encode(outcome).decode()
+    connection.execute(update(PROBES).where(PROBES.c.id == probe_id).values(outcome=text))
+
+
+def outcome(connection: Connection, probe_id: str) -> ProbeOutcome | None:
+    """Return what came of it; None while nobody knows."""
+    text = connection.execute(select(PROBES.c.outcome).where(PROBES.c.id == probe_id)).scalar()
+    return None if text is None else msgspec.json.decode(text, type=ProbeOutcome)
+
+
+def remove(connection: Connection, probe_id: str) -> None:
+    """Forget it: it was answered."""
+    connection.execute(delete(PROBES).where(PROBES.c.id == probe_id))
+
+
+def prune(connection: Connection, deadline_before: float) -> int:
+    """Forget probes that nobody waits for any more; return how many."""
+    return connection.execute(delete(PROBES).where(PROBES.c.deadline < deadline_before)).rowcount

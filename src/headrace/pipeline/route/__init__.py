@@ -1,0 +1,1 @@
+"""The route: one Structured Streaming query from the log to the outbox."""

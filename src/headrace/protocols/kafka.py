@@ -1,0 +1,92 @@
+"""Kafka: the topic is in the settings or in the address, `kafka://one:9092,two:9092/topic`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headrace.documents.addresses import AddressForm
+from headrace.documents.whole_numbers import whole_number
+from headrace.protocols.kinds import Kind, one_of, shown, text
+from headrace.protocols.protocol import Protocol, Setting
+from headrace.protocols.rules import credential_rule, has_setting
+from headrace.secrets.credential import CredentialType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headrace.documents.addresses import Address
+    from headrace.documents.faults import Faults
+    from headrace.protocols.kinds import Problems
+
+_ACKS = {"all": "all", "-1": "all", "1": "1", "0": "0"}
+_OAUTHBEARER = "OAUTHBEARER"
+_check_topic = text(
+    249, r"(?!\.{1,2}$)[a-zA-Z0-9._-]+", "a name of a topic (letters, digits, dot, dash and underscore)"
+)
+
+
+def _normal_acks(value: Any) -> str | None:
+    return _ACKS.get(value if isinstance(value, str) else str(whole_number(value)))
+
+
+def _check_acks(value: Any) -> Problems:
+    if _normal_acks(value) is None:
+        yield "", f'{shown(value)} is not one of "all", "1", "0"'
+
+
+def _check_address(address: Address, settings: Mapping[str, Any]) -> Faults:
+    if "topicname" not in settings:
+        if not address.path:
+            return [("protocolsettings.topicname", "is required, unless the sink ends with /topic")]
+        return [("sink", problem) for _, problem in _check_topic(address.path)]
+    if address.path not in ("", settings["topicname"]):
+        return [("sink", f"names the topic {shown(address.path)}, and protocolsettings.topicname another")]
+    return []
+
+
+def _check_credential(settings: Mapping[str, Any], type_: CredentialType) -> Faults:
+    mechanism = settings.get("saslmechanism")
+    if mechanism is None or (mechanism == _OAUTHBEARER) == (type_ is not CredentialType.PLAIN):
+        return []
+    return [
+        ("protocolsettings.saslmechanism", f"{mechanism} can't be used with a sinkCredential of type {type_}")
+    ]
+
+
+# A path names a topic, in characters that a topic has; each of them may be percent-encoded.
+_TOPIC_CHARACTER = "(?:[a-zA-Z0-9._-]|%(?:2[DEde]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]))"
+_PATH_IS_TOPIC = {
+    "properties": {"sink": {"pattern": rf"^[^/]*//[^/]*(?:/(?!\.{{1,2}}$){_TOPIC_CHARACTER}*)?$"}}
+}
+_MECHANISM_FITS = {
+    "if": has_setting("saslmechanism", {"const": _OAUTHBEARER}),
+    "then": credential_rule({"credentialType": {"not": {"const": CredentialType.PLAIN.value}}}),
+    "else": {
+        "if": has_setting("saslmechanism"),
+        "then": credential_rule({"credentialType": {"const": CredentialType.PLAIN.value}}),
+    },
+}
+
+KAFKA = Protocol(
+    address=AddressForm(
+        ("kafka", "kafkas"),
+        "kafka://host:port,host:port/topic, or kafkas:// for TLS",
+        several_hosts=True,
+        path_names_target=True,
+    ),
+    target="topicname",
+    settings={
+        "topicname": Setting(_check_topic),
+        "partitionkeyextractor": Setting(
+            text(255, r"[a-z0-9]+", "the name of an attribute, such as subject")
+        ),
+        "clientid": Setting(text(255)),
+        "acks": Setting(Kind({"enum": [*_ACKS, -1, 0, 1]}, _check_acks, _normal_acks), "all"),
+        "saslmechanism": Setting(one_of("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", _OAUTHBEARER)),
+        "mode": Setting(one_of("binary", "structured"), "binary"),
+    },
+    check_address=_check_address,
+    check_credential=_check_credential,
+    rules=(_PATH_IS_TOPIC, _MECHANISM_FITS),
+    complete=lambda address, settings: {"topicname": address.path, **settings},
+)

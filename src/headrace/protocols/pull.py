@@ -1,0 +1,25 @@
+"""PULL, an extension of Headrace's: nothing is sent, events wait until a consumer asks for them."""
+
+from __future__ import annotations
+
+from headrace.documents.addresses import AddressForm
+from headrace.protocols.kinds import one_of, whole
+from headrace.protocols.protocol import Protocol, Setting
+
+NAME = "PULL"
+
+KEEP, DROP = "dead-letter", "drop"
+"""What becomes of events that nobody asked for in time."""
+
+_LONGEST_LEASE = 43_200
+
+PULL = Protocol(
+    address=AddressForm((), "no sink"),
+    has_sink=False,
+    credentials=(),
+    settings={
+        "lease": Setting(whole(1, _LONGEST_LEASE), 30),
+        "expired": Setting(one_of(KEEP, DROP), KEEP),
+    },
+    delivery=("ordering",),
+)

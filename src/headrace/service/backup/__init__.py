@@ -1,0 +1,1 @@
+"""Backups of a deployment, and putting one back."""

@@ -1,0 +1,1 @@
+"""Serving HTTP: the server, its limits on strangers, and the handlers of a deployment."""

@@ -1,0 +1,1 @@
+"""The processes of a deployment: the supervisor, its children and their heartbeats."""

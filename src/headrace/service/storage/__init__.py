@@ -1,0 +1,1 @@
+"""Where a deployment keeps things, and whether they are whole."""

@@ -1,0 +1,1 @@
+"""Background work of the roles: archiving, retention and clean-up."""

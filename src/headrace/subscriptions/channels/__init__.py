@@ -1,0 +1,1 @@
+"""Channels: their names, documents and rows."""

@@ -1,0 +1,1 @@
+"""How a subscription is delivered: the delivery object and its members."""

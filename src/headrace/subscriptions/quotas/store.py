@@ -1,0 +1,70 @@
+"""The quotas that namespaces have of their own."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, func, insert, select
+
+from headrace.database.engine import open_database
+from headrace.database.patience import repeatable
+from headrace.subscriptions.quotas.checks import overrides_of
+from headrace.subscriptions.store.revisions import next_revision
+from headrace.subscriptions.tables import CHANNELS, FAMILY, QUOTAS, SUBSCRIPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Connection
+
+    from headrace.subscriptions.quotas.quotas import Overrides
+
+
+class QuotaStore:
+    """Threads and processes may share the database; calls block, so an event loop makes them in a thread."""
+
+    def __init__(self, url: str, patience: float = 0.0) -> None:
+        """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
+        self.patience = patience
+        self._engine = open_database(url, FAMILY, patience)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
+    @repeatable
+    def all(self) -> dict[str, Overrides]:
+        """Return what is set, by namespace."""
+        with self._engine.connect() as connection:
+            rows = connection.execute(select(QUOTAS).order_by(QUOTAS.c.namespace))
+            return {row.namespace: overrides_of(row) for row in rows}
+
+    @repeatable
+    def set(
+        self, namespace: str, overrides: Overrides, also: Callable[[Connection], object] = lambda _: None
+    ) -> None:
+        """Let a namespace have these, and no others; `also` is done in the same transaction.
+
+        What is there already stays, even where it is more.
+        """
+        values = {name: value for name, value in asdict(overrides).items() if value is not None}
+        with self._engine.begin() as connection:
+            next_revision(connection)
+            connection.execute(delete(QUOTAS).where(QUOTAS.c.namespace == namespace))
+            if values:
+                connection.execute(insert(QUOTAS).values(namespace=namespace, **values))
+            also(connection)
+
+    @repeatable
+    def used(self, namespace: str) -> dict[str, int]:
+        """Count what a namespace has."""
+        subscriptions = select(func.count()).where(
+            SUBSCRIPTIONS.c.namespace == namespace, ~SUBSCRIPTIONS.c.deleting
+        )
+        channels = select(func.count()).where(CHANNELS.c.namespace == namespace)
+        with self._engine.connect() as connection:
+            return {
+                "subscriptions": connection.execute(subscriptions).scalar() or 0,
+                "channels": connection.execute(channels).scalar() or 0,
+            }

@@ -1,0 +1,1 @@
+"""The store of channels and subscriptions, in SQLite or PostgreSQL."""
