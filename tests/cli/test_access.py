@@ -124,7 +124,7 @@ def test_the_command_line_wins_over_the_environment(run, closed, tmp_path):
         (None, "No such file"),
         (b"", "is empty"),
         (b" \n", "is empty"),
-        (b"\xff\xfe", "no text"),
+        (b"\xff\xfe", "not a text file"),
         (b"a\nb", "one line"),
     ],
 )

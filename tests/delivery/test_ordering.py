@@ -256,7 +256,7 @@ async def test_more_than_may_join_does_not_overtake_what_joins(harness):
         await eventually(lambda: not queue.backlog and queue.joining is None)
         queue.joining = []
         send(harness, range(5, 35), subscription)
-        await eventually(lambda: dispatcher._progress._queues[0]._read_to == 35)
+        await eventually(lambda: dispatcher._progress.read()[0] == 35)
         dispatcher._schedule.wake(queue.id)
         await eventually(harness.settled)
     assert mood.accepted == [*range(35)]

@@ -168,7 +168,7 @@ REFUSED = [
     ),
     (
         ("--filter", '{"streamer": [{"field": "a", "op": "~", "value": 1}]}'),
-        "filter.streamer[0].op: is one of ==, !=, <, <=, >, >=, in, contains, not '~'\n",
+        "filter.streamer[0].op: must be one of ==, !=, <, <=, >, >=, in, contains, not '~'\n",
     ),
     (
         ("--filter", '{"exact": {"type":\n "ü" "a"}}'),

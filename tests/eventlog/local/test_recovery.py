@@ -429,7 +429,7 @@ def test_a_cut_is_told_with_its_place(one_segment, fresh, caplog):
     (record,) = caplog.records
     assert record.levelname == "WARNING"
     assert str(segment_path(folder, 0)) in record.message
-    assert f"cut at byte {edges[2]}" in record.message
+    assert f"truncated at byte {edges[2]}" in record.message
     assert f"the last {edges[3] - 7 - edges[2]} bytes" in record.message
     assert f"position {FRAMES[2]}" in record.message
     caplog.clear()

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 REPLACED_PART = "log files"
-"""The part's name in the register of health. It stays blocked until the process ends: free disk space mends nothing here."""
+"""Its name in the register of health. It stays blocked until the process ends: free disk space mends nothing here."""
 
 
 class SegmentWriter:
