@@ -96,7 +96,7 @@ async def test_an_ordered_subscription_waits_for_the_hole_before_what_waits_behi
     for start in range(0, 15, 5):
         harness.send([sample(number) for number in range(start, start + 5)], subscription)
     waiting = WaitBatch(subscription, [10, 11], 0.0, "crashed")
-    harness.ledger.commit(Changes([], [], [], LogPosition.at(5), sheaves=[waiting]))
+    harness.ledger.commit(Changes([], [], [], LogPosition.at(5), batches=[waiting]))
     _files(tmp_path)[1].unlink()
     reads = _count_reads(monkeypatch)
     async with harness.delivering():

@@ -219,7 +219,7 @@ def test_what_comes_together_waits_and_a_repeated_commit_changes_nothing(ledger)
         [],
         [],
         None,
-        sheaves=[WaitBatch("a", [4, 5], 9.0, "full"), WaitBatch("b", [4], 9.0, "full")],
+        batches=[WaitBatch("a", [4, 5], 9.0, "full"), WaitBatch("b", [4], 9.0, "full")],
     )
     ledger.commit(changes)
     ledger.commit(changes)

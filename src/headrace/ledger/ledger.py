@@ -100,7 +100,7 @@ class Changes:
     cursor: LogPosition | None
     replay_cursors: Mapping[str, int] = field(default_factory=dict)
     attempts: Sequence[Attempt] = ()
-    sheaves: Sequence[WaitBatch] = ()
+    batches: Sequence[WaitBatch] = ()
 
 
 class Ledger:
@@ -151,8 +151,8 @@ class Ledger:
             delete_rows(connection, WAITING, Key._fields, gone)
             delete_rows(connection, DEAD, Key._fields, buried)
             insert_rows(connection, WAITING, _WAITING_COLUMNS, list(_wait_rows(changes.waits, self._shares)))
-            of_sheaves = list(_batch_rows(changes.sheaves, self._shares))
-            insert_rows(connection, WAITING, _WAITING_COLUMNS, of_sheaves, but_known=True)
+            of_batches = list(_batch_rows(changes.batches, self._shares))
+            insert_rows(connection, WAITING, _WAITING_COLUMNS, of_batches, but_known=True)
             insert_rows(connection, DEAD, _DEAD_COLUMNS, list(_dead_rows(changes.burials)))
             if changes.cursor is not None:
                 self._move_cursors(connection, changes.cursor)
@@ -499,8 +499,8 @@ def _wait_rows(waits: Iterable[Wait], shares: OutboxPartitions) -> Iterator[tupl
         yield *key, tries, due, storable(reason), event, failure, shares.of(key.subscription)
 
 
-def _batch_rows(sheaves: Iterable[WaitBatch], shares: OutboxPartitions) -> Iterator[tuple[Any, ...]]:
-    for subscription, positions, due, reason in sheaves:
+def _batch_rows(batches: Iterable[WaitBatch], shares: OutboxPartitions) -> Iterator[tuple[Any, ...]]:
+    for subscription, positions, due, reason in batches:
         share = shares.of(subscription)
         for position in positions:
             yield subscription, position, "", SINK, 0, due, reason, None, None, share

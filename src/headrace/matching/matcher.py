@@ -13,6 +13,7 @@ import pyarrow as pa
 from headrace.errors import NotFound
 from headrace.matching.bloom.watch import BloomWatch
 from headrace.matching.extraction.runs import runs_of_batch, runs_of_events
+from headrace.matching.index.state import Index
 from headrace.matching.levels import catalogue_of, level_of
 from headrace.matching.pairs import NOBODY, members_of, pairs_of, spread
 from headrace.matching.reports.explanation import explain_subscription
@@ -22,7 +23,6 @@ from headrace.matching.reports.statistics import Accounts
 from headrace.matching.search import Search
 from headrace.matching.settings import BloomSettings, CelSettings
 from headrace.matching.snapshot import open_snapshot, write_snapshot
-from headrace.matching.state import Book
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -67,9 +67,9 @@ class Matcher:
         self._cel = cel or CelSettings()
         self._accounts = Accounts()
         self._writing = threading.Lock()
-        self._book = Book(secrets.randbits(64), bloom or BloomSettings())
+        self._index = Index(secrets.randbits(64), bloom or BloomSettings())
         self._overruns = Overruns()
-        self._watch = BloomWatch(self._book.bloom)
+        self._watch = BloomWatch(self._index.bloom)
         self._search = Search(self._accounts, self._watch, self._overruns, self._cel)
 
     @classmethod
@@ -80,29 +80,29 @@ class Matcher:
         in this matcher alone.
         """
         matcher = cls(bloom, cel)
-        matcher._book = open_snapshot(path, matcher._book.bloom)
+        matcher._index = open_snapshot(path, matcher._index.bloom)
         return matcher
 
     def save(self, path: Path) -> None:
         """Write all subscriptions, ready to be matched against, to one file. Readers see all of it or none."""
         with self._writing:
-            self._book.flush()
-            write_snapshot(path, self._book)
+            self._index.flush()
+            write_snapshot(path, self._index)
 
     def __len__(self) -> int:
-        return len(self._book.members.numbers)
+        return len(self._index.members.numbers)
 
     def __contains__(self, subscription: object) -> bool:
-        return subscription in self._book.members.numbers
+        return subscription in self._index.members.numbers
 
     def ids(self) -> set[str]:
         """Return the ids of all subscriptions."""
-        return set(self._book.members.numbers)
+        return set(self._index.members.numbers)
 
     def add(self, subscription: str, filter_: Filter, *, scope: Scope | None = None) -> None:
         """Add a subscription, in place of the one that has this id now."""
         with self._writing:
-            self._book.add(subscription, filter_, scope)
+            self._index.add(subscription, filter_, scope)
             self._tidy()
 
     def add_many(self, entries: Iterable[Entry]) -> None:
@@ -113,7 +113,7 @@ class Matcher:
     def remove(self, subscription: str) -> None:
         """Remove a subscription; raises `NotFound` where there is none of this id."""
         with self._writing:
-            if not self._book.members.remove(subscription):
+            if not self._index.members.remove(subscription):
                 raise NotFound("subscription", subscription)
             self._tidy()
 
@@ -124,27 +124,27 @@ class Matcher:
     def match_batch(self, events: Sequence[Event | Recorded] | pa.RecordBatch) -> list[list[str]]:
         """Return for each event what `match` would."""
         count = _count(events)
-        book = self._book
-        pairs = np.sort(self._pairs(book, events))
-        ids = book.members.ids
+        index = self._index
+        pairs = np.sort(self._pairs(index, events))
+        ids = index.members.ids
         found = [ids[member] for member in members_of(pairs).tolist()]
         ends = np.searchsorted(pairs, pairs_of(np.arange(count + 1), 0)).tolist()
         return [found[ends[row] : ends[row + 1]] for row in range(count)]
 
     def match_pairs(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the matches of a batch of the log as rows of `PAIRS`, by position."""
-        book = self._book
+        index = self._index
         of_rows = batch["position"].to_numpy()
-        positions, members = spread(self._pairs(book, batch), of_rows)
+        positions, members = spread(self._pairs(index, batch), of_rows)
         if (np.diff(of_rows) < 0).any():
             order = np.argsort(positions, kind="stable")
             positions, members = positions[order], members[order]
-        subscriptions = pa.DictionaryArray.from_arrays(pa.array(members), book.members.names(), safe=False)
+        subscriptions = pa.DictionaryArray.from_arrays(pa.array(members), index.members.names(), safe=False)
         return pa.RecordBatch.from_arrays([pa.array(positions, pa.int64()), subscriptions], schema=PAIRS)
 
     def explain(self, event: Event | Recorded, subscription: str) -> Explanation:
         """Say why the subscription sees the event or doesn't; `NotFound` where there is none of this id."""
-        members = self._book.members
+        members = self._index.members
         number = members.numbers.get(subscription)
         if number is None:
             raise NotFound("subscription", subscription)
@@ -156,7 +156,7 @@ class Matcher:
         Looks at those without a scope and those of the event's channel, in the order in which they were added, and
         evaluates at most `filters` distinct filters: the answer says how many subscriptions that leaves out.
         """
-        return why_not(event, self._book.members.current(), limit, filters)
+        return why_not(event, self._index.members.current(), limit, filters)
 
     def statistics(self) -> Statistics:
         """Return what was counted since the matcher was made."""
@@ -169,7 +169,7 @@ class Matcher:
     @property
     def bloom(self) -> BloomSettings:
         """The settings of the Bloom filters."""
-        return self._book.bloom
+        return self._index.bloom
 
     def bloom_states(self) -> dict[Channel | None, BloomState]:
         """Return, by channel, the version of its Bloom filter and how often it errs."""
@@ -180,11 +180,11 @@ class Matcher:
         with self._writing:
             entries = [
                 (filter_, scope)
-                for _, filter_, scope in self._book.members.current()
+                for _, filter_, scope in self._index.members.current()
                 if scope is None or scope.address == channel
             ]
         members = range(len(entries))
-        return level_of(catalogue_of(entries), members, self._book.seed, self._book.bloom)
+        return level_of(catalogue_of(entries), members, self._index.seed, self._index.bloom)
 
     def take_overruns(self) -> list[Overrun]:
         """Return whose filter cost too much on some event since the last call, and why."""
@@ -192,30 +192,30 @@ class Matcher:
 
     def settle_down(self) -> None:
         """Wait until the index is merged: for measurements, and before a long rest."""
-        self._book.settle_down(self._writing)
+        self._index.settle_down(self._writing)
 
     def _tidy(self) -> None:
-        """Begin a new book where the old one is mostly about the removed. Whoever reads in the old one goes on."""
-        if not self._book.is_wasteful:
+        """Begin a new index where the old one is mostly about the removed. Whoever reads in the old one goes on."""
+        if not self._index.is_wasteful:
             return
-        old, new = self._book, Book(self._book.seed, self._book.bloom)
+        old, new = self._index, Index(self._index.seed, self._index.bloom)
         old.flush()
         for number in old.members.alive(0, len(old.members)).tolist():
             new.add(old.members.ids[number], *old.members.entry(number))
-        self._book = new
+        self._index = new
 
-    def _pairs(self, book: Book, events: Sequence[Event | Recorded] | pa.RecordBatch) -> Numbers:
+    def _pairs(self, index: Index, events: Sequence[Event | Recorded] | pa.RecordBatch) -> Numbers:
         """Return the pairs of row and member that match, ordered by row."""
         began = time.perf_counter()
-        pairs = self._joined(book, events)
+        pairs = self._joined(index, events)
         self._accounts.matched(_count(events), len(pairs), time.perf_counter() - began)
         return pairs
 
-    def _joined(self, book: Book, events: Sequence[Event | Recorded] | pa.RecordBatch) -> Numbers:
+    def _joined(self, index: Index, events: Sequence[Event | Recorded] | pa.RecordBatch) -> Numbers:
         of_batch = isinstance(events, pa.RecordBatch)
-        view = book.current(self._writing, _count(events))
+        view = index.current(self._writing, _count(events))
         runs = runs_of_batch(events) if of_batch else runs_of_events(events)
-        found = [self._search.found(book, view, run) for run in runs]
+        found = [self._search.found(index, view, run) for run in runs]
         return found[0] if len(found) == 1 else np.sort(np.concatenate([NOBODY, *found]))
 
 

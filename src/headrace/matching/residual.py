@@ -67,20 +67,20 @@ def settle(
     ends = [*first[1:].tolist(), len(pairs)]
     numbers = (pairs & 0xFFFFFFFF).tolist()
     for variables, start, end in zip(variables_of(asked), first.tolist(), ends, strict=True):
-        for place in range(start, end):
+        for slot in range(start, end):
             overruns: list[str] = []
             started = time.perf_counter()
-            truth = judged(expressions[numbers[place]], variables, overruns)
+            truth = judged(expressions[numbers[slot]], variables, overruns)
             taken = time.perf_counter() - started
-            holds[place] = truth is True
+            holds[slot] = truth is True
             errors += truth is UNKNOWN
             slow += taken > timeout
             if overruns and truth is UNKNOWN:
-                reasons[place] = overruns[0]
+                reasons[slot] = overruns[0]
             elif taken > timeout:
-                reasons[place] = _too_slow(taken, timeout)
+                reasons[slot] = _too_slow(taken, timeout)
     told = (
-        {each: reasons[place] for each, place in enumerate(which.tolist()) if place in reasons}
+        {each: reasons[slot] for each, slot in enumerate(which.tolist()) if slot in reasons}
         if reasons
         else {}
     )

@@ -22,6 +22,7 @@ import numpy as np
 from headrace.errors import SnapshotRefused
 from headrace.filters.filter import Filter
 from headrace.matching.index.level import Legend, Level
+from headrace.matching.index.state import Index, Layer, View
 from headrace.matching.index.tables import Tables
 from headrace.matching.levels import catalogue_of, level_of
 from headrace.matching.rules.arrays import Growing
@@ -29,7 +30,6 @@ from headrace.matching.rules.catalogue import Catalogue
 from headrace.matching.rules.checks import Pattern
 from headrace.matching.rules.members import FOREVER, Members
 from headrace.matching.scope import Scope
-from headrace.matching.state import Book, Layer, View
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,16 +63,16 @@ class _Header(msgspec.Struct):
     checksum: int
 
 
-def write_snapshot(path: Path, book: Book) -> None:
-    """Write a book's members, numbered anew, and one level over them. The book must not change meanwhile."""
-    numbers = book.members.alive(0, len(book.members)).tolist()
-    entries = [book.members.entry(number) for number in numbers]
-    catalogue, order = book.catalogue, numbers
-    if any(layer.is_mapped for layer in book.view.layers):
+def write_snapshot(path: Path, index: Index) -> None:
+    """Write a index's members, numbered anew, and one level over them. The index must not change meanwhile."""
+    numbers = index.members.alive(0, len(index.members)).tolist()
+    entries = [index.members.entry(number) for number in numbers]
+    catalogue, order = index.catalogue, numbers
+    if any(layer.is_mapped for layer in index.view.layers):
         catalogue, order = catalogue_of(entries), list(range(len(numbers)))
-    level = level_of(catalogue, order, book.seed, book.bloom, np.arange(len(numbers)))
-    ids = [book.members.ids[number].encode() for number in numbers]
-    created, deleted = book.members.bounds(np.array(numbers, np.int64))
+    level = level_of(catalogue, order, index.seed, index.bloom, np.arange(len(numbers)))
+    ids = [index.members.ids[number].encode() for number in numbers]
+    created, deleted = index.members.bounds(np.array(numbers, np.int64))
     arrays = {
         **level.tables._asdict(),
         **_trees("legend", [_parts(level.legend)]),
@@ -82,7 +82,7 @@ def write_snapshot(path: Path, book: Book) -> None:
         "created": created,
         "deleted": deleted,
     }
-    _write(path, book.seed, arrays)
+    _write(path, index.seed, arrays)
 
 
 def _parts(legend: Legend) -> tuple[object, ...]:
@@ -128,8 +128,8 @@ def _padded(size: int) -> int:
     return -(-size // _ALIGNED) * _ALIGNED
 
 
-def open_snapshot(path: Path, bloom: BloomSettings) -> Book:
-    """Map a snapshot and return the book that it is. Raises `SnapshotRefused` where it can't be used."""
+def open_snapshot(path: Path, bloom: BloomSettings) -> Index:
+    """Map a snapshot and return the index that it is. Raises `SnapshotRefused` where it can't be used."""
     seed, arrays = _map(path)
     tables = Tables(**{name: arrays[name] for name in Tables._fields})
     channels, operands, patterns = _Trees(arrays, "legend")[0]
@@ -158,7 +158,7 @@ def open_snapshot(path: Path, bloom: BloomSettings) -> Book:
     catalogue.member_form.extend([-1] * len(created))
     catalogue.flush()
     layer = Layer(level, 0, len(created), is_mapped=True)
-    return Book(seed, bloom, catalogue, members, View.of((layer,)))
+    return Index(seed, bloom, catalogue, members, View.of((layer,)))
 
 
 def _map(path: Path) -> tuple[int, dict[str, Numbers]]:

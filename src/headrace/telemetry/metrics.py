@@ -110,7 +110,7 @@ BREAKERS_OPENED = Counter(
 )
 SPILLED = Counter(
     "headrace_deliveries_spilled",
-    "Deliveries that went to the ledger because their lane could not take them.",
+    "Deliveries that went to the ledger because their subscription's queue could not take them.",
 )
 DISCARDED = Counter(
     "headrace_deliveries_discarded", "Deliveries to subscriptions deleted, ended or moved on meanwhile."

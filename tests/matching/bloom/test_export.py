@@ -229,7 +229,7 @@ def test_the_seed_is_not_that_of_the_index():
     matcher.add("x", compile_filter({"exact": {"subject": "a"}}))
     seeds = {int(ExportedBloom.from_bytes(export_bloom(matcher, HERE)).header.seed, 16) for _ in range(5)}
     assert len(seeds) == 5
-    assert matcher._book.seed not in seeds
+    assert matcher._index.seed not in seeds
 
 
 def test_two_of_one_seed_and_size_are_joined():

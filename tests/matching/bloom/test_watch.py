@@ -167,10 +167,10 @@ def test_a_filter_that_errs_too_often_is_built_anew():
     assert matcher.bloom_states()[None].version == 1
     for n in range(10, 3_000):
         matcher.remove(str(n))
-    before = matcher._book.view.layers[0].level
+    before = matcher._index.view.layers[0].level
     found = matcher.match_batch(events)
     matcher.settle_down()
     assert matcher.bloom_states()[None].version == 2
-    assert len(matcher._book.view.layers[0].level.tables.keys) == 10 < len(before.tables.keys)
+    assert len(matcher._index.view.layers[0].level.tables.keys) == 10 < len(before.tables.keys)
     assert matcher.match_batch(events) == found
     assert (matcher.bloom_states()[None].fp_rate or 0) < 0.02

@@ -281,7 +281,7 @@ def test_a_roster_carries_the_settings_of_matching(deployment):
     roster = RosterWriter(deployment.folder / "rosters", deployment.store, deployment.log.end, wanted)
     reader = RosterReader()
     matcher = reader.matcher(roster.current(LogPosition()))
-    assert (matcher._book.bloom, matcher._cel) == (wanted.bloom, wanted.cel)
+    assert (matcher._index.bloom, matcher._cel) == (wanted.bloom, wanted.cel)
     assert (reader._programs.size, len(reader._programs)) == (1, 1)
 
 

@@ -53,7 +53,7 @@ class Credentials(Protocol):
         """Take note that the sink refused the credential; tell whether there will be another one."""
         ...
 
-    def at_home(self, subscription: Subscription, uri: str) -> Token | None:
+    def for_local_channel(self, subscription: Subscription, uri: str) -> Token | None:
         """Return what the deployment's own channels are shown, where the address is one of the namespace's."""
         ...
 
@@ -88,7 +88,7 @@ class NoCredentials:
         """Have no other."""
         return False
 
-    def at_home(self, subscription: Subscription, uri: str) -> None:
+    def for_local_channel(self, subscription: Subscription, uri: str) -> None:
         """Return none."""
 
     def is_own(self, credential: object) -> bool:  # noqa: ARG002

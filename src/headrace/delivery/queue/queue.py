@@ -316,7 +316,7 @@ class SubscriptionQueue:
         known, subscription = self._target, self.subscription
         if self.stage == SINK:
             credential = await self._credentials.current(subscription)
-            credential = credential or self._credentials.at_home(subscription, subscription.sink)
+            credential = credential or self._credentials.for_local_channel(subscription, subscription.sink)
             signing = self._credentials.signing(subscription)
             settings = self._credentials.settings(subscription)
             authority = credential, signing, settings
@@ -325,7 +325,7 @@ class SubscriptionQueue:
             ):
                 known, self._authority = sink_target(subscription, self.spec, *authority), authority
         elif (address := address_of(subscription, self.spec, self.stage)) is not None:
-            own = self._credentials.at_home(subscription, address)
+            own = self._credentials.for_local_channel(subscription, address)
             if known is None or known.credential is not own:
                 known = Target(subscription.id, "HTTP", address, _OTHER_SETTINGS, self.spec.timeout, own)
         if subscription is self.subscription:

@@ -87,13 +87,15 @@ class RedriveWorker:
             redrives.fail(connection, redrive.id, "its subscription was deleted")
 
     def _step_share(self, redrive: Redrive, share: int) -> bool:
-        place, is_done = self._records.read(partial(redrives.place, redrive_id=redrive.id, share=share))
+        progress, is_done = self._records.read(partial(redrives.progress, redrive_id=redrive.id, share=share))
         if is_done or self._is_ahead(redrive):
             return False
         selection = self._selection(redrive, share)
-        page = self._records.read(partial(_next_page, selection=selection, place=place))
+        page = self._records.read(partial(_next_page, selection=selection, progress=progress))
         return self._records.write(
-            partial(self._move, redrive=redrive, selection=selection, share=share, place=place, page=page)
+            partial(
+                self._move, redrive=redrive, selection=selection, share=share, progress=progress, page=page
+            )
         )
 
     def _is_ahead(self, redrive: Redrive) -> bool:
@@ -108,13 +110,13 @@ class RedriveWorker:
         redrive: Redrive,
         selection: Selection,
         share: int,
-        place: tuple[Any, ...] | None,
+        progress: tuple[Any, ...] | None,
         page: tuple[Any, tuple[Any, ...]] | None,
     ) -> bool:
-        rows, last = page or ([], place)
+        rows, last = page or ([], progress)
         if not moving.move(connection, selection, redrive, rows, self._shares):
             return False
-        redrives.keep_place(connection, redrive.id, share, last, done=page is None)
+        redrives.keep_progress(connection, redrive.id, share, last, done=page is None)
         if page is None:
             redrives.finish_if_all(connection, redrive.id, self._shares.count)
         return page is not None
@@ -130,12 +132,14 @@ class RedriveWorker:
 
 
 def _next_page(
-    connection: Connection, selection: Selection, place: tuple[Any, ...] | None
+    connection: Connection, selection: Selection, progress: tuple[Any, ...] | None
 ) -> tuple[Any, tuple[Any, ...]] | None:
     """Return the next rows to move and the key of the last one looked at; None where that was all."""
     rate = selection.request.rate
     limit = PAGE if rate is None else max(1, min(PAGE, int(rate * _AHEAD_SECONDS)))
-    for subscription in moving.subscriptions(connection, selection, None if place is None else place[0]):
-        for page in moving.pages(connection, selection, subscription, place, limit):
+    for subscription in moving.subscriptions(
+        connection, selection, None if progress is None else progress[0]
+    ):
+        for page in moving.pages(connection, selection, subscription, progress, limit):
             return page
     return None

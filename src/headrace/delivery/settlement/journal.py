@@ -40,8 +40,8 @@ class Journal:
         self._burials: dict[Key, GivenUp] = {}
         self._finished: dict[Key, None] = {}
         self._attempts: list[Attempt] = []
-        self._sheaves: list[WaitBatch] = []
-        self._in_sheaves = 0
+        self._batches: list[WaitBatch] = []
+        self._in_batches = 0
         self._callbacks: list[Callable[[], None]] = []
         self._cursor = ledger.cursor()
         self._replay_cursors: Mapping[str, int] = {}
@@ -56,10 +56,10 @@ class Journal:
 
     def keep(self, batch: WaitBatch, then: Callable[[], None]) -> None:
         """Keep deliveries that have just come, and of which nothing was said before."""
-        self._sheaves.append(batch)
-        self._in_sheaves += len(batch.positions)
+        self._batches.append(batch)
+        self._in_batches += len(batch.positions)
         self._collect(then)
-        if self._in_sheaves >= _MAX_IN_SHEAVES:
+        if self._in_batches >= _MAX_IN_SHEAVES:
             self._room.clear()
 
     def bury(self, burial: GivenUp, then: Callable[[], None]) -> None:
@@ -98,11 +98,11 @@ class Journal:
             cursor,
             moved,
             self._attempts,
-            self._sheaves,
+            self._batches,
         )
         callbacks, self._callbacks = self._callbacks, []
         self._waits, self._burials, self._finished, self._attempts = {}, {}, {}, []
-        self._sheaves, self._in_sheaves = [], 0
+        self._batches, self._in_batches = [], 0
         await self._in_thread(self._ledger.commit, changes)
         self._cursor, self._replay_cursors = cursor, replays
         self._room.set()

@@ -43,10 +43,10 @@ class LocalChannels:
         self._token: Token | None = None
 
     def token_for(self, subscription: Subscription, uri: str) -> Token | None:
-        """Return what to show at an address: only channels of the subscription's namespace are home."""
+        """Return what to show at an address: only channels of the subscription's namespace count."""
         address, _, name = uri.rstrip("/").rpartition("/")
-        is_home = address == f"{self._channels}{subscription.channel.namespace}" and _NAME.fullmatch(name)
-        return self._token if is_home else None
+        is_local = address == f"{self._channels}{subscription.channel.namespace}" and _NAME.fullmatch(name)
+        return self._token if is_local else None
 
     def is_own(self, credential: object) -> bool:
         """Tell whether a credential is, or was, the dispatcher's: one that isn't known everywhere yet soon is."""

@@ -84,10 +84,10 @@ class Credentials:
         secret_store: SecretStore,
         endpoint: TokenEndpoint,
         ahead: float,
-        home: LocalChannels | None = None,
+        local_channels: LocalChannels | None = None,
     ) -> None:
         self._secret_store = secret_store
-        self._home = home
+        self._local_channels = local_channels
         self._endpoint = endpoint
         self._ahead = ahead
         self._held: dict[str, _Held] = {}
@@ -147,13 +147,13 @@ class Credentials:
         held.distrusted, held.distrusted_at, held.next_try = held.token, time.monotonic(), 0.0
         return True
 
-    def at_home(self, subscription: Subscription, uri: str) -> Token | None:
+    def for_local_channel(self, subscription: Subscription, uri: str) -> Token | None:
         """Return what the deployment's own channels are shown, where the address is one of the namespace's."""
-        return None if self._home is None else self._home.token_for(subscription, uri)
+        return None if self._local_channels is None else self._local_channels.token_for(subscription, uri)
 
     def is_own(self, credential: object) -> bool:
         """Tell whether a credential is that of the deployment itself."""
-        return self._home is not None and self._home.is_own(credential)
+        return self._local_channels is not None and self._local_channels.is_own(credential)
 
     def forget(self, subscription_id: str) -> None:
         """Let go of the secrets of a subscription that ended."""

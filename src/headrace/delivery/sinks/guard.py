@@ -1,4 +1,4 @@
-"""The one door to the network: who may be connected to is decided on the address, at the moment of connecting.
+"""The one way to the network: who may be connected to is decided on the address, at the moment of connecting.
 
 Sinks are named by strangers. A name is resolved once, each of its addresses is checked, and the connection goes to an
 address that was checked, never to the name again: whoever changes the name's answer in between gains nothing. Every

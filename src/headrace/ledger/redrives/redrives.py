@@ -110,7 +110,7 @@ def slot(connection: Connection, redrive_id: str) -> float:
     )
 
 
-def place(connection: Connection, redrive_id: str, share: int) -> tuple[tuple[Any, ...] | None, bool]:
+def progress(connection: Connection, redrive_id: str, share: int) -> tuple[tuple[Any, ...] | None, bool]:
     """Return the key up to which a share was looked at, and whether that was all of it."""
     its = REDRIVE_SHARES.c.redrive == redrive_id, REDRIVE_SHARES.c.share == share
     row = connection.execute(select(REDRIVE_SHARES).where(*its)).first()
@@ -119,7 +119,7 @@ def place(connection: Connection, redrive_id: str, share: int) -> tuple[tuple[An
     return (None if row.place is None else tuple(msgspec.json.decode(row.place))), row.done
 
 
-def keep_place(
+def keep_progress(
     connection: Connection, redrive_id: str, share: int, key: Sequence[Any] | None, *, done: bool = False
 ) -> None:
     """Write down how far a share is."""

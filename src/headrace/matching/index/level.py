@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.matching.extraction.cells import STRING
-from headrace.matching.index.build.ragged import places
+from headrace.matching.index.build.ragged import indices
 from headrace.matching.index.kernels.arguments import (
     CANDIDATE_ROOM,
     CANDIDATES,
@@ -143,7 +143,7 @@ class Level:
     def members_of(self, forms: Numbers) -> Numbers:
         """Return the members of these forms, one form after the other."""
         at = self.tables.form_at
-        return self.tables.form_member[places(at[forms], at[forms + 1])]
+        return self.tables.form_member[indices(at[forms], at[forms + 1])]
 
     def longest_cheap(self, group: int) -> int:
         """Return the length up to which no value is too long for a check of the group."""

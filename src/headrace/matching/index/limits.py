@@ -15,7 +15,7 @@ import numpy as np
 
 from headrace.filters.values.budget import LONGEST_SCANNED, MOST_SEARCHED, SEARCHED
 from headrace.matching.extraction.cells import LIST, STRING
-from headrace.matching.index.build.ragged import is_one_of, places
+from headrace.matching.index.build.ragged import indices, is_one_of
 from headrace.matching.index.tables import ELEMENT_SPACE, GRAM_SPACE, SPACES
 from headrace.matching.rules.checks import CONTAINS, CONTAINS_NOT
 
@@ -93,7 +93,7 @@ def _lists_of_text(tables: Tables, legend: Legend, slot: int, length: int, chara
     if characters <= LONGEST_SCANNED:
         return np.array(patterns, np.int32)
     grams = _keys(tables, slot, GRAM_SPACE) - tables.gram_first[0]
-    contained = tables.gram_list[places(tables.gram_at[grams], tables.gram_at[grams + 1])]
+    contained = tables.gram_list[indices(tables.gram_at[grams], tables.gram_at[grams + 1])]
     return np.concatenate((np.array(patterns, np.int32), contained))
 
 

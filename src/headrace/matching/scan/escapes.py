@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from headrace.matching.extraction.cells import STRING
 from headrace.matching.machine import byte_at, compiled, kernel, put_byte
-from headrace.matching.scan.places import address_of
+from headrace.matching.scan.buffers import address_of
 from headrace.matching.scan.strings import code_at
 
 if TYPE_CHECKING:

@@ -70,10 +70,10 @@ def _column_of(name_ends: Any, names: Any, entry: Any, sought: Any, ends: Any, c
     for each in range(len(columns)):
         if ends[each + 1] - ends[each] != size:
             continue
-        place = 0
-        while place < size and names[first + place] == sought[ends[each] + place]:
-            place += 1
-        if place == size:
+        offset = 0
+        while offset < size and names[first + offset] == sought[ends[each] + offset]:
+            offset += 1
+        if offset == size:
             return columns[each]
     return -1
 
@@ -145,6 +145,6 @@ def _read_types(
 def _integer(texts: Any, first: Any, last: Any) -> Any:
     negative = texts[first] == _MINUS
     value = np.int64(0)
-    for place in range(first + negative, last):
-        value = 10 * value + np.int64(texts[place]) - _ZERO
+    for offset in range(first + negative, last):
+        value = 10 * value + np.int64(texts[offset]) - _ZERO
     return -value if negative else value

@@ -191,11 +191,11 @@ def _nearest(digits: int, power: int) -> int:
         return FAULT
     zeros = leading_zeros(digits)
     normal = np.uint64(digits << zeros)
-    place = 2 * (power - _LEAST)
-    high = high_product(normal, _FIVES[place])
-    low = normal * _FIVES[place]
+    offset = 2 * (power - _LEAST)
+    high = high_product(normal, _FIVES[offset])
+    low = normal * _FIVES[offset]
     if high & _BELOW_PRECISION == _BELOW_PRECISION:
-        more = high_product(normal, _FIVES[place + 1])
+        more = high_product(normal, _FIVES[offset + 1])
         low += more
         high += _1 if more > low else np.uint64(0)
         if low == _ONES and not -27 <= power <= 55:

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.matching.machine import WIDTH, kernel
+from headrace.matching.scan.buffers import FULL, Columns, Room, Text, Tree, address_of, cell_of, forget
 from headrace.matching.scan.escapes import unescape
-from headrace.matching.scan.places import FULL, Columns, Room, Text, Tree, address_of, cell_of, forget
 from headrace.matching.scan.walk import walk
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _scan_all(
     odd: npt.NDArray[np.bool_],
 ) -> int:
     """Scan from the document in `state` on, to the last one or to the one that finds no room for elements."""
-    place = Text(address_of(text), address_of(text) + text.size - WIDTH, address_of(state) + 16)
+    source = Text(address_of(text), address_of(text) + text.size - WIDTH, address_of(state) + 16)
     tree = Tree(address_of(nodes), address_of(slots), len(slots) - 1, address_of(keys), address_of(seen))
     columns = Columns(address_of(kind), address_of(number), address_of(start), address_of(length))
     room = Room(
@@ -124,7 +124,7 @@ def _scan_all(
         cells = cell_of(columns, cell)
         used = state[1]
         forget(tree.nodes, len(nodes), cells.kind)
-        verdict = walk(place.base + first, place.base + end, document, place, tree, cells, room)
+        verdict = walk(source.base + first, source.base + end, document, source, tree, cells, room)
         if verdict < 0:
             state[1] = used
             forget(tree.nodes, len(nodes), cells.kind)

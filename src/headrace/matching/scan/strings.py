@@ -77,8 +77,8 @@ def code_at(at: int, end: int) -> int:
     if end - at < 6 or byte_at(at) != 0x5C or byte_at(at + 1) != 0x75:
         return FAULT
     code = 0
-    for place in range(2, 6):
-        byte = byte_at(at + place)
+    for offset in range(2, 6):
+        byte = byte_at(at + offset)
         letter = byte | 0x20
         if 0x30 <= byte <= 0x39:
             code = code * 16 + byte - 0x30
@@ -139,8 +139,8 @@ def hash_of(at: int, length: int, limit: int, seed: int) -> int:
 def hash_of_bytes(text: bytes, seed: int) -> int:
     """Do what `hash_of` does."""
     mixed = seed ^ len(text)
-    for place in range(0, len(text), 8):
-        mixed = (mixed ^ int.from_bytes(text[place : place + 8], "little")) * _MIX & (2**64 - 1)
+    for offset in range(0, len(text), 8):
+        mixed = (mixed ^ int.from_bytes(text[offset : offset + 8], "little")) * _MIX & (2**64 - 1)
         mixed ^= mixed >> 32
     return mixed - 2**64 if mixed >= 2**63 else mixed
 
@@ -165,6 +165,6 @@ def _word(at: int, length: int, limit: int) -> int:
     if at <= limit + _WORD_SLACK:
         return word_at(at) & ((1 << (8 * length)) - 1)
     word = 0
-    for place in range(length):
-        word |= byte_at(at + place) << (8 * place)
+    for offset in range(length):
+        word |= byte_at(at + offset) << (8 * offset)
     return word

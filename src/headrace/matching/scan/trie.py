@@ -78,9 +78,9 @@ def _table(
         holder = number[path[:-1]]
         key = path[-1].encode(errors="surrogatepass")
         hashed = hash_of_bytes(key, holder)
-        place = hashed & (size - 1)
-        while slots[place, CHILD]:
-            place = (place + 1) & (size - 1)
-        slots[place, : LENGTH + 1] = hashed, holder, node, len(text), len(key)
+        offset = hashed & (size - 1)
+        while slots[offset, CHILD]:
+            offset = (offset + 1) & (size - 1)
+        slots[offset, : LENGTH + 1] = hashed, holder, node, len(text), len(key)
         text += key + _PADDING
     return slots, np.frombuffer(bytes(text or _PADDING), np.uint8)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from headrace.matching.extraction.cells import FALSE, LIST, MAP, NULL, STRING, TRUE
 from headrace.matching.machine import byte_at, compiled, inlined, put_byte, put_half, put_word, word_at
+from headrace.matching.scan.buffers import FULL, Columns, Room, Text, cell_of
 from headrace.matching.scan.numbers import read_number
-from headrace.matching.scan.places import FULL, Columns, Room, Text, cell_of
 from headrace.matching.scan.skips import after_colon, after_space, literal_end, skip_value
 from headrace.matching.scan.strings import FAULT, string_end
 

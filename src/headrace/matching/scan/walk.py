@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.matching.extraction.cells import ABSENT, MAP
 from headrace.matching.machine import byte_at, inlined, put_byte, put_word, word_at
-from headrace.matching.scan.places import Columns, Room, Text, Tree, cell_of, entry
+from headrace.matching.scan.buffers import Columns, Room, Text, Tree, cell_of, entry
 from headrace.matching.scan.skips import after_colon, after_space, skip_value
 from headrace.matching.scan.strings import FAULT, hash_of, is_same, string_end
 from headrace.matching.scan.trie import (

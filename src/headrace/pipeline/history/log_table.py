@@ -35,13 +35,13 @@ _ROWS_PER_TASK = 50_000
 
 
 class LogTable:
-    """The log at a place that `open_log` knows, as the history reads it."""
+    """The log at a location that `open_log` knows, as the history reads it."""
 
-    def __init__(self, place: str, store: str | None = None) -> None:
+    def __init__(self, location: str, store: str | None = None) -> None:
         """`store` is the address of the store in which positions are set aside that can't be read."""
-        self._place = place
+        self._location = location
         self._store = store
-        self._reader = open_log(place)
+        self._reader = open_log(location)
 
     def start(self) -> LogPosition:
         """Return the cut before which nothing is kept any more."""
@@ -66,7 +66,7 @@ class LogTable:
         channel = None if extent.scope is None else extent.scope.address
         numbers = spark.range(0, len(tasks), 1, len(tasks))
         return numbers.mapInArrow(
-            _reading(self._place, self._store, tasks, channel), from_arrow_schema(ARCHIVE_SCHEMA)
+            _reading(self._location, self._store, tasks, channel), from_arrow_schema(ARCHIVE_SCHEMA)
         )
 
 
@@ -75,26 +75,26 @@ def _tasks(start: int, end: int) -> Iterator[Span]:
 
 
 def _reading(
-    place: str, store: str | None, tasks: Sequence[Span], channel: Channel | None
+    location: str, store: str | None, tasks: Sequence[Span], channel: Channel | None
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for number in batch["id"].to_pylist():
                 start, end = tasks[number]
-                yield from read_events(place, start, end, channel, partial(_set_aside, store))
+                yield from read_events(location, start, end, channel, partial(_set_aside, store))
 
     return read
 
 
 def read_events(
-    place: str,
+    location: str,
     start: int,
     end: int,
     channel: Channel | None,
     on_damage: Callable[[Damage], None] = raise_damage,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the events of positions [start, end), of one channel or of all, with their `event_time`."""
-    for batch in coalesce(cached_log(place).read(start, end, on_damage)):
+    for batch in coalesce(cached_log(location).read(start, end, on_damage)):
         wanted = batch if channel is None else _of_channel(batch, *channel)
         if wanted.num_rows:
             yield with_event_time(wanted)

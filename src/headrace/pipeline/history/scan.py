@@ -42,12 +42,12 @@ class PartitionScan:
             density = rows / (end - start)
             steps[min(max(start, first), behind)] += density
             steps[max(min(end, behind), first)] -= density
-        places = sorted(steps)
-        lengths = np.diff(places)
-        densities = np.cumsum([steps[place] for place in places])[:-1]
+        cuts = sorted(steps)
+        lengths = np.diff(cuts)
+        densities = np.cumsum([steps[cut] for cut in cuts])[:-1]
         self._extent = extent
-        self.start, self.end = places[0], places[-1]
-        self._places = np.array([place - self.start for place in places], np.float64)
+        self.start, self.end = cuts[0], cuts[-1]
+        self._cuts = np.array([cut - self.start for cut in cuts], np.float64)
         self._passed = np.concatenate([np.zeros(1), np.cumsum(densities * lengths)])
 
     @property
@@ -57,14 +57,14 @@ class PartitionScan:
 
     def done(self, position: int) -> float:
         """Return about how many events stand before a position."""
-        return float(np.interp(position - self.start, self._places, self._passed))
+        return float(np.interp(position - self.start, self._cuts, self._passed))
 
     def behind(self, position: int, rows: float) -> int:
         """Return the end of a window that begins at a position and has about so many events."""
         wanted = self.done(position) + rows
         if wanted >= self.total:
             return max(self.end, position + 1)
-        return max(self.start + int(np.interp(wanted, self._passed, self._places)), position + 1)
+        return max(self.start + int(np.interp(wanted, self._passed, self._cuts)), position + 1)
 
     def window(self, start: int, end: int) -> HistorySelection:
         """Return the part of the extent between two positions."""

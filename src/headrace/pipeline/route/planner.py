@@ -50,8 +50,8 @@ class Planner:
     def __init__(self, options: Mapping[str, str]) -> None:
         spare_pandas()
         _beat_to(options["beat"])
-        self._place = options["log"]
-        self._log = open_log(self._place)
+        self._location = options["log"]
+        self._log = open_log(self._location)
         matching = msgspec.json.decode(options["matching"], type=MatchingSettings)
         self._rosters = ShardedRosters(
             Path(options["rosters"]), Store(options["store"]), self._log.end, matching
@@ -111,7 +111,7 @@ class Planner:
         ranges = list(start.ranges_to(end)) or [(0, 0)]  # a tick
         if self._is_cautious:
             self._suspect.note(ranges)
-        return [Task(self._place, roster, dealt) for roster in rosters for dealt in _deal(ranges, tasks)]
+        return [Task(self._location, roster, dealt) for roster in rosters for dealt in _deal(ranges, tasks)]
 
 
 @lru_cache(maxsize=1)

@@ -60,7 +60,7 @@ _NEEDED_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class RoutePaths:
-    """Where the route reads and writes; `log` is a place that `open_log` knows."""
+    """Where the route reads and writes; `log` is a location that `open_log` knows."""
 
     log: str
     store: str

@@ -158,8 +158,10 @@ async def _drain(
         callbacks = Callbacks(records, callback) if callback else None
         log, senders = open_log(location), new_senders(guard, config.delivery, callbacks)
         endpoint = TokenEndpoint(guard, tls_context(config.delivery.ca_file))
-        home = await _home(config, opened)
-        credentials = Credentials(secret_store, endpoint, config.delivery.token_refresh_seconds, home)
+        local_channels = await _local_channels(config, opened)
+        credentials = Credentials(
+            secret_store, endpoint, config.delivery.token_refresh_seconds, local_channels
+        )
         replays = Replays(jobs)
         dispatcher = Dispatcher(
             outbox,
@@ -202,17 +204,17 @@ async def _drain(
                 HEALTH.forget(part)
 
 
-async def _home(config: Config, opened: ExitStack) -> LocalChannels | None:
+async def _local_channels(config: Config, opened: ExitStack) -> LocalChannels | None:
     """Where channels ask producers who they are, be somebody."""
     if not config.auth.is_on or config.auth.open_publishing:
         return None
     keys = KeyStore(config.store.url, config.delivery.patience_seconds)
     opened.callback(keys.close)
-    home = LocalChannels(config.api.own_address, keys)
-    await home.open()
-    opened.callback(home.close)
-    opened.callback(asyncio.create_task(home.follow()).cancel)
-    return home
+    local_channels = LocalChannels(config.api.own_address, keys)
+    await local_channels.open()
+    opened.callback(local_channels.close)
+    opened.callback(asyncio.create_task(local_channels.follow()).cancel)
+    return local_channels
 
 
 async def _repeat(clear_once: Callable[[], None]) -> None:

@@ -39,7 +39,7 @@ class InvalidAddress(ValueError):
     """Nobody can be reached at an address of this form."""
 
 
-class Place(NamedTuple):
+class Origin(NamedTuple):
     """A server: connections to it are shared."""
 
     scheme: str
@@ -53,7 +53,7 @@ class Http1:
     def __init__(self, guard: Guard, tls: ssl.SSLContext) -> None:
         self._guard = guard
         self._tls = tls
-        self._idle: dict[Place, list[Connection]] = {}
+        self._idle: dict[Origin, list[Connection]] = {}
         self._busy: set[Connection] = set()
         self._beginnings = TurnLimiter(_AT_A_TIME)
         self._lates = TurnLimiter(_AT_A_TIME)
@@ -66,18 +66,18 @@ class Http1:
         A server may end a connection that was kept at the moment of its next use: then the request goes once more, on a
         new one.
         """
-        place, start = address_of(request.method, request.uri)
+        origin, start = address_of(request.method, request.uri)
         parts = [_head(request, start), request.body] if request.body else [_head(request, start)]
-        connection = self._kept(place)
+        connection = self._kept(origin)
         if connection is not None:
             try:
-                return await self._exchange_on(connection, place, parts, limit, deadline)
+                return await self._exchange_on(connection, origin, parts, limit, deadline)
             except ConnectionError:
                 if connection.heard:
                     raise
         deadline += await self._beginnings.turn()  # the time of an attempt is the sink's
-        connection = await self._connect(place, deadline)
-        return await self._exchange_on(connection, place, parts, limit, deadline)
+        connection = await self._connect(origin, deadline)
+        return await self._exchange_on(connection, origin, parts, limit, deadline)
 
     async def close(self) -> None:
         """End all connections, those in use too."""
@@ -90,7 +90,7 @@ class Http1:
         await asyncio.sleep(0)  # transports end in the next turn
 
     async def _exchange_on(
-        self, connection: Connection, place: Place, parts: list[bytes], limit: int, deadline: float
+        self, connection: Connection, origin: Origin, parts: list[bytes], limit: int, deadline: float
     ) -> Answer:
         self._busy.add(connection)
         try:
@@ -98,49 +98,49 @@ class Http1:
         finally:
             self._busy.discard(connection)
             if connection.usable and not self._is_closed:
-                self._keep(place, connection)
+                self._keep(origin, connection)
             else:
                 connection.close()
 
-    def _kept(self, place: Place) -> Connection | None:
-        kept = self._idle.get(place)
+    def _kept(self, origin: Origin) -> Connection | None:
+        kept = self._idle.get(origin)
         while kept:
             connection = kept.pop()
             if connection.usable:
                 return connection
         return None
 
-    def _keep(self, place: Place, connection: Connection) -> None:
+    def _keep(self, origin: Origin, connection: Connection) -> None:
         connection.used_at = time.monotonic()
-        self._idle.setdefault(place, []).append(connection)
+        self._idle.setdefault(origin, []).append(connection)
         if self._sweeping is None:
             self._sweeping = asyncio.get_running_loop().call_later(_SWEEP_SECONDS, self._sweep)
 
     def _sweep(self) -> None:
         """Close what wasn't used for a while; the oldest come first."""
         before = time.monotonic() - _IDLE_SECONDS
-        for place, kept in list(self._idle.items()):
+        for origin, kept in list(self._idle.items()):
             for connection in kept:
                 if connection.used_at < before:
                     connection.close()
-            self._idle[place] = [each for each in kept if each.usable]
-            if not self._idle[place]:
-                del self._idle[place]
+            self._idle[origin] = [each for each in kept if each.usable]
+            if not self._idle[origin]:
+                del self._idle[origin]
         self._sweeping = (
             asyncio.get_running_loop().call_later(_SWEEP_SECONDS, self._sweep) if self._idle else None
         )
 
-    async def _connect(self, place: Place, deadline: float) -> Connection:
+    async def _connect(self, origin: Origin, deadline: float) -> Connection:
         loop = asyncio.get_running_loop()
-        is_secure = place.scheme == "https"
+        is_secure = origin.scheme == "https"
         async with asyncio.timeout_at(deadline):
-            connected = await self._guard.connect(place.host, place.port, max(deadline - loop.time(), 0.0))
+            connected = await self._guard.connect(origin.host, origin.port, max(deadline - loop.time(), 0.0))
             try:
                 _, connection = await loop.create_connection(
                     lambda: Connection(loop, self._lates),
                     sock=connected,
                     ssl=self._tls if is_secure else None,
-                    server_hostname=place.host if is_secure else None,
+                    server_hostname=origin.host if is_secure else None,
                 )
             except BaseException:
                 connected.close()
@@ -152,7 +152,7 @@ class Http1:
 
 
 @lru_cache(4096)
-def address_of(method: str, uri: str) -> tuple[Place, str]:
+def address_of(method: str, uri: str) -> tuple[Origin, str]:
     """Return the server of a URI, and how a request for it begins. Raise InvalidAddress."""
     try:
         parts = urlsplit(uri)
@@ -161,15 +161,15 @@ def address_of(method: str, uri: str) -> tuple[Place, str]:
             .encode("idna" if not (parts.hostname or "").isascii() else "ascii")
             .decode()
         )
-        place = Place(parts.scheme, host, parts.port or _DEFAULT_PORTS[parts.scheme])
+        origin = Origin(parts.scheme, host, parts.port or _DEFAULT_PORTS[parts.scheme])
     except (ValueError, KeyError) as error:
         raise InvalidAddress(f"{error}") from None
     if not host or _FORBIDDEN.search(uri) or " " in uri:
         raise InvalidAddress("it has no host, or signs that no address has")
     path = quote(parts.path or "/", _SAFE) + (f"?{quote(parts.query, _SAFE)}" if parts.query else "")
     name = f"[{host}]" if ":" in host else host
-    shown = name if place.port == _DEFAULT_PORTS[place.scheme] else f"{name}:{place.port}"
-    return place, f"{method} {path} HTTP/1.1\r\nHost: {shown}\r\n"
+    shown = name if origin.port == _DEFAULT_PORTS[origin.scheme] else f"{name}:{origin.port}"
+    return origin, f"{method} {path} HTTP/1.1\r\nHost: {shown}\r\n"
 
 
 def _head(request: Request, start: str) -> bytes:

@@ -29,7 +29,7 @@ _REMEMBERED_SECONDS = 600.0
 _IDLE_SECONDS = 60.0
 _MOST_KNOWN = 10_000
 _ALPN = ("h2", "http/1.1")
-_Place = tuple[str, int]
+_Origin = tuple[str, int]
 
 
 @dataclass(slots=True)
@@ -54,35 +54,35 @@ class Http2:
         self._guard = guard
         self._asking_tls = tls_context(ca_file, _ALPN)
         self._tls = tls_context(ca_file)  # httpcore writes its own ALPN into it
-        self._known: dict[_Place, tuple[bool, float]] = {}
+        self._known: dict[_Origin, tuple[bool, float]] = {}
         self._questions: Questions[bool] = Questions()
-        self._lines: dict[_Place, _Line] = {}
+        self._lines: dict[_Origin, _Line] = {}
 
-    async def is_offered(self, place: _Place, deadline: float) -> bool:
+    async def is_offered(self, origin: _Origin, deadline: float) -> bool:
         """Tell whether the server speaks HTTP/2; errors of connecting are for whoever sends the request."""
-        offered, until = self._known.get(place, (False, 0.0))
+        offered, until = self._known.get(origin, (False, 0.0))
         if until > time.monotonic():
             return offered
         try:
             async with asyncio.timeout_at(deadline):
-                return await self._questions.ask(place, lambda: self._ask(place, deadline))
+                return await self._questions.ask(origin, lambda: self._ask(origin, deadline))
         except OSError:  # of TLS and of time as well
             return False
 
-    async def exchange(self, place: _Place, request: Request, limit: int, deadline: float) -> Answer:
+    async def exchange(self, origin: _Origin, request: Request, limit: int, deadline: float) -> Answer:
         """Send a request and read the answer up to the limit. Whatever goes wrong is an OSError.
 
         Servers end a connection after so many requests, whatever is under way on it. So what fails on one that has
         worked before is sent once more on a new one.
         """
-        line = await self._line(place)
+        line = await self._line(origin)
         worked = line.used_at > 0
         try:
             return await _converse_on(line, request, limit, deadline)
         except ConnectionError:
             if not worked:
                 raise
-        return await _converse_on(await self._line(place), request, limit, deadline)
+        return await _converse_on(await self._line(origin), request, limit, deadline)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -91,24 +91,24 @@ class Http2:
         for line in lines:
             await line.close()
 
-    async def _ask(self, place: _Place, deadline: float) -> bool:
+    async def _ask(self, origin: _Origin, deadline: float) -> bool:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout_at(deadline):
-            made = await self._guard.connect(*place, max(deadline - loop.time(), 0.0))
+            made = await self._guard.connect(*origin, max(deadline - loop.time(), 0.0))
             transport, _ = await loop.create_connection(
-                asyncio.Protocol, sock=made, ssl=self._asking_tls, server_hostname=place[0]
+                asyncio.Protocol, sock=made, ssl=self._asking_tls, server_hostname=origin[0]
             )
         offered = bool(transport.get_extra_info("ssl_object").selected_alpn_protocol() == "h2")
         transport.abort()
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
-        self._known[place] = (offered, time.monotonic() + _REMEMBERED_SECONDS)
+        self._known[origin] = (offered, time.monotonic() + _REMEMBERED_SECONDS)
         return offered
 
-    async def _line(self, place: _Place) -> _Line:
-        line = self._lines.get(place)
+    async def _line(self, origin: _Origin) -> _Line:
+        line = self._lines.get(origin)
         if line is None or line.retired:
-            line = self._lines[place] = self._new_line()
+            line = self._lines[origin] = self._new_line()
             await self._close_idle()
         return line
 
@@ -125,9 +125,9 @@ class Http2:
 
     async def _close_idle(self) -> None:
         old = time.monotonic() - _IDLE_SECONDS
-        idle = [place for place, line in self._lines.items() if not line.users and 0 < line.used_at < old]
-        for place in idle:
-            await self._lines.pop(place).close()
+        idle = [origin for origin, line in self._lines.items() if not line.users and 0 < line.used_at < old]
+        for origin in idle:
+            await self._lines.pop(origin).close()
 
 
 class _GuardedBackend(AsyncNetworkBackend):

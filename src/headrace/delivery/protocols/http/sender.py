@@ -98,7 +98,7 @@ class HttpSender:
         if not target.uri.startswith("http:"):
             return None
         async with asyncio.timeout_at(deadline):
-            addresses = await self._guard.resolve(*_place(target.uri))
+            addresses = await self._guard.resolve(*_origin(target.uri))
         for address in addresses:
             if self._guard.is_public(address.host):
                 return Outcome(
@@ -117,12 +117,12 @@ class HttpSender:
 
     async def _exchange(self, request: Request, limit: int, deadline: float) -> Answer:
         if request.uri.startswith("https:") and self._http2 is not None:
-            place = _place(request.uri)
-            if await self._http2.is_offered(place, deadline):
-                return await self._http2.exchange(place, request, limit, deadline)
+            origin = _origin(request.uri)
+            if await self._http2.is_offered(origin, deadline):
+                return await self._http2.exchange(origin, request, limit, deadline)
         return await self._http1.exchange(request, limit, deadline)
 
 
-def _place(uri: str) -> tuple[str, int]:
+def _origin(uri: str) -> tuple[str, int]:
     parts = urlsplit(uri)
     return parts.hostname or "", parts.port or _DEFAULT_PORTS[parts.scheme]

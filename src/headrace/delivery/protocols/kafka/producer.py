@@ -57,7 +57,7 @@ class Cluster:
     credential: Plain | Token | None
 
 
-class Door:
+class Connector:
     """The way of one producer to its brokers. `failure` is why the last connection wasn't made, if it wasn't."""
 
     def __init__(self, guard: Guard) -> None:
@@ -86,15 +86,15 @@ class Door:
 
 
 _MOST_TRANSPORTS = 64
-_door: ContextVar[Door] = ContextVar("door")
+_connector: ContextVar[Connector] = ContextVar("connector")
 
 
 class _Loop:
     """What a connection takes for the event loop while it connects."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, door: Door) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, connector: Connector) -> None:
         self._loop = loop
-        self._door = door
+        self._connector = connector
         self.create_future = loop.create_future
 
     def __getattr__(self, name: str) -> Any:
@@ -103,13 +103,13 @@ class _Loop:
     async def create_connection(
         self, factory: Callable[[], Any], host: str, port: int, *, ssl: ssl.SSLContext | None
     ) -> Any:
-        return await self._door.connect(self._loop, factory, host, port, ssl)
+        return await self._connector.connect(self._loop, factory, host, port, ssl)
 
 
 class _Connection(aiokafka.conn.AIOKafkaConnection):  # type: ignore[misc]  # the library has no types
     async def connect(self) -> Any:
         loop: asyncio.AbstractEventLoop = self._loop
-        self._loop: Any = _Loop(loop, _door.get())
+        self._loop: Any = _Loop(loop, _connector.get())
         try:
             return await super().connect()
         finally:
@@ -145,19 +145,19 @@ def _bound(reader: asyncio.StreamReader) -> None:
 
 
 async def _create_connection(host: str, port: int, **options: Any) -> _Connection:
-    door = _door.get()
+    connector = _connector.get()
     connection = _Connection(host, port, **options)
     try:
         await connection.connect()
     except (kafka_errors.KafkaError, OSError) as error:
-        door.failure = error
+        connector.failure = error
         raise
     except (
         Exception
     ) as error:  # refused, or broken answers: the client's tasks would end with any other error
-        door.failure = error
+        connector.failure = error
         raise kafka_errors.KafkaConnectionError(str(error)) from error
-    door.failure = None
+    connector.failure = None
     return connection
 
 
@@ -178,7 +178,7 @@ class Producer:
     """Sends records and waits for the acknowledgement that the cluster's `acks` ask for."""
 
     def __init__(self, cluster: Cluster, guard: Guard, tls: ssl.SSLContext) -> None:
-        self._door = Door(guard)
+        self._connector = Connector(guard)
         self._client = AIOKafkaProducer(
             bootstrap_servers=[_joined(host, port) for host, port in cluster.hosts],
             client_id=cluster.client_id,
@@ -200,11 +200,11 @@ class Producer:
     @property
     def failure(self) -> Exception | None:
         """Why the last connection to a broker wasn't made."""
-        return self._door.failure
+        return self._connector.failure
 
     async def start(self) -> None:
         """Find the brokers. Raise RefusedAddress, OSError or KafkaError."""
-        _door.set(self._door)
+        _connector.set(self._connector)
         try:
             await self._client.start()
         except kafka_errors.KafkaError as error:
@@ -238,10 +238,10 @@ class Producer:
         stopping = asyncio.create_task(self._client.stop())
         await asyncio.wait({stopping}, timeout=_CLOSING_SECONDS)
         if not stopping.done():
-            self._door.abort()
+            self._connector.abort()
             await self._break_off(stopping)
         stopping.exception() if not stopping.cancelled() else None
-        self._door.abort()
+        self._connector.abort()
 
     async def _break_off(self, stopping: asyncio.Task[None]) -> None:
         """Stop without what the brokers still owe: the client alone would wait for them."""

@@ -60,7 +60,7 @@ _CODES_5 = {
     0x9D: "server moved",
     0x9F: "connection rate exceeded",
 }
-# How a server says at the door that the credential isn't right; servers don't keep the two codes apart.
+# How a server says when connecting that the credential isn't right; servers don't keep the two codes apart.
 _UNAUTHORIZED = {4, 5, 0x86, 0x87}
 # What lies in the subscription or the event, and stays as it is however often it is tried.
 _HOPELESS = {1, 4, 5, 0x81, 0x84, 0x86, 0x87, 0x8A, 0x8C, 0x90, 0x95, 0x99, 0x9A, 0x9B}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.matching.index.build.ragged import is_one_of, owners, places
+from headrace.matching.index.build.ragged import is_one_of, owners, indices
 from headrace.matching.index.build.source import HIGH, LOW
 from headrace.matching.rules.checks import (
     CONTAINS,
@@ -81,7 +81,7 @@ def questions_of(draft: Draft) -> Questions:
     is_set = code == ONE_OF
     lengths = np.where(is_set, draft.values[check, HIGH] - draft.values[check, LOW], 0)
     starts = np.where(is_set, draft.values[check, LOW], 0)
-    elements = draft.sets[places(starts, starts + lengths)]
+    elements = draft.sets[indices(starts, starts + lengths)]
     opposite = is_one_of(code, (UNEQUAL, INCLUDES_NOT, NONE_OF))
     negated = np.where(opposite, draft.values[check, LOW], 0)
     text_length = np.zeros(len(code), np.int64)
@@ -118,7 +118,7 @@ def _with_references(numbers: Numbers, draft: Draft) -> Numbers:
     group, check = np.divmod(numbers, checks)
     is_set = draft.code[check] == ONE_OF
     starts, ends = draft.values[check[is_set], LOW], draft.values[check[is_set], HIGH]
-    elements = draft.sets[places(starts, ends)]
+    elements = draft.sets[indices(starts, ends)]
     return np.union1d(numbers, np.repeat(group[is_set], ends - starts) * checks + elements)
 
 

@@ -90,12 +90,12 @@ def choose_grams(text: Any, text_at: Any, texts: Any, seen: Any, offset: Any, va
             size = text_at[texts[each] + 1] - start
             length = min(size, LONGEST)
             least = np.int64(-1)
-            for place in range(size - length + 1):
-                found = gram(text, start + place, length)
+            for start_at in range(size - length + 1):
+                found = gram(text, start + start_at, length)
                 bucket = (found * np.int64(0x9E3779B1) >> np.int64(13)) & mask
                 if phase == 0:
                     seen[bucket] += 1
                 elif least < 0 or seen[bucket] < least:
                     least = seen[bucket]
-                    offset[each] = place
+                    offset[each] = start_at
                     value[each] = found

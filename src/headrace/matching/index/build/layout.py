@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.matching.index.build.ragged import ends_of, picked, places
+from headrace.matching.index.build.ragged import ends_of, picked, indices
 from headrace.matching.index.build.source import HIGH, LOW, LOW_DOUBLE
 from headrace.matching.index.kernels.arguments import ALWAYS
 from headrace.matching.rules.checks import (
@@ -90,7 +90,7 @@ def _posts(
     counts = np.where(first_member >= 0, members, 1)[alternatives[order]]
     order = np.repeat(order, counts)
     alternatives = alternatives[order]
-    member = first_member[alternatives] + places(np.zeros_like(counts), counts)
+    member = first_member[alternatives] + indices(np.zeros_like(counts), counts)
     posted = first_member[alternatives] >= 0
     who = ~alternatives
     who[posted] = form_member[member[posted]]
@@ -150,7 +150,7 @@ def _check_columns(
     value = np.where(sets >= 0, set_number - (1 if len(used_sets) and used_sets[0] < 0 else 0), value)
     used_sets = used_sets[used_sets >= 0]
     starts, ends = questions.set_at[used_sets], questions.set_at[used_sets + 1]
-    set_key = questions.key[questions.set_element[places(starts, ends)]]
+    set_key = questions.key[questions.set_element[indices(starts, ends)]]
     set_owner = np.repeat(np.arange(len(used_sets)), ends - starts)
     order = np.lexsort((set_key, set_owner))
     intervals = np.flatnonzero(code == WITHIN)

@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.matching.index.build.access import choose
 from headrace.matching.index.build.grams import grams_of
-from headrace.matching.index.build.ragged import picked, places
+from headrace.matching.index.build.ragged import picked, indices
 from headrace.matching.index.build.source import HIGH, HIGH_DOUBLE, LOW, LOW_DOUBLE
 from headrace.matching.index.build.trees import filed, nearest_above
 from headrace.matching.rules.checks import (
@@ -128,7 +128,7 @@ def _file_sets(lists: Lists, questions: Questions, by_check: Numbers, codes: Num
         return
     sets = by_check[alternatives]
     starts, ends = questions.set_at[sets], questions.set_at[sets + 1]
-    keys = questions.key[questions.set_element[places(starts, ends)]]
+    keys = questions.key[questions.set_element[indices(starts, ends)]]
     rows = np.repeat(alternatives, ends - starts)
     lists.file(keys[keys >= 0], rows[keys >= 0])
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[Any]
 
 
-def places(starts: Numbers, ends: Numbers) -> Numbers:
+def indices(starts: Numbers, ends: Numbers) -> Numbers:
     """Return start, start + 1, ... end - 1 of every row, one row after the other."""
     lengths = ends - starts
     total = int(lengths.sum())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.matching.index.build.ragged import is_one_of, places
+from headrace.matching.index.build.ragged import is_one_of, indices
 from headrace.matching.rules.checks import (
     BETWEEN,
     CONTAINS,
@@ -63,10 +63,10 @@ def draft(catalogue: Catalogue, members: Numbers) -> Draft:
     """Take out what concerns these members, who are in the catalogue already."""
     forms, member_form = np.unique(catalogue.member_form.view()[members], return_inverse=True)
     form_ends = catalogue.form_ends.view()
-    alternatives = places(form_ends[forms].astype(np.int64), form_ends[forms + 1].astype(np.int64))
+    alternatives = indices(form_ends[forms].astype(np.int64), form_ends[forms + 1].astype(np.int64))
     ends = catalogue.alternative_ends.view()
     starts, stops = ends[alternatives], ends[alternatives + 1]
-    wanted = catalogue.alternative_checks.view()[places(starts, stops)]
+    wanted = catalogue.alternative_checks.view()[indices(starts, stops)]
     checks, values, sets = _checks(catalogue, wanted)
     text, text_at = _texts(catalogue, catalogue.checks.code.view()[checks], values)
     return Draft(
@@ -94,7 +94,7 @@ def _checks(catalogue: Catalogue, wanted: Numbers) -> tuple[Numbers, Numbers, Nu
     spoken_of = all_lows[checks[is_one_of(all_codes[checks], _OPPOSITES)]]
     checks = np.union1d(checks, spoken_of)
     of_sets = checks[all_codes[checks] == ONE_OF]
-    elements = catalogue.sets.view()[places(all_lows[of_sets], all_highs[of_sets])]
+    elements = catalogue.sets.view()[indices(all_lows[of_sets], all_highs[of_sets])]
     checks = np.union1d(checks, elements).astype(np.int64)
     doubles = table.low_double.view()[checks], table.high_double.view()[checks]
     values = np.stack((all_lows[checks], all_highs[checks], *doubles), axis=1)
@@ -122,6 +122,6 @@ def _texts(catalogue: Catalogue, codes: Numbers, values: Numbers) -> tuple[Numbe
         values[rows, column] = np.searchsorted(texts, values[rows, column])
     ends = catalogue.text_ends.view()
     starts, stops = ends[texts], ends[texts + 1]
-    return catalogue.texts.view()[places(starts, stops)], np.concatenate(
+    return catalogue.texts.view()[indices(starts, stops)], np.concatenate(
         ([0], np.cumsum(stops - starts))
     ).astype(np.int64)

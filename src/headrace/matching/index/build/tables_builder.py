@@ -14,7 +14,7 @@ from headrace.matching.index.build.columns import columns_of
 from headrace.matching.index.build.grams import GRAM_TAG
 from headrace.matching.index.build.layout import lay_out
 from headrace.matching.index.build.lists import file_alternatives
-from headrace.matching.index.build.ragged import picked, places
+from headrace.matching.index.build.ragged import picked, indices
 from headrace.matching.index.build.source import HIGH, LOW
 from headrace.matching.index.kernels.hashes import hash_of
 from headrace.matching.index.kernels.keys import INLINE, fill, owner_seeds
@@ -190,8 +190,8 @@ def _keys(draft: Draft, questions: Questions) -> Numbers:
     long = np.flatnonzero(of_text & (length > INLINE))
     keys[long, 3] = _characters(draft)[texts[long]]
     keys[short, 2] = 0
-    to = places(short * 32 + 16, short * 32 + 16 + length[short])
-    keys.view(np.uint8).reshape(-1)[to] = draft.text[places(start[short], start[short] + length[short])]
+    to = indices(short * 32 + 16, short * 32 + 16 + length[short])
+    keys.view(np.uint8).reshape(-1)[to] = draft.text[indices(start[short], start[short] + length[short])]
     return keys
 
 

@@ -58,8 +58,8 @@ def is_too_long(text: Any, length: Any) -> Any:
     if length <= LONGEST_SCANNED:
         return False
     characters = 0
-    for place in range(length):
-        characters += (byte_at(text + place) & 0xC0) != 0x80
+    for offset in range(length):
+        characters += (byte_at(text + offset) & 0xC0) != 0x80
     return characters > LONGEST_SCANNED
 
 
@@ -75,15 +75,15 @@ def _characters(t: Any, key: Any) -> Any:
     if length > INLINE:
         return long(t, T.KEYS, 4 * key + 3)
     at, characters = address(t, T.KEYS) + 32 * key + 16, np.int64(0)
-    for place in range(length):
-        characters += (byte_at(at + place) & 0xC0) != 0x80
+    for offset in range(length):
+        characters += (byte_at(at + offset) & 0xC0) != 0x80
     return characters
 
 
 @compiled
 def _occurs(other: Any, size: Any, text: Any, length: Any) -> Any:
-    for place in range(length - size + 1):  # noqa: SIM110 -- kernels have no generators
-        if is_same(text + place, other, size):
+    for offset in range(length - size + 1):  # noqa: SIM110 -- kernels have no generators
+        if is_same(text + offset, other, size):
             return True
     return False
 

@@ -25,21 +25,21 @@ from headrace.matching.machine import byte_at, compiled, inlined, word_at
 @inlined
 def _gram(text: Any, size: Any) -> Any:
     value = byte_at(text)
-    for place in range(1, size):
-        value |= byte_at(text + place) << (8 * place)
+    for offset in range(1, size):
+        value |= byte_at(text + offset) << (8 * offset)
     return value
 
 
 @compiled
 def _visit_gram(
-    t: Any, c: Any, o: Any, group: Any, key: Any, text: Any, place: Any, length: Any, row: Any, n: Any
+    t: Any, c: Any, o: Any, group: Any, key: Any, text: Any, offset: Any, length: Any, row: Any, n: Any
 ) -> Any:
     """Compare every text that has this gram with the one around it; what is found counts once per event."""
     entry = key - short(t, T.GRAM_FIRST, 0)
     epoch = word_at(n + 8 * EPOCH)
     for each in range(short(t, T.GRAM_AT, entry), short(t, T.GRAM_AT, entry + 1)):
         mark = short(t, T.GRAM_MARK, each)
-        at = place - short(t, T.GRAM_OFFSET, each)
+        at = offset - short(t, T.GRAM_OFFSET, each)
         other, size = constant_text(t, short(t, T.GRAM_TEXT, each))
         if (
             long(o, GRAM_SEEN, mark) == epoch
@@ -63,9 +63,9 @@ def _visit_grams(
     for size in range(1, 5):
         if not (byte(t, T.SLOT_GRAMS, slot) >> size) & 1:
             continue
-        for place in range(length - size + 1):
-            key = key_of(t, group, slot, T.GRAM_SPACE, _gram(text + place, size), -(GRAM_TAG + size), n)
-            if key >= 0 and not _visit_gram(t, c, o, group, key, text, place, length, row, n):
+        for offset in range(length - size + 1):
+            key = key_of(t, group, slot, T.GRAM_SPACE, _gram(text + offset, size), -(GRAM_TAG + size), n)
+            if key >= 0 and not _visit_gram(t, c, o, group, key, text, offset, length, row, n):
                 return False
     return True
 

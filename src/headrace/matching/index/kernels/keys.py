@@ -77,8 +77,8 @@ def _hash(t: Any, key: Any, tag: Any, seed: Any) -> Any:
 
 @inlined
 def _text_of(t: Any, key: Any, length: Any) -> Any:
-    place = address(t, KEYS) + 32 * key + 16
-    return place if length <= INLINE else address(t, TEXT) + word_at(place)
+    start = address(t, KEYS) + 32 * key + 16
+    return start if length <= INLINE else address(t, TEXT) + word_at(start)
 
 
 @inlined

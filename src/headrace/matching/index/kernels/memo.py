@@ -90,8 +90,8 @@ def begin_keeping(o: Any, entry: Any, text: Any, length: Any, n: Any) -> Any:
     if to + length > kept + word_at(kept + 8):
         _forget(o)
         return
-    for place in range(length):
-        put_byte(to + place, byte_at(text + place))
+    for offset in range(length):
+        put_byte(to + offset, byte_at(text + offset))
     put_word(n + 8 * KEEPING, to + length)
 
 
@@ -105,8 +105,8 @@ def keep(t: Any, o: Any, list_: Any, n: Any) -> Any:
     if to + POST_BYTES * count > kept + word_at(kept + 8):
         put_word(n + 8 * KEEPING, _TOO_MUCH)
         return
-    for place in range(0, POST_BYTES * count, 4):
-        put_half(to + place, half_at(post + place))
+    for offset in range(0, POST_BYTES * count, 4):
+        put_half(to + offset, half_at(post + offset))
     put_word(n + 8 * KEEPING, to + POST_BYTES * count)
 
 

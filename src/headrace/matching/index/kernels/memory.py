@@ -19,33 +19,33 @@ def address(arrays: Any, number: Any) -> Any:
 
 
 @inlined
-def byte(arrays: Any, number: Any, place: Any) -> Any:
+def byte(arrays: Any, number: Any, offset: Any) -> Any:
     """Return an element of an array of bytes."""
-    return byte_at(word_at(arrays + 8 * number) + place)
+    return byte_at(word_at(arrays + 8 * number) + offset)
 
 
 @inlined
-def short(arrays: Any, number: Any, place: Any) -> Any:
+def short(arrays: Any, number: Any, offset: Any) -> Any:
     """Return an element of an array of 32-bit integers."""
-    return half_at(word_at(arrays + 8 * number) + 4 * place)
+    return half_at(word_at(arrays + 8 * number) + 4 * offset)
 
 
 @inlined
-def long(arrays: Any, number: Any, place: Any) -> Any:
+def long(arrays: Any, number: Any, offset: Any) -> Any:
     """Return an element of an array of 64-bit integers."""
-    return word_at(word_at(arrays + 8 * number) + 8 * place)
+    return word_at(word_at(arrays + 8 * number) + 8 * offset)
 
 
 @inlined
-def put_short(arrays: Any, number: Any, place: Any, value: Any) -> Any:
+def put_short(arrays: Any, number: Any, offset: Any, value: Any) -> Any:
     """Store an element of an array of 32-bit integers."""
-    put_half(word_at(arrays + 8 * number) + 4 * place, value)
+    put_half(word_at(arrays + 8 * number) + 4 * offset, value)
 
 
 @inlined
-def put_long(arrays: Any, number: Any, place: Any, value: Any) -> Any:
+def put_long(arrays: Any, number: Any, offset: Any, value: Any) -> Any:
     """Store an element of an array of 64-bit integers."""
-    put_word(word_at(arrays + 8 * number) + 8 * place, value)
+    put_word(word_at(arrays + 8 * number) + 8 * offset, value)
 
 
 @inlined
@@ -57,23 +57,23 @@ def add(counts: Any, number: Any, value: Any) -> Any:
 @inlined
 def is_same(one: Any, other: Any, length: Any) -> Any:
     """Say whether the bytes at two addresses are equal."""
-    place = 0
-    while place + 8 <= length:
-        if word_at(one + place) != word_at(other + place):
+    offset = 0
+    while offset + 8 <= length:
+        if word_at(one + offset) != word_at(other + offset):
             return False
-        place += 8
-    while place < length:
-        if byte_at(one + place) != byte_at(other + place):
+        offset += 8
+    while offset < length:
+        if byte_at(one + offset) != byte_at(other + offset):
             return False
-        place += 1
+        offset += 1
     return True
 
 
 @inlined
 def order_of(one: Any, length: Any, other: Any, other_length: Any) -> Any:
     """Return a negative number, zero or a positive one, as the first bytes stand before the others or after."""
-    for place in range(min(length, other_length)):
-        difference = byte_at(one + place) - byte_at(other + place)
+    for offset in range(min(length, other_length)):
+        difference = byte_at(one + offset) - byte_at(other + offset)
         if difference != 0:
             return difference
     return np.int64(length - other_length)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.matching import background
+from headrace.matching.delta import MOST_MEMBERS, Delta
 from headrace.matching.extraction.fields import Fields
 from headrace.matching.index.limits import UNLIMITED
 from headrace.matching.levels import level_of
 from headrace.matching.rules.catalogue import Catalogue
 from headrace.matching.rules.members import Members
-from headrace.matching.tip import MOST_MEMBERS, Tip
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,17 +60,17 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a reader sees: levels over the first members, without a gap, and the tip with all others before known."""
+    """What a reader sees: levels over the first members, without a gap, and the delta with all others before known."""
 
     layers: tuple[Layer, ...]
-    tip: Tip
+    delta: Delta
     known: int
 
     @classmethod
     def of(cls, layers: tuple[Layer, ...]) -> View:
         """See the members of these levels and nobody else."""
         last = layers[-1].last if layers else 0
-        return cls(layers, Tip.after(last), last)
+        return cls(layers, Delta.after(last), last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +87,11 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Book:
+class Index:
     """One thread writes at a time (the matcher's lock sees to it), any number read.
 
-    New members stand in the tip until a level is built over them. That and the joining of levels is done by a thread
-    in the background, unless too much is asked of the tip at once; a view takes the place of the last in one step.
+    New members stand in the delta until a level is built over them. That and the joining of levels is done by a thread
+    in the background, unless too much is asked of the delta at once; a view takes the place of the last in one step.
     """
 
     seed: int
@@ -122,9 +122,9 @@ class Book:
     def current(self, writing: threading.Lock, rows: int) -> View:
         """Return a view of all members, for so many rows."""
         view = self.view
-        if view.tip.first == view.known == len(self.members):
+        if view.delta.first == view.known == len(self.members):
             return view
-        if view.known < len(self.members) or view.tip.is_too_dear(rows):
+        if view.known < len(self.members) or view.delta.is_too_dear(rows):
             with writing, self._swapping:
                 view = self.view = self._grown(rows)
         self._join_later()
@@ -157,12 +157,12 @@ class Book:
             joiner.join()
 
     def _grown(self, rows: int) -> View:
-        """Return a view of all members; the tip becomes a level where it has too many, or too many rows to serve."""
+        """Return a view of all members; the delta becomes a level where it has too many, or too many rows to serve."""
         self.flush()
         view, count = self.view, len(self.members)
-        if count - view.tip.first <= MOST_MEMBERS:
-            view.tip.file(self.catalogue, count)
-            if not view.tip.is_too_dear(rows):
+        if count - view.delta.first <= MOST_MEMBERS:
+            view.delta.file(self.catalogue, count)
+            if not view.delta.is_too_dear(rows):
                 return replace(view, known=count)
         return View.of(self._with_new(view.layers, count))
 
@@ -187,7 +187,7 @@ class Book:
     @property
     def _has_work(self) -> bool:
         view = self.view
-        return view.tip.is_worn or bool(self._renewals) or _to_join(view.layers) is not None
+        return view.delta.is_worn or bool(self._renewals) or _to_join(view.layers) is not None
 
     def _join(self) -> None:
         """Build, join and renew levels for as long as some should be, each time beside the ones in use."""
@@ -198,19 +198,19 @@ class Book:
                     for channel in layer.level.groups:
                         done(channel)
             view = self.view
-            if view.tip.is_worn:
-                self._push(view.tip, self._layer(view.tip.first, view.known))
-            place = _to_join(view.layers)
-            if place is not None:
-                pair = view.layers[place : place + 2]
+            if view.delta.is_worn:
+                self._push(view.delta, self._layer(view.delta.first, view.known))
+            slot = _to_join(view.layers)
+            if slot is not None:
+                pair = view.layers[slot : slot + 2]
                 self._swap(pair, self._layer(pair[0].first, pair[1].last))
 
-    def _push(self, tip: Tip, layer: Layer) -> None:
-        """Put a layer in the place of a tip, unless that is in use no more. Who came later is in the next tip."""
+    def _push(self, delta: Delta, layer: Layer) -> None:
+        """Put a layer in the place of a delta, unless that is in use no more. Who came later is in the next delta."""
         with self._swapping:
             view = self.view
-            if view.tip is tip:
-                rest = Tip.after(layer.last)
+            if view.delta is delta:
+                rest = Delta.after(layer.last)
                 rest.file(self.catalogue, view.known)
                 self.view = View((*view.layers, layer), rest, view.known)
 
@@ -220,20 +220,20 @@ class Book:
             view = self.view
             if old[0] not in view.layers:
                 return False
-            place = view.layers.index(old[0])
-            if view.layers[place : place + len(old)] != old:
+            slot = view.layers.index(old[0])
+            if view.layers[slot : slot + len(old)] != old:
                 return False
-            layers = (*view.layers[:place], new, *view.layers[place + len(old) :])
+            layers = (*view.layers[:slot], new, *view.layers[slot + len(old) :])
             self.view = replace(view, layers=layers)
             return True
 
 
 def _to_join(layers: tuple[Layer, ...]) -> int | None:
     """Return the place of two neighbours that should be one level, if there are such."""
-    for place in reversed(range(len(layers) - 1)):
-        one, other = layers[place], layers[place + 1]
+    for slot in reversed(range(len(layers) - 1)):
+        one, other = layers[slot], layers[slot + 1]
         if not one.is_mapped and other.size >= _SMALL // 2 and one.size <= _GROWTH * other.size:
-            return place
+            return slot
     return None
 
 

@@ -39,7 +39,7 @@ class _Shelf:
 
 
 @dataclass(slots=True)
-class Tip:
+class Delta:
     """The members from first on and before last. One thread files, any number read.
 
     A reader may find members who were filed after it began, and has to leave them out.
@@ -53,7 +53,7 @@ class Tip:
     _unfiled: int = 0
 
     @classmethod
-    def after(cls, last: int) -> Tip:
+    def after(cls, last: int) -> Delta:
         """Begin with nobody, behind the members of the levels."""
         return cls(last, last)
 

@@ -10,8 +10,8 @@ import pytest
 from headrace.events.event import Event
 from headrace.filters import compile_filter
 from headrace.matching import Matcher
-from headrace.matching import state as book
-from headrace.matching.state import Book
+from headrace.matching.index import state
+from headrace.matching.index.state import Index
 
 
 def event(kind):
@@ -23,7 +23,7 @@ def filter_of(kind):
 
 
 def wait_for_joiner(matcher):
-    joiner = matcher._book._joiner
+    joiner = matcher._index._joiner
     assert joiner is not None
     joiner.join()
 
@@ -36,7 +36,7 @@ def test_levels_stay_few_while_members_are_added_one_by_one():
             assert str(number) in matcher.match(event(f"t{number % 7}"))
     matcher.settle_down()
     assert matcher.match(event("t3")) == [str(number) for number in range(3000) if number % 7 == 3]
-    sizes = [layer.size for layer in matcher._book.view.layers]
+    sizes = [layer.size for layer in matcher._index.view.layers]
     assert sum(sizes) == 3000
     assert len(sizes) <= 5
 
@@ -45,37 +45,37 @@ def test_many_at_once_are_one_level():
     matcher = Matcher()
     matcher.add_many((str(number), filter_of("t")) for number in range(2000))
     assert len(matcher.match(event("t"))) == 2000
-    assert [layer.size for layer in matcher._book.view.layers] == [2000]
+    assert [layer.size for layer in matcher._index.view.layers] == [2000]
 
 
 def test_one_more_is_a_small_level_of_its_own():
     matcher = Matcher()
     matcher.add_many((str(number), filter_of("t")) for number in range(2000))
     matcher.match(event("t"))
-    base = matcher._book.view.layers[0]
+    base = matcher._index.view.layers[0]
     matcher.add("new", filter_of("u"))
     assert matcher.match(event("u")) == ["new"]
-    assert matcher._book.view.layers[0] is base
+    assert matcher._index.view.layers[0] is base
 
 
 def test_adding_and_matching_in_turn_builds_few_levels(monkeypatch):
     """The levels that are built are counted, also while they are joined."""
     matcher = Matcher()
-    build = Book._layer
+    build = Index._layer
     built: list[int] = []
 
     def counted(self, first, last):
         built.append(last - first)
         return build(self, first, last)
 
-    monkeypatch.setattr(Book, "_layer", counted)
+    monkeypatch.setattr(Index, "_layer", counted)
     for number in range(1000):
         matcher.add(str(number), filter_of(f"t{number}"))
         assert matcher.match(event(f"t{number}")) == [str(number)]
         assert matcher.match(event(f"t{number - 1}")) == [str(number - 1)] * (number > 0)
     wait_for_joiner(matcher)
     assert 0 < len(built) < 50
-    assert matcher._book.view.tip.first > 0
+    assert matcher._index.view.delta.first > 0
 
 
 def test_what_is_asked_often_gets_a_level_though_nobody_is_added():
@@ -84,7 +84,7 @@ def test_what_is_asked_often_gets_a_level_though_nobody_is_added():
     for _ in range(1000):
         matcher.match(event("t"))
     wait_for_joiner(matcher)
-    assert [layer.size for layer in matcher._book.view.layers] == [1]
+    assert [layer.size for layer in matcher._index.view.layers] == [1]
 
 
 @pytest.mark.parametrize(
@@ -96,17 +96,17 @@ def test_who_is_in_no_level_yet_is_found_by_any_check(text):
     matcher.add("other", compile_filter({"cel": "ce.type == 'nobody'"}))
     assert matcher.match(Event({**event("a").attributes}, b'{"n": 5}')) == ["s"]
     assert matcher.match(Event({**event("c").attributes}, b'{"n": 4}')) == []
-    assert matcher._book.view.layers == ()
+    assert matcher._index.view.layers == ()
 
 
 def test_who_was_removed_leaves_the_book_at_last(monkeypatch):
-    monkeypatch.setattr(book, "_WASTE", 10)
+    monkeypatch.setattr(state, "_WASTE", 10)
     matcher = Matcher()
     for number in range(200):
         matcher.add("same", filter_of(f"t{number}"))
         assert matcher.match(event(f"t{number}")) == ["same"]
     assert len(matcher) == 1
-    assert len(matcher._book.members) < 30
+    assert len(matcher._index.members) < 30
 
 
 def test_readers_see_every_change_at_once_and_never_a_half():
@@ -144,7 +144,7 @@ def test_readers_see_every_change_at_once_and_never_a_half():
 
 def test_a_level_that_grew_while_it_was_joined_is_not_lost(monkeypatch):
     matcher = Matcher()
-    build = Book._layer
+    build = Index._layer
     added: list[bool] = []
 
     def slow(self, first, last):
@@ -155,7 +155,7 @@ def test_a_level_that_grew_while_it_was_joined_is_not_lost(monkeypatch):
             assert matcher.match(event("late")) == ["late"]
         return layer
 
-    monkeypatch.setattr(Book, "_layer", slow)
+    monkeypatch.setattr(Index, "_layer", slow)
     for part in range(3):
         matcher.add_many((f"{part}-{number}", filter_of("t")) for number in range(1100))
         assert len(matcher.match(event("t"))) == 1100 * (part + 1)
