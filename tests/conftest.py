@@ -50,7 +50,7 @@ _EXTENDED = (
 _TESTS = Path(__file__).parent
 
 # Their tests start services and wait for them: begun first, they don't keep one core waiting for the other at the end.
-_LONG = ("service", "pipeline", "docs", "cluster", "delivery", "eventlog")
+_LONG = ("chaos", "service", "pipeline", "docs", "cluster", "delivery", "eventlog")
 
 
 def pytest_configure(config):

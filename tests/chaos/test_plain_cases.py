@@ -8,25 +8,20 @@ import pytest
 from tests.chaos.account import Account, Outcome, Telling, Verdict, judge
 from tests.chaos.faults import Fault
 from tests.chaos.plain_runner import Case, PlainRunner
-from tests.chaos.prepared import STATES
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="class")
 def runner(tmp_path_factory):
     made = PlainRunner(tmp_path_factory.mktemp("chaos"))
     yield made
     made.close()
 
 
-# These are run in full by `make chaos`: after a kill and while running, one of each sort of damage has to do here.
+# `make chaos` runs all of them: after a kill and while running, one of each sort of damage has to do here.
 _SOME = (Fault.FLIP_MIDDLE, Fault.HALVE, Fault.REMOVE, Fault.OLDER_RENAMED, Fault.OLDER_WRITTEN)
 
 
-@pytest.mark.parametrize(
-    ("state", "fault"),
-    [(state, fault) for state in STATES for fault in (Fault if state == "stopped" else _SOME)],
-)
-def test_nothing_is_lost_without_being_told(runner, state, fault):
+def _check(runner, state, fault):
     outcomes: dict[Case, Outcome | None] = {each: runner.run(each) for each in runner.cases(state, fault)}
     assert any(outcomes.values()), "no file was damaged"
     bad = {
@@ -36,6 +31,25 @@ def test_nothing_is_lost_without_being_told(runner, state, fault):
         f"{outcome.verdict} {case}: {outcome.missing} missing, {outcome.accounted} told. {outcome.detail}"
         for case, outcome in bad.items()
     )
+
+
+# A class each, so that workers share them out.
+class TestStopped:
+    @pytest.mark.parametrize("fault", Fault)
+    def test_nothing_is_lost_without_being_told(self, runner, fault):
+        _check(runner, "stopped", fault)
+
+
+class TestKilled:
+    @pytest.mark.parametrize("fault", _SOME)
+    def test_nothing_is_lost_without_being_told(self, runner, fault):
+        _check(runner, "killed", fault)
+
+
+class TestRunning:
+    @pytest.mark.parametrize("fault", _SOME)
+    def test_nothing_is_lost_without_being_told(self, runner, fault):
+        _check(runner, "running", fault)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
-from sqlalchemy import create_engine, func, select
+from sqlalchemy import NullPool, create_engine, func, select
 from tests.broker import Broker, find_jars
 from tests.cluster.parts import Part
 from tests.cluster.spark import SparkCluster
@@ -70,11 +70,10 @@ def _groups(broker: Broker, outbox: str) -> Iterator[str]:
 def _ledger(url: str) -> Iterator[str]:
     with closing(Ledger(url)) as ledger:
         yield from (f"share {share} is settled up to {cut}" for share, cut in ledger.cursors().items())
-    engine = create_engine(url)
+    engine = create_engine(url, poolclass=NullPool)
     with engine.connect() as connection:
         for table in (WAITING, DEAD):
             query = select(table.c.subscription, func.count()).group_by(table.c.subscription)
-            yield f"{table.name}: {dict(connection.execute(query).tuples().all())}"
-    engine.dispose()
+            yield f"{table.name}: {connection.execute(query).all()}"
     with closing(Store(url)) as store:
         yield f"set aside: {store.what_is_set_aside(20)}"

@@ -85,7 +85,7 @@ def deployment(tmp_path, broker, postgres):
 
 def _has_shares(dispatcher: Part, count: int) -> bool:
     """By what it said last about the shares that it has."""
-    said = re.findall(r"this dispatcher has shares \[([0-9, ]*)\]", dispatcher.said())
+    said = re.findall(r"this dispatcher has partitions \[([0-9, ]*)\]", dispatcher.said())
     return bool(said) and len(said[-1].split(",")) == count
 
 

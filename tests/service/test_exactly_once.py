@@ -92,7 +92,7 @@ class Stage:
     def end(self) -> int:
         return SegmentReader(self.data / "log").end()[0]
 
-    async def until(self, happened: Callable[[], bool], what: str, seconds: float = 120) -> None:
+    async def until(self, happened: Callable[[], bool], what: str, seconds: float = 400) -> None:
         deadline = time.monotonic() + seconds
         while not happened():
             assert time.monotonic() < deadline, f"{what}:\n{self.service.tail()}"

@@ -172,7 +172,7 @@ async def test_a_channel_whose_name_is_taken_says_so(kube, cluster, operator, he
 
     [is_ready, _] = await eventually(refused)
     assert (is_ready["status"], is_ready["reason"]) == ("False", "Refused")
-    assert "that of Broker default/taken already" in is_ready["message"]
+    assert "belongs to Broker default/taken already" in is_ready["message"]
 
 
 async def test_an_object_that_fares_as_before_is_not_written(kube, cluster, operator, headrace, eventually):

@@ -113,7 +113,7 @@ async def test_what_is_fetched_twice_is_read_once(writer, reader):
         event = Event(ATTRIBUTES | {"id": name, "partitionkey": "k"})
         await writer.append([Arrival(event, "default", "default")], 10)
     ((first, last),) = LogPosition().ranges_to(reader.end())
-    partition = reader._partition(partition_of(first))
+    partition = reader._reader_of(partition_of(first))
     messages = list(chain.from_iterable(partition.read(offset_of(first), offset_of(last))))
     partition._begin(offset_of(first))
     partition._held.extend([*messages[:3], *messages[1:]])

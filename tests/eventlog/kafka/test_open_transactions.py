@@ -36,7 +36,8 @@ import asyncio, sys, time
 import confluent_kafka, msgspec
 from tests.eventlog.arrivals import arrivals
 from tests.eventlog.kafka.outbox.test_writer import pairs
-from headrace.eventlog.kafka import outbox, writer
+from headrace.eventlog.kafka import writer
+from headrace.eventlog.kafka.outbox.writer import KafkaOutboxWriter
 from headrace.eventlog.kafka.settings import KafkaSettings
 from headrace.events.positions import LogPosition
 
@@ -56,7 +57,7 @@ class Producer(confluent_kafka.Producer):
 confluent_kafka.Producer = Producer
 is_dying = role == "ingress"
 if role == "driver":
-    opened = outbox.KafkaOutboxWriter(settings)
+    opened = KafkaOutboxWriter(settings)
     opened.write(LogPosition(), LogPosition.at(2), pairs(0, 2))
     is_dying = True
     opened.write(LogPosition.at(2), LogPosition.at(4), pairs(2, 4))
