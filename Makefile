@@ -21,7 +21,7 @@ test: $(VENV)/.dev  ## Run the tests that need no server, in a few minutes
 	@$(PYTEST) -m "not extended"
 
 test-all: $(VENV)/.dev  ## Run every test: Spark, brokers, kills and damaged files too
-	@$(PYTEST)
+	@TEST_ALL=1 $(PYTEST)
 
 chaos: $(VENV)/.dev  ## Damage every kind of file of the real service, and see what is lost: hours
 	@$(BIN)/python -m tests.chaos.run --with $(or $(WITH),spark) --one-in $(or $(ONE_IN),1) $(ONLY)

@@ -1,3 +1,4 @@
+import logging
 import os
 
 import msgspec
@@ -16,6 +17,13 @@ def no_settings_of_this_machine(monkeypatch, tmp_path):
         if variable.startswith("HEADRACE_"):
             monkeypatch.delenv(variable)
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def logs_as_before(monkeypatch):
+    """Commands that stay configure the logs of their process, which here is that of all tests."""
+    monkeypatch.setattr(logging, "basicConfig", lambda **_: None)
+    monkeypatch.setattr(logging, "raiseExceptions", logging.raiseExceptions)
 
 
 @pytest.fixture

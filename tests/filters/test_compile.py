@@ -4,7 +4,8 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from tests.examples import examples
 from tests.filters.strategies import events, filters, json_values
 
 from headrace.errors import FilterError
@@ -27,7 +28,7 @@ def test_no_filter_lets_everything_through(spec):
     assert compile_filter(spec).cel == "true"
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(json_values)
 def test_whatever_is_no_filter_raises_a_filter_error_and_nothing_else(value):
     with contextlib.suppress(FilterError):

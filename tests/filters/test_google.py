@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
+from tests.examples import examples
 from tests.filters import google
 from tests.filters.cel_texts import cel_texts, data_events
 from tests.filters.every_dialect import every_event, every_filter
@@ -43,7 +44,7 @@ def test_the_text_of_a_case_reads_back(case):
     assert compile_filter({"cel": text}).cel == text
 
 
-@settings(max_examples=1000, suppress_health_check=list(HealthCheck))
+@examples(1000, suppress_health_check=list(HealthCheck))
 @given(cel_texts, data_events)
 def test_generated_expressions(text, event):
     compiled = compiled_or_dropped(text)
@@ -59,14 +60,14 @@ def test_generated_expressions(text, event):
     assert evaluate(compiled.expression, variables) is meant
 
 
-@settings(max_examples=500, suppress_health_check=list(HealthCheck))
+@examples(500, suppress_health_check=list(HealthCheck))
 @given(cel_texts)
 def test_generated_texts_read_back(text):
     canonical = compiled_or_dropped(text).cel
     assert compile_filter({"cel": canonical}).cel == canonical
 
 
-@settings(max_examples=500, suppress_health_check=list(HealthCheck), deadline=None)
+@examples(500, suppress_health_check=list(HealthCheck), deadline=None)
 @given(every_filter, every_event())
 def test_every_dialect(spec, event):
     compiled, variables = compile_filter(spec), variables_of(event)
@@ -90,7 +91,7 @@ def test_the_subscriptions_dialects(spec, event):
     assert compile_filter({"cel": compiled.cel}).expression == compiled.expression
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(expressions, odd_events)
 def test_generated_trees(expression, event):
     variables = variables_of(event)

@@ -2,8 +2,9 @@
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.filters import google
 from tests.filters.every_dialect import every_event, every_filter, is_filter
 from tests.filters.strategies import texts
@@ -55,7 +56,7 @@ subscriptions = st.lists(
 ).map(lambda found: [subscription(n, each.filters, each.source, each.types) for n, each in enumerate(found)])
 
 
-@settings(max_examples=200, suppress_health_check=list(HealthCheck), deadline=None)
+@examples(200, suppress_health_check=list(HealthCheck), deadline=None)
 @given(subscriptions, every_event(), st.sampled_from([5, 40, 120, 20_000]))
 def test_nothing_that_somebody_wants_is_said_to_be_unwanted(asking, event, longest):
     sent = event.event if isinstance(event, Recorded) else event

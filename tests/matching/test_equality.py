@@ -7,8 +7,9 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.filters.backends.event_tables import table_of
 from tests.filters.cel_texts import cel_texts, data_events
 from tests.filters.every_dialect import every_event, every_filter
@@ -66,13 +67,13 @@ def test_all_cases_at_once():
     assert_equal_to_reference(filters, [event for case in CASES for event, _ in case.events()])
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck), deadline=None)
+@examples(150, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.lists(every_filter, min_size=1, max_size=8), st.lists(every_event(), min_size=1, max_size=4))
 def test_every_dialect(specs, events):
     assert_equal_to_reference([compile_filter(spec) for spec in specs], events)
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck), deadline=None)
+@examples(150, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.lists(expressions, min_size=1, max_size=8), st.lists(odd_events, min_size=1, max_size=4))
 def test_trees(trees, events):
     assert_equal_to_reference([Filter(tree) for tree in trees], events)
@@ -86,7 +87,7 @@ def is_cel(text):
     return True
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck), deadline=None)
+@examples(150, suppress_health_check=list(HealthCheck), deadline=None)
 @given(
     st.lists(cel_texts.filter(is_cel), min_size=1, max_size=8), st.lists(data_events, min_size=1, max_size=4)
 )

@@ -3,9 +3,10 @@ from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
+from tests.examples import examples
 from tests.filters.every_dialect import every_event, every_filter
 from tests.filters.strategies import events, filters
 
@@ -262,8 +263,8 @@ class MatcherEqualsEvaluatingOneByOne(RuleBasedStateMachine):
         assert len(self.matcher) == len(self.model)
 
 
-MatcherEqualsEvaluatingOneByOne.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+MatcherEqualsEvaluatingOneByOne.TestCase.settings = examples(
+    60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestMatcherEqualsEvaluatingOneByOne = MatcherEqualsEvaluatingOneByOne.TestCase
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import jsonschema_rs
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from headrace.api.openapi.document import assemble
 from headrace.api.openapi.files import read_paths
@@ -156,7 +157,7 @@ def changed(draw, value):
     return draw(VALUES)
 
 
-@settings(max_examples=600, deadline=None, derandomize=True)
+@examples(600, deadline=None, derandomize=True)
 @given(
     st.sampled_from(EXAMPLES["taken"]).flatmap(
         lambda each: st.tuples(st.just(each["schema"]), changed(each["value"]))

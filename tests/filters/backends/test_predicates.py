@@ -1,7 +1,8 @@
 import pickle
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
+from tests.examples import examples
 from tests.filters.cel_texts import cel_filters, data_events
 from tests.filters.every_dialect import every_event, every_filter
 from tests.filters.strategies import events, expressions, filters, odd_events
@@ -17,28 +18,28 @@ def holds(conjunctions, event):
     return any(each.holds(variables) for each in conjunctions)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(filters, events())
 def test_of_the_subscriptions_dialects(spec, event):
     compiled = compile_filter(spec)
     assert holds(conjunctions_of(compiled.expression), event) is compiled.matches(event)
 
 
-@settings(max_examples=200, suppress_health_check=list(HealthCheck), deadline=None)
+@examples(200, suppress_health_check=list(HealthCheck), deadline=None)
 @given(every_filter, every_event())
 def test_of_every_dialect(spec, event):
     compiled = compile_filter(spec)
     assert holds(conjunctions_of(compiled.expression), event) is compiled.matches(event)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(expressions, odd_events)
 def test_of_trees(expression, event):
     for limit in (1, 4, 1000):
         assert holds(conjunctions_of(expression, limit), event) is Filter(expression).matches(event)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(cel_filters, data_events)
 def test_of_expressions(filter_, event):
     assert holds(conjunctions_of(filter_.expression), event) is filter_.matches(event)

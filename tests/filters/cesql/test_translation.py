@@ -1,8 +1,9 @@
 """The CEL of an expression, judged by Google's evaluator."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.filters.cesql.strategies import attributes, expressible_nodes
 
 from headrace.filters.backends.cel import write_cel
@@ -74,7 +75,7 @@ def test_a_text_that_would_explode_is_none():
     assert to_cel(parse(text, DEEP)) is None
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(expressible_nodes)
 def test_a_piece_is_as_long_as_its_text_but_for_brackets(node):
     piece = translate(node)
@@ -105,7 +106,7 @@ def google():
     return evaluate
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(expressible_nodes, st.lists(attributes(), min_size=1, max_size=3))
 def test_google_agrees(google, node, events):
     expression = Expression(node)

@@ -4,8 +4,9 @@ import contextlib
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.filters.cel_texts import Grower, seeds
 
 from headrace.errors import FilterError
@@ -208,14 +209,14 @@ def test_as_deep_as_google_reads():
         assert compile_filter({"cel": text}).cel == text
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.text(max_size=40) | st.text("datce.()[]{}!&|=<>+-*/%?:,'\" \n01x", max_size=40))
 def test_any_text_is_a_filter_or_a_filter_error(text):
     with contextlib.suppress(FilterError):
         assert compile_filter({"cel": text}).matches(EVENT) in (True, False)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(seeds, st.integers(0, 200), st.text(max_size=3))
 def test_a_broken_expression_is_a_filter_or_a_filter_error(seed, position, inserted):
     text = Grower(seed).condition(3)

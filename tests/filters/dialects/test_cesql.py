@@ -4,8 +4,9 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.filters.cesql.strategies import attributes
 from tests.filters.every_dialect import sql_texts
 
@@ -159,7 +160,7 @@ def test_the_length_of_opaque_clauses_counts():
     assert refusal.value.limit == "expression"
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(sql_texts, st.lists(attributes(), min_size=1, max_size=3))
 def test_the_tree_means_what_the_expression_does(text, events):
     predicate = CesqlPredicate(parse(text))

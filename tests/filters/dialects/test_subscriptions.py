@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
+from tests.examples import examples
 from tests.filters.strategies import events, filters
 
 from headrace.errors import FilterError
@@ -36,7 +37,7 @@ def text_of(value):
     return str(value)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(filters, events())
 @example({"not": {"exact": {"subject": "a"}}}, Event(attributes={"type": "t"}))
 @example({"exact": {"count": "42"}}, Event(attributes={"count": 42}))

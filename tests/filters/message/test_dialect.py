@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from tests.examples import examples
 from tests.filters.message.strategies import trees
 
 from headrace.errors import FilterError
@@ -17,7 +18,7 @@ from headrace.filters.message import property, to_cel, to_json  # noqa: A004
 CONTEXT = ParseContext("filter.message", DEFAULT_LIMITS, parse_filter)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(trees())
 def test_every_tree_is_a_filter(tree):
     compiled = compile_filter({"message": to_json(tree)})

@@ -3,8 +3,9 @@
 import json
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.filters.message.strategies import FIRST_DRAFT, REVISED, json_values, trees
 
 from headrace.errors import FilterError
@@ -71,7 +72,7 @@ def test_arbitrary_bytes_are_read_or_refused(data, version):
     _read_or_refuse(lambda: decode_seek(data, version))
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(json_values)
 @example({"property": "p", "op": "equals", "value": 10**5000})
 @example({"property": "p", "op": "equals", "value": 10**5000, "type": "double"})

@@ -1,5 +1,6 @@
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.filters.message.meaning import like
 from tests.filters.message.strategies import recorded
 
@@ -10,7 +11,7 @@ from headrace.filters.truth import UNKNOWN
 from headrace.filters.variables import variables_of
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(st.text("ab%_\\", max_size=7), st.text("ab%\\\n", max_size=8))
 def test_means_what_the_rules_say(pattern, text):
     event = recorded({"p": text})

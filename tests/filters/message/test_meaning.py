@@ -1,8 +1,9 @@
 """Three definitions of one meaning: the tree that all dialects share, Google's on its CEL text, and the rules."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.filters.message.google import google_says
 from tests.filters.message.meaning import meaning
 from tests.filters.message.strategies import predicates, recorded, recorded_events, trees
@@ -150,7 +151,7 @@ def test_event_time_is_unknown_where_the_event_has_none_or_none_that_can_be_read
         assert google_says("eventTime > 0", event) is UNKNOWN
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(predicates(), st.lists(recorded_events(), min_size=1, max_size=5))
 def test_each_predicate_has_one_meaning(predicate, events):
     text = to_cel(predicate)
@@ -160,7 +161,7 @@ def test_each_predicate_has_one_meaning(predicate, events):
         assert google_says(text, event) is expected, (text, event)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(trees(), st.lists(recorded_events(), min_size=1, max_size=5))
 def test_each_tree_has_one_meaning(tree, events):
     text = to_cel(tree)

@@ -3,7 +3,8 @@
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from tests.examples import examples
 from tests.filters.cel_texts import cel_filters, data_events
 from tests.filters.strategies import expressions, odd_events
 
@@ -26,7 +27,7 @@ every_rewrite = pytest.mark.parametrize("rewrite", [flatten, fold, push_negation
 
 
 @every_rewrite
-@settings(max_examples=200)
+@examples(200)
 @given(expression=expressions, event=odd_events)
 def test_keeps_the_meaning_of_atoms(rewrite, expression, event):
     variables = variables_of(event)
@@ -34,7 +35,7 @@ def test_keeps_the_meaning_of_atoms(rewrite, expression, event):
 
 
 @every_rewrite
-@settings(max_examples=200)
+@examples(200)
 @given(filter_=cel_filters, event=data_events)
 def test_keeps_the_meaning_of_expressions(rewrite, filter_, event):
     variables = variables_of(event)
@@ -71,7 +72,7 @@ def read_as_false(expression, variables):
             return evaluate(expression, variables) is True
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(expressions, odd_events)
 def test_after_negations_are_pushed_unknown_may_be_read_as_false(expression, event):
     variables = variables_of(event)

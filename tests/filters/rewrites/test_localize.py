@@ -1,5 +1,6 @@
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
+from tests.examples import examples
 from tests.filters.every_dialect import every_event, every_filter
 
 from headrace.events.recorded import Arrival, Recorded
@@ -31,7 +32,7 @@ def test_laws(text, expected, is_exact):
     assert (write_cel(fold(found.expression)), found.exact) == (expected, is_exact)
 
 
-@settings(max_examples=200, suppress_health_check=list(HealthCheck), deadline=None)
+@examples(200, suppress_health_check=list(HealthCheck), deadline=None)
 @given(every_filter, every_event())
 def test_it_never_narrows_and_says_when_it_widens(spec, found):
     sent = found.event if isinstance(found, Recorded) else found

@@ -1,7 +1,8 @@
 """Rewrites for readers to whom unknown and false are one: they keep, or bound, where a filter is true."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from tests.examples import examples
 from tests.filters.cel_texts import cel_filters, data_events
 from tests.filters.strategies import expressions, odd_events
 
@@ -21,19 +22,19 @@ def holds(expression, event):
     return evaluate(expression, variables_of(event)) is True
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(expressions, odd_events)
 def test_normal_form_of_trees(expression, event):
     assert holds(normal_form(expression), event) is holds(expression, event)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(cel_filters, data_events)
 def test_normal_form_of_expressions(filter_, event):
     assert holds(normal_form(filter_.expression), event) is holds(filter_.expression, event)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(expressions, odd_events)
 def test_bounds(expression, event):
     normal = normal_form(expression)

@@ -3,8 +3,9 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.filters.every_dialect import every_event, every_filter
 
 from headrace.events.event import Event
@@ -14,7 +15,7 @@ from headrace.filters.upstream.sieve import Sieve
 BASE = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
 
 
-@settings(max_examples=200, suppress_health_check=list(HealthCheck), deadline=None)
+@examples(200, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.lists(every_filter, min_size=1, max_size=3), every_event())
 def test_it_says_the_same(specs, event):
     compiled = [compile_filter(spec) for spec in specs]

@@ -1,6 +1,7 @@
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.filters.cel_texts import cel_filters, data_events
 from tests.filters.every_dialect import every_event, every_filter
 from tests.filters.strategies import events, filters
@@ -70,7 +71,7 @@ def test_does_not_blow_up_a_filter_that_has_many_alternatives():
     assert len(joined.cel) < 20 * len(text)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(
     st.lists(cel_filters, min_size=1, max_size=4), data_events, st.sampled_from([10, 40, 100, 300, 10_000])
 )
@@ -83,7 +84,7 @@ def test_never_narrows(compiled, event, longest):
     assert len(joined.cel) <= longest
 
 
-@settings(max_examples=200, suppress_health_check=list(HealthCheck), deadline=None)
+@examples(200, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.lists(every_filter, min_size=1, max_size=3), every_event(), st.sampled_from([30, 60, 10_000]))
 def test_is_true_wherever_a_filter_of_any_dialect_is(specs, event, longest):
     compiled = [compile_filter(spec) for spec in specs]

@@ -3,8 +3,9 @@
 import math
 
 from cel_expr_python import cel
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from headrace.filters.values.conversions import to_double, to_int
 from headrace.filters.values.faults import Fault
@@ -31,7 +32,7 @@ def ours(convert, text):
         return None
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(like_numbers.filter(lambda text: "\0" not in text))
 @example("+ 1")
 @example("nan(")

@@ -1,8 +1,9 @@
 from fnmatch import fnmatchcase
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.patterns import InvalidPattern, compile_pattern, fits, found
@@ -43,7 +44,7 @@ def test_globs(glob, text, expected):
 characters = st.text("ab-]![*?.\\^$\né", max_size=6)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(characters, characters)
 def test_globs_mean_what_they_mean_in_python(text, glob):
     assert fits(text, glob) is fnmatchcase(text, glob)

@@ -7,8 +7,9 @@ import sys
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.filters.every_dialect import every_event, every_filter
 from tests.filters.strategies import expressions, odd_events
 
@@ -54,13 +55,13 @@ def assert_nobody_is_missed(filters, events):
                 assert sieve.may_match(as_sent)
 
 
-@settings(max_examples=300, suppress_health_check=list(HealthCheck), deadline=None)
+@examples(300, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.lists(every_filter, min_size=1, max_size=3), st.lists(every_event(), min_size=1, max_size=4))
 def test_every_dialect(specs, events):
     assert_nobody_is_missed([compile_filter(spec) for spec in specs], events)
 
 
-@settings(max_examples=300, suppress_health_check=list(HealthCheck), deadline=None)
+@examples(300, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.lists(expressions, min_size=1, max_size=3), st.lists(odd_events, min_size=1, max_size=4))
 def test_trees(trees, events):
     assert_nobody_is_missed([Filter(tree) for tree in trees], events)

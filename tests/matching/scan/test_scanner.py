@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.matching.scan.documents import documents, mutated, wanted_paths
 from tests.matching.scan.reading import laid_out, reference, scanned
 
@@ -51,13 +52,13 @@ def assert_as_reference(texts, wanted, **around):
     return found
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.lists(documents, min_size=1, max_size=6), wanted_paths(), st.binary(max_size=40))
 def test_cells_are_what_the_reference_sees(texts, wanted, junk):
     assert_as_reference(texts, wanted, between=junk)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     st.lists(mutated(), min_size=1, max_size=8),
     wanted_paths(),

@@ -1,7 +1,8 @@
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.filters.backends.event_tables import table_of
 from tests.filters.budgets import FAMILIES, event_with
 from tests.filters.cel_texts import cel_filters, data_events
@@ -35,19 +36,19 @@ def test_case_file(case):
 ALL_EVENTS = table_of([event for case in CASES for event, _ in case.events()])
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200, deadline=None)
 @given(filters, several(events()))
 def test_of_the_subscriptions_dialects(spec, rows):
     check(compile_filter(spec), table_of(rows))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200, deadline=None)
 @given(expressions, several(odd_events))
 def test_of_trees(expression, rows):
     check(Filter(expression), table_of(rows))
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400, deadline=None)
 @given(cel_filters, several(data_events))
 def test_of_expressions(filter_, rows):
     check(filter_, table_of(rows))
