@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -186,11 +187,21 @@ def _with_data(value: Value, data: str) -> Value:
 
 
 def write_snapshot(config: Config, path: Path) -> None:
-    """Write the configuration for the processes of one start."""
+    """Write the configuration for a role's process. A file that is whole isn't touched: the disk may be full."""
+    content = msgspec.json.encode(config, enc_hook=str)
+    with suppress(OSError):
+        if path.read_bytes() == content:
+            return
     path.touch(0o600)  # it may hold a password
-    path.write_bytes(msgspec.json.encode(config, enc_hook=str))
+    path.write_bytes(content)
 
 
 def read_snapshot(path: Path) -> Config:
-    """Read what `write_snapshot` wrote."""
-    return msgspec.json.decode(path.read_bytes(), type=Config, dec_hook=lambda kind, value: kind(value))
+    """Read what `write_snapshot` wrote; ConfigError if the file was damaged or removed since."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Config, dec_hook=lambda kind, value: kind(value))
+    except (OSError, ValueError) as error:  # msgspec's errors are ValueErrors
+        problem = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(
+            f"the settings in {path} can't be read ({problem}); they are written anew when the role starts again"
+        ) from error

@@ -18,6 +18,7 @@ from tests.delivery.test_replays import Past
 
 from headrace.delivery.intake import mailboxes
 from headrace.delivery.retry.retries import next_look
+from headrace.events.positions import LogPosition
 from headrace.ledger.ledger import Changes, Key, Wait
 from headrace.ledger.pull.leases import MessageLeases
 from headrace.ledger.schedule import HELD
@@ -281,6 +282,47 @@ async def test_what_nobody_holds_is_not_held(harness, sink, spec):
         await eventually(lambda: is_drained(harness))
     assert sorted(sink.ids) == [str(number) for number in range(EVENTS)]
     assert not spec or sink.ids == sorted(sink.ids)
+
+
+@pytest.mark.parametrize("spec", [{}, ORDERED])
+@pytest.mark.parametrize("is_restarted", [False, True])
+async def test_what_is_new_is_pulled_behind_what_waited_for_the_sink(
+    harness, sink, leases, spec, is_restarted
+):
+    """The backlog is on its way from the ledger to the mailbox when more comes."""
+    sink.reply = lambda _: answer(503)
+    one = harness.subscribe(sink.url, spec)
+    settings = {"backoff_seconds": 3600.0, "backoff_max_seconds": 3600.0, "breaker_failures": 1}
+    async with harness.delivering(**settings, breaker_seconds=3600.0) as dispatcher:
+        waited = send(harness, range(EVENTS), one)
+        await eventually(lambda: harness.ledger.count()[0] == EVENTS)
+        if not is_restarted:
+            came = await _lose_sink_while_more_comes(harness, dispatcher, one, leases)
+    if is_restarted:
+        async with harness.delivering(**settings, breaker_seconds=3600.0) as dispatcher:
+            came = await _lose_sink_while_more_comes(harness, dispatcher, one, leases)
+    assert drain(leases, one) == [*waited, *came]
+
+
+def has_come(harness, dispatcher, subscription):
+    """Either it is durable somewhere, or a new queue keeps it until the ledger has been looked at."""
+    queue = dispatcher._queues.find(subscription)
+    is_durable = harness.ledger.cursor() == LogPosition.at(harness.log.end)
+    return is_durable or (queue is not None and len(queue.joining or ()) == EVENTS)
+
+
+async def _lose_sink_while_more_comes(harness, dispatcher, subscription, leases):
+    gate, retries = Gate(), dispatcher._retries
+    retries._move_to_mailbox = gate.before(retries._move_to_mailbox)
+    lose_sink(harness, subscription)
+    await follow(dispatcher)
+    came = send(harness, range(EVENTS, 2 * EVENTS), subscription)
+    await eventually(lambda: gate.held and has_come(harness, dispatcher, subscription))
+    gate.open()
+    await eventually(lambda: leases.fill(subscription).waiting == 2 * EVENTS)
+    last = send(harness, [2 * EVENTS], subscription)
+    await eventually(harness.settled)
+    return [*came, *last]
 
 
 def test_a_slow_look_puts_off_the_next_one_for_half_a_minute_at_most():

@@ -376,6 +376,23 @@ def test_attributes_without_end_are_refused_unchecked():
     assert len(caught.value.faults) == 1
 
 
+@pytest.mark.parametrize("start", ["[", " \n[", '{"a":['])
+def test_large_nested_attributes_are_not_even_read(monkeypatch, start):
+    """Making hundreds of thousands of objects holds the event loop for up to a tenth of a second."""
+    read, read_value = [], json_format._read_value
+
+    def noted(raw):
+        read.append(bytes(raw))
+        return read_value(raw)
+
+    monkeypatch.setattr(json_format, "_read_value", noted)
+    nested = f"{start}{'[],' * 30_000}1]{'}' * start.count('{')}"
+    body = document({})[:-1] + f',"a":{nested}}}'.encode()
+    with pytest.raises(InvalidEvent, match="arrays or objects have 9000"):
+        json_format.decode(body)
+    assert all(len(each) < 100 for each in read)
+
+
 def test_large_nested_attributes_are_refused_unchecked():
     required = {"specversion": "0.3", "id": "1", "source": "/s", "type": "t"}
     assert json_format.decode(msgspec.json.encode(required | {"a": [1] * 30_000})).id == "1"

@@ -6,6 +6,7 @@ import sys
 import types
 
 import pytest
+from tests.chaos.faults import Fault, damage
 
 from headrace.config import load_config, write_snapshot
 from headrace.errors import ConfigError, StoreUnavailable
@@ -77,3 +78,17 @@ def test_who_finds_no_room_waits_for_it(run, monkeypatch):
     assert run(StoreUnavailable("database or disk is full"))[0] == EXIT_FAILED
     [(part, _, needed, _)] = waited
     assert (part, needed) == ("cook", 1 << 20)
+
+
+@pytest.mark.parametrize("fault", [Fault.EMPTY, Fault.HALVE, Fault.SHORTEN, Fault.REMOVE])
+def test_settings_that_cannot_be_read_are_told_in_a_sentence(tmp_path, caplog, monkeypatch, fault):
+    """The supervisor writes them anew before it starts the role again."""
+    monkeypatch.setattr(logging, "basicConfig", lambda **_: None)
+    monkeypatch.setattr(logging, "raiseExceptions", logging.raiseExceptions)
+    write_snapshot(load_config(None, {"data": str(tmp_path)}, {}), tmp_path / "config.json")
+    damage(tmp_path, tmp_path, ["config.json"], fault, seed=1)
+    assert role.main(["cook", str(tmp_path / "config.json")]) == EXIT_FAILED
+    [record] = [each for each in caplog.records if each.levelno >= logging.ERROR]
+    assert record.exc_info is None
+    assert str(tmp_path / "config.json") in record.message
+    assert "starts" in record.message

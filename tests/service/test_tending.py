@@ -1,13 +1,17 @@
 """The supervisor's care for roles: what it says of one that ended, and that no error of the system ends it."""
 
 import errno
+import shutil
 import signal
 import time
 
 import pytest
+from tests.chaos.faults import Fault, damage
 from tests.disks import disk
 
-from headrace.config import load_config
+from headrace.config import load_config, read_snapshot
+from headrace.errors import LogLocked
+from headrace.eventlog.local.files import WriterLock
 from headrace.service.processes import supervisor
 from headrace.service.processes.heartbeats import beat_path, has_started, role_statuses
 from headrace.service.processes.supervisor import Supervisor
@@ -68,7 +72,7 @@ def tend(monkeypatch):
 
     yield tend_in
     for each in made:
-        for lock in each.supervisor._locks:
+        for lock in each.supervisor._locks.values():
             lock.release()
 
 
@@ -166,3 +170,50 @@ def test_a_role_that_lasts_begins_anew_with_its_failures(tended):
     tended.supervisor._started_at["dispatcher"] = time.monotonic() - 61
     tended.end(1)
     assert tended.status().problem == "it ended with status 1 and starts again in 1 s"
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+def test_a_role_is_started_again_with_its_settings_whatever_became_of_their_file(tended, tmp_path, fault):
+    older = tmp_path / "older" / "config.json"
+    older.parent.mkdir()
+    older.write_text('{"roles": ["http"]}')
+    damage(tended.run / "dispatcher", older.parent, ["config.json"], fault, seed=1)
+    tended.end(1)
+    tended.let_the_pause_pass()
+    assert len(tended.started) == 2
+    assert read_snapshot(tended.run / "dispatcher" / "config.json") == tended.supervisor._config
+
+
+def test_what_is_whole_is_not_written_again(disk, tend):
+    """A role comes back on a full disk, too."""
+    tended = tend(disk.folder / "data")
+    disk.fill()
+    tended.end(1)
+    tended.let_the_pause_pass()
+    assert len(tended.started) == 2
+    disk.free()
+
+
+def test_a_run_folder_that_was_removed_is_made_anew(tended):
+    shutil.rmtree(tended.run)
+    tended.end(1)
+    tended.let_the_pause_pass()
+    assert read_snapshot(tended.run / "dispatcher" / "config.json") == tended.supervisor._config
+    assert (tended.run / "dispatcher" / "metrics").is_dir()
+    assert (tended.run / "dispatcher.beat").exists()
+
+
+def test_a_lock_that_was_removed_is_taken_again(tended):
+    """A second service on the folder would deliver everything twice."""
+    shutil.rmtree(tended.run)
+    assert tended.supervisor._tend() is False
+    with pytest.raises(LogLocked):
+        WriterLock(tended.run / "dispatcher")
+
+
+def test_where_another_service_has_the_lock_meanwhile_this_one_ends(tended, caplog):
+    (tended.run / "dispatcher" / "LOCK").unlink()
+    other = WriterLock(tended.run / "dispatcher")
+    assert tended.supervisor._tend() is True
+    assert "another process" in caplog.text
+    other.release()

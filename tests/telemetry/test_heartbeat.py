@@ -1,10 +1,12 @@
 """Heartbeats: what a process says once a second, on a full disk too, and never half of it."""
 
 import os
+import shutil
 import threading
 import time
 
 import pytest
+from tests.chaos.faults import Fault, damage
 
 from headrace.telemetry.health import Health
 from headrace.telemetry.heartbeat import Beat, Heartbeat, State, read_beat, write_beat
@@ -121,3 +123,31 @@ def test_a_beat_is_never_read_half(tmp_path):
     finally:
         stop.set()
         writer.join()
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+def test_the_next_beat_heals_its_file(tmp_path, fault):
+    path, older, health = tmp_path / "http.beat", tmp_path / "older", Health()
+    older.mkdir()
+    write_beat(older / "http.beat", beat_of(reason="older"))
+    heart = Heartbeat(path, health)
+    heart.beat()
+    damage(tmp_path, older, ["http.beat"], fault, seed=1)
+    heart.beat()
+    assert (read(path).state, read(path).reason) == (State.STARTING, "")
+
+
+def test_a_folder_that_was_removed_is_made_anew(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    heart = Heartbeat(folder / "http.beat", Health())
+    heart.beat()
+    shutil.rmtree(folder)
+    heart.beat()
+    assert read(folder / "http.beat").state is State.STARTING
+    assert folder.stat().st_mode & 0o077 == 0
+
+
+def test_a_data_folder_that_was_removed_is_not(tmp_path):
+    assert not write_beat(tmp_path / "gone" / "run" / "http.beat", beat_of())
+    assert not (tmp_path / "gone").exists()

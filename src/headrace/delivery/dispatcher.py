@@ -121,7 +121,7 @@ class Dispatcher:
         self._unsaved = Unsaved(self._queues, self._settlement, settings.memory_seconds)
         self._events = EventSource(log, self._replay_feeds.feed)
         self._mailboxes = MailboxIntake(
-            ledger, self._subscribers, self._settled, self._refresh, self._in_thread
+            ledger, self._subscribers, self._queues, self._settled, self._refresh, self._in_thread
         )
         self._intake = Intake(
             outbox, ledger, self._events, self._subscribers, self._queues, self._progress, self._journal,
@@ -189,6 +189,7 @@ class Dispatcher:
     async def _refresh(self) -> None:
         for changed, before in (await self._in_thread(self._subscribers.refresh)).items():
             now = self._subscribers.get(changed)
+            self._mailboxes.leave_direct_way(changed)
             if now is None:
                 for queue in self._queues.drop(changed):
                     queue.close()
@@ -215,6 +216,7 @@ class Dispatcher:
             self._settlement.spill(queue, queue.obstacle or "the subscription's ordering changed")
         if queue.ordering is not ordering:
             queue.reorder()
+            queue.backlog = True  # what the ledger holds for it is ahead of what comes
         if queue.obstacle is None:
             queue.backlog = True
             self._schedule.wake(queue.id)

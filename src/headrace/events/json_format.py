@@ -42,7 +42,7 @@ _write = msgspec.json.Encoder().encode
 _UNREADABLE = (msgspec.DecodeError, RecursionError)
 _BYTE = re.compile(r"\(byte (\d+)\)")
 _MOST_ATTRIBUTES = 1000
-_NESTED = (list, dict)
+_OPENING = b"[{"
 _MOST_NESTED_BYTES = 1 << 16
 """What the attributes of an event may have in arrays and objects, as CloudEvents 0.3 allows them."""
 _LONG = 1 << 20
@@ -188,27 +188,33 @@ def _unreadable(error: Exception, part: ArrayChunk) -> InvalidEvent:
     return InvalidEvent([f"the body is not readable JSON: {placed}"])
 
 
+def _require_bounds(attributes: _Members) -> None:
+    """Refuse what would take long to read and to check, before either: the event loop waits for it."""
+    if len(attributes) > _MOST_ATTRIBUTES:
+        raise InvalidEvent([f"{len(attributes)} attributes are more than the limit of {_MOST_ATTRIBUTES}"])
+    views = [memoryview(raw) for raw in attributes.values()]
+    if sum(map(len, views)) <= _MOST_NESTED_BYTES:
+        return
+    nested = sum(len(view) for view in views if view[0] in _OPENING)
+    if nested > _MOST_NESTED_BYTES:
+        problem = f"attributes that are arrays or objects have {nested} bytes, more than {_MOST_NESTED_BYTES}"
+        raise InvalidEvent([problem])
+
+
 def _event(members: _Members) -> Event:
     data = members.pop("data", None)
     data_base64 = members.pop("data_base64", None)
     found: list[str] = []
     attributes: dict[str, Any] = {}
-    nested = 0
-    if len(members) > _MOST_ATTRIBUTES:
-        raise InvalidEvent([f"{len(members)} attributes are more than the limit of {_MOST_ATTRIBUTES}"])
+    _require_bounds(members)
     for name, raw in members.items():
         try:
             value = _read_value(raw)
         except _UNREADABLE as error:
             found.append(f"attribute {shown(name)} is not readable: {error}")
             continue
-        if isinstance(value, _NESTED):
-            nested += len(memoryview(raw))
         if value is not None:
             attributes[name] = value
-    if nested > _MOST_NESTED_BYTES:  # checking them takes long
-        problem = f"attributes that are arrays or objects have {nested} bytes, more than {_MOST_NESTED_BYTES}"
-        raise InvalidEvent([problem])
     found += faults(attributes)
     try:
         event = Event(attributes, *json_data.read(data, data_base64, attributes))

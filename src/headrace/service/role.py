@@ -15,6 +15,7 @@ from pathlib import Path
 from headrace.config import Config, read_snapshot
 from headrace.errors import (
     BrokerUnavailable,
+    ConfigError,
     DatabaseDamaged,
     HeadraceError,
     LogUnavailable,
@@ -49,7 +50,11 @@ def main(arguments: list[str]) -> int:
     name, config_file = arguments
     # These libraries log every step.
     configure_logs(f"%(asctime)s {name:<10} %(levelname)-7s %(message)s", quiet=("alembic", "py4j"))
-    config: Config = read_snapshot(Path(config_file))
+    try:
+        config: Config = read_snapshot(Path(config_file))
+    except ConfigError as error:  # passing: the supervisor writes the file before each start
+        _log.error("%s", error)
+        return EXIT_FAILED
     keep_private(config.data)
     heart = Heartbeat(beat_path(Layout(config.data).run, name)).start()
     hold_on_to_starter()

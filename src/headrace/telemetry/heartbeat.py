@@ -105,8 +105,9 @@ class Heartbeat:
 
 
 def write_beat(path: Path, beat: Beat) -> bool:
-    """Overwrite the beat in the file; return whether that succeeded."""
+    """Overwrite the beat in the file; return whether that succeeded. A file or folder that was removed is made anew."""
     try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     except OSError:
         return False

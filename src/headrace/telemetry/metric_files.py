@@ -13,7 +13,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from prometheus_client import mmap_dict, values
+from prometheus_client import mmap_dict, multiprocess, values
 
 _log = logging.getLogger(__name__)
 _FIRST_BYTES = 1 << 16
@@ -54,6 +54,31 @@ class ReservedDict(mmap_dict.MmapedDict):
         _log.warning("the disk has no space for more metrics; this process goes on counting in memory")
         self._m, self._capacity = mmap.mmap(-1, capacity), capacity
         self._m[: len(content)] = content
+
+
+class ReadableMetrics(multiprocess.MultiProcessCollector):
+    """The sum of what all processes counted, without damaged files. Each of those is reported once: see `told`."""
+
+    def __init__(self, folder: Path, told: set[str]) -> None:
+        super().__init__(None, str(folder))  # type: ignore[no-untyped-call]
+        self._folder = folder
+        self._told = told
+
+    def collect(self) -> Any:
+        """Return the metrics."""
+        files = [str(path) for path in sorted(self._folder.glob("*.db"))]
+        return self.merge([file for file in files if self._is_whole(file)])  # type: ignore[no-untyped-call]
+
+    def _is_whole(self, file: str) -> bool:
+        """Read the file alone: the library gives up everything for one that is damaged."""
+        try:
+            self.merge([file])  # type: ignore[no-untyped-call]
+        except Exception as error:  # noqa: BLE001  bytes of any kind may be in it
+            if file not in self._told:
+                _log.warning("%s can't be read, and /metrics lacks what its process counted: %s", file, error)
+            self._told.add(file)
+            return False
+        return True
 
 
 def reserve_metric_files() -> None:

@@ -6,20 +6,25 @@ variable a process counts for itself.
 
 from __future__ import annotations
 
+import logging
 import os
 from bisect import bisect_left
 from collections import Counter as Counts
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prometheus_client import REGISTRY as OWN_PROCESS
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from headrace.telemetry.metric_files import reserve_metric_files
+from headrace.telemetry.metric_files import ReadableMetrics, reserve_metric_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 reserve_metric_files()
+_log = logging.getLogger(__name__)
+# The damaged files that were reported already; /metrics is asked for all the time.
+_told: set[str] = set()
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 _CHANNEL = ("namespace", "channel")
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -168,6 +173,14 @@ def exposition() -> bytes:
     """Return all metrics in Prometheus' text format."""
     if FOLDER_VARIABLE not in os.environ:
         return generate_latest(OWN_PROCESS)
-    registry = CollectorRegistry()
-    multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    registry, folder = CollectorRegistry(), Path(os.environ[FOLDER_VARIABLE])
+    if _is_there(folder):
+        registry.register(ReadableMetrics(folder, _told))
     return generate_latest(registry)
+
+
+def _is_there(folder: Path) -> bool:
+    if not folder.is_dir() and str(folder) not in _told:
+        _log.warning("%s was removed, and /metrics lacks what a process counts until it starts again", folder)
+        _told.add(str(folder))
+    return folder.is_dir()

@@ -1,7 +1,8 @@
 """Into mailboxes: what is for subscriptions without a sink goes there instead of into a queue.
 
-The outbox is read on when the mailboxes have it, durably. A replay waits when its mailbox is full: its events stay
-where they are, and so does the search for more of them.
+What comes for a subscription that just lost its sink goes through the ledger for as long as that holds anything: there
+it gets behind what waited for the sink. The outbox is read on when the mailboxes have it, durably. A replay waits when
+its mailbox is full: its events stay where they are, and so does the search for more of them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from headrace.delivery.intake.subscribers import Subscribers
+    from headrace.delivery.queue.queues import SubscriptionQueues
     from headrace.ledger.ledger import Ledger
 
 _ROWS_AT_A_TIME = 5000
@@ -39,12 +41,15 @@ class MailboxIntake:
         self,
         ledger: Ledger,
         subscribers: Subscribers,
+        queues: SubscriptionQueues,
         settled: Callable[[Key], None],
         refresh: Callable[[], Awaitable[None]],
         in_thread: Callable[..., Awaitable[Any]],
     ) -> None:
         self._ledger = ledger
         self._subscribers = subscribers
+        self._queues = queues
+        self._direct: set[str] = set()  # subscriptions for which nothing else waits
         self._settled = settled
         self._refresh = refresh
         self._in_thread = in_thread
@@ -57,12 +62,35 @@ class MailboxIntake:
         subscription = self._subscribers.get(subscription_id)
         return subscription is not None and subscription.is_pulled
 
+    def leave_direct_way(self, subscription_id: str) -> None:
+        """Look again whether the ledger holds anything for a subscription: it changed."""
+        self._direct.discard(subscription_id)
+
+    async def _is_direct(self, subscription_id: str) -> bool:
+        """Tell whether what comes goes into the mailbox at once: not before what waited for a sink that is gone.
+
+        Attempts under way hold up nobody: the sink has those events, and they come back only if it fails.
+        """
+        if subscription_id not in self._direct:
+            queue = self._queues.find(subscription_id)
+            taken = set() if queue is None else set(queue.taken)
+            waits = await self._in_thread(self._ledger.in_order, subscription_id, len(taken) + 1)
+            has_waits = any(wait.key not in taken for wait in waits)
+            if has_waits or not self.is_pulled(subscription_id) or not self._is_empty(subscription_id):
+                return False
+            self._direct.add(subscription_id)
+        return True
+
+    def _is_empty(self, subscription_id: str) -> bool:
+        queue = self._queues.find(subscription_id)
+        return queue is None or queue.has_nothing_behind
+
     async def sort_out(self, pairs: pa.Table) -> pa.Table:
         """Put what is to be pulled into its mailboxes, and return the other pairs."""
         names = pairs["subscription"].unique().to_pylist()
         if any(self._subscribers.get(each) is None for each in names):
             await self._refresh()
-        pulled = [each for each in names if self.is_pulled(each)]
+        pulled = [each for each in names if self.is_pulled(each) and await self._is_direct(each)]
         if not pulled:
             return pairs
         is_pulled = pc.is_in(pairs["subscription"].cast(pa.string()), value_set=pa.array(pulled))
@@ -82,7 +110,8 @@ class MailboxIntake:
                 DISCARDED.inc()
                 self._settled(key)
                 return True
-            if len(self._replayed) < _MOST_COLLECTED and await self._has_room(key.replay):
+            is_free = len(self._replayed) < _MOST_COLLECTED and await self._is_direct(key.subscription)
+            if is_free and await self._has_room(key.replay):
                 self._room[key.replay] -= 1
                 self._collected[key.replay] += 1
                 self._replayed.append(key)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING, Protocol
 
 from headrace.clock import CLOCK
+from headrace.events.positions import partition_of
 from headrace.subscriptions.delivery.spec import Ordering
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, MutableSequence
 
     from headrace.delivery.queue.delivery import Delivery
+    from headrace.ledger.ledger import Key
 
     Later = Callable[[float, Hashable], None]
 
@@ -38,8 +40,12 @@ class Buffer(Protocol):
         """Take so many, or fewer."""
         ...
 
+    def hold(self, deliveries: Iterable[Delivery]) -> None:
+        """Count as taken what another buffer gave out before this one was in its place."""
+        ...
+
     def release(self, deliveries: Iterable[Delivery]) -> None:
-        """Let what is behind them go."""
+        """Let what is behind them go. Once for each `take` or `hold`."""
         ...
 
     def is_due(self, order: Hashable) -> None:
@@ -82,6 +88,9 @@ class UnorderedBuffer:
             return [items.popleft()] if items else []
         return [items.popleft() for _ in range(min(most, len(items)))]
 
+    def hold(self, deliveries: Iterable[Delivery]) -> None:  # noqa: D102
+        pass
+
     def release(self, deliveries: Iterable[Delivery]) -> None:  # noqa: D102
         pass
 
@@ -100,7 +109,8 @@ class UnorderedBuffer:
 class OrderedBuffer:
     """One under way per order key (or one batch of it). A head that isn't due holds up what is behind it.
 
-    `later` is asked to call `is_due` with the order key after so many seconds.
+    More may be under way at first, begun while the order was another: what is new waits for all of them. `later` is
+    asked to call `is_due` with the order key after so many seconds.
     """
 
     __slots__ = ("_busy", "_later", "_order", "_queues", "_ready", "_size")
@@ -110,7 +120,7 @@ class OrderedBuffer:
         self._later = later
         self._queues: dict[Hashable, deque[Delivery]] = {}
         self._ready: dict[Hashable, None] = {}  # in the order in which they became so
-        self._busy: set[Hashable] = set()
+        self._busy: Counter[Hashable] = Counter()  # attempts under way
         self._size = 0
 
     def __len__(self) -> int:
@@ -133,14 +143,14 @@ class OrderedBuffer:
     def put_back(self, deliveries: list[Delivery]) -> None:  # noqa: D102
         self._size += len(deliveries)
         for delivery in reversed(deliveries):
-            self._queues.setdefault(self._order(delivery), deque()).appendleft(delivery)
+            _insert(self._queues.setdefault(self._order(delivery), deque()), delivery)
 
     def take(self, most: int) -> list[Delivery]:  # noqa: D102
         taken: list[Delivery] = []
         while self._ready and len(taken) < most:
             order = next(iter(self._ready))
             del self._ready[order]
-            self._busy.add(order)
+            self._busy[order] += 1
             buffer = self._queues[order]
             while buffer and len(taken) < most:
                 taken.append(buffer.popleft())
@@ -149,9 +159,14 @@ class OrderedBuffer:
         self._size -= len(taken)
         return taken
 
+    def hold(self, deliveries: Iterable[Delivery]) -> None:  # noqa: D102
+        self._busy.update({self._order(each) for each in deliveries})
+
     def release(self, deliveries: Iterable[Delivery]) -> None:  # noqa: D102
         for order in {self._order(each) for each in deliveries}:
-            self._busy.discard(order)
+            self._busy[order] -= 1
+            if not self._busy[order]:
+                del self._busy[order]
             self.is_due(order)
 
     def is_due(self, order: Hashable) -> None:  # noqa: D102
@@ -180,6 +195,22 @@ class OrderedBuffer:
 
     def save(self, before: float) -> list[Delivery]:  # noqa: D102
         return [each for buffer in self._queues.values() for each in save(buffer, before)]
+
+
+def _insert(buffer: deque[Delivery], delivery: Delivery) -> None:
+    """Put a delivery before all others, but for those that come before it and were put back first."""
+    at = 0
+    while at < len(buffer) and _precedes(buffer[at].key, delivery.key):
+        at += 1
+    buffer.insert(at, delivery)
+
+
+def _precedes(one: Key, other: Key) -> bool:
+    """Tell whether both are of one sequence, and in this order."""
+    is_one_sequence = one.replay == other.replay and partition_of(one.position) == partition_of(
+        other.position
+    )
+    return is_one_sequence and one.position < other.position
 
 
 def save(deliveries: MutableSequence[Delivery], before: float) -> list[Delivery]:

@@ -107,8 +107,13 @@ class SubscriptionQueue:
         self._authority: Authority = (None, (), {})
 
     def reorder(self) -> None:
-        """Take a queue of the kind that the spec asks for now; what was in the old one has been drained."""
+        """Take a buffer of the kind that the spec asks for now; what was in the old one has been drained.
+
+        What is under way stays so, and what has the same order waits for it.
+        """
         self._buffer = buffer_for(self.ordering, self._later)
+        for attempt in self._tasks.values():
+            self._buffer.hold(attempt.deliveries)
 
     @property
     def queued(self) -> int:
@@ -137,6 +142,11 @@ class SubscriptionQueue:
     def is_busy(self) -> bool:
         """Whether anything is under way, or waits in memory."""
         return bool(self._tasks or self._buffer or self.joining)
+
+    @property
+    def has_nothing_behind(self) -> bool:
+        """Whether nothing but attempts under way could still go to the ledger."""
+        return not (self._buffer or self.joining or self.unwritten or self.arriving)
 
     @property
     def is_idle(self) -> bool:

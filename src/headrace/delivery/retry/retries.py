@@ -162,7 +162,8 @@ class Retries:
         queue = self._queues.find(*queue_id)
         if queue is not None:
             self._settlement.part(queue)
-        if queue is not None and queue.unwritten:
+        # What is read again after a start may come before what the ledger has already.
+        if self._queues.is_recovering or (queue is not None and queue.unwritten):
             self._schedule.add(queue_id, CLOCK.time() + _SOON_SECONDS)
             return
         limit = _MOVED_AT_A_TIME + (0 if queue is None else len(queue.taken))
@@ -179,7 +180,7 @@ class Retries:
         waits = await self._in_thread(self._ledger.due, *queue.id, now, asked)
         new, is_more = _choose(queue, waits, room, asked)
         payloads = await self._events.payloads(new)
-        if not self._is_current(queue):
+        if not self._is_current(queue) or queue.is_ordered:  # what was read may not be what comes next
             self._schedule.add(queue.id, CLOCK.time())
             return
         # While we read, the queue may have been filled, or an obstacle has come: what is put before one stays there.

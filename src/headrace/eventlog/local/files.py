@@ -78,7 +78,8 @@ class WriterLock:
     """A lock held for as long as the process lives: the kernel releases it even after SIGKILL."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = (folder / "LOCK").open("ab+", buffering=0)
+        self._path = folder / "LOCK"
+        self._file = self._path.open("ab+", buffering=0)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -89,6 +90,14 @@ class WriterLock:
         with suppress(OSError):  # a disk may be full; the name is only for the error above
             self._file.truncate(0)
             self._file.write(str(os.getpid()).encode())
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether the file is gone or another one is in its place, so that the lock keeps nobody out any more."""
+        try:
+            return not os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
+        except FileNotFoundError:
+            return True
 
     def release(self) -> None:
         """Let another process write."""

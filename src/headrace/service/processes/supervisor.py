@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from headrace.config import write_snapshot
-from headrace.errors import ConfigError
+from headrace.errors import ConfigError, LogLocked
 from headrace.eventlog.local.files import WriterLock
 from headrace.eventlog.local.segments import END_WATERMARK
 from headrace.service.processes.descriptors import check_descriptors
@@ -95,13 +95,12 @@ class Supervisor:
         try:
             keep_private(self._config.data)
             # Before anything of a running service is touched: others may run other roles on this data folder.
-            self._locks = [self._lock(role) for role in self._config.roles]
+            self._locks = {role: self._lock(role) for role in self._config.roles}
             for role in self._config.roles:
                 note_start(self._layout.run, role, os.getpid())
             shutil.rmtree(self._metrics, ignore_errors=True)
-            self._metrics.mkdir(parents=True)
             for role in self._config.roles:
-                write_snapshot(self._config, self._snapshot(role))
+                self._make_run_files(role)
         except OSError as error:
             raise ConfigError(
                 f"the data folder {self._layout.data} can't be used: {error.strerror}"
@@ -121,7 +120,31 @@ class Supervisor:
         """The folder shared by the roles that run here, named after one of them: its lock keeps others out."""
         return self._layout.run / min(self._config.roles) / "metrics"
 
+    def _make_run_files(self, role: str) -> None:
+        """Make what a role's process needs at its start; it may have been removed or damaged since the last one."""
+        self._snapshot(role).parent.mkdir(parents=True, exist_ok=True)
+        self._metrics.mkdir(parents=True, exist_ok=True)
+        write_snapshot(self._config, self._snapshot(role))
+
+    def _keep_locks(self) -> bool:
+        """Take locks again that were removed with the run folder; return False if another service has taken one."""
+        for role, lock in self._locks.items():
+            try:
+                if lock.is_removed:
+                    self._locks[role] = self._lock(role)
+                    lock.release()
+                    _log.warning(
+                        "the lock of role %s in %s was removed and is made anew", role, self._layout.run
+                    )
+            except LogLocked as error:
+                _log.error("this service ends, for its lock was removed: %s", error)
+                return False
+            except OSError as error:  # the disk may be full: try again at the next check
+                _log.error("the lock of role %s can't be made anew now, and is tried again: %s", role, error)
+        return True
+
     def _start(self, role: str) -> None:
+        self._make_run_files(role)
         command = [sys.executable, "-m", "headrace.service.role", role, str(self._snapshot(role))]
         environment = _ALLOCATOR | os.environ | {FOLDER_VARIABLE: str(self._metrics)}
         self._processes[role] = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)  # noqa: S603
@@ -147,7 +170,9 @@ class Supervisor:
         return True
 
     def _tend(self) -> bool:
-        """Restart roles that died, after a growing pause; return True if a role refuses to run."""
+        """Restart roles that died, after a growing pause; return True if a role refuses to run or runs elsewhere."""
+        if not self._keep_locks():
+            return True
         for role, process in list(self._processes.items()):
             status = process.poll()
             if status == EXIT_REFUSED:
