@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from tests.disks import disk
+from tests.opening import opening
 from tests.subscriptions.stores import listed, proposal
 
 from headrace.database import patience
@@ -72,7 +73,7 @@ def is_told():
 
 
 def test_a_call_outlasts_the_full_disk_and_is_made_once(disk, outlasting):
-    with closing(Store(f"sqlite:///{disk.folder}/store.db", 0.2)) as store:
+    with opening(Store, f"sqlite:///{disk.folder}/store.db", patience=0.2) as store:
         disk.fill()
         outlasting.append(True)
         fill_store(store)
@@ -89,7 +90,7 @@ def test_a_call_outlasts_the_full_disk_and_is_made_once(disk, outlasting):
 
 
 def test_who_is_to_stop_waits_no_longer(disk, outlasting):
-    with closing(Store(f"sqlite:///{disk.folder}/store.db", 0.2)) as store:
+    with opening(Store, f"sqlite:///{disk.folder}/store.db", patience=0.2) as store:
         disk.fill()
         outlasting.append(True)
         fill_store(store)
@@ -137,7 +138,11 @@ def test_a_lock_is_not_outlasted(tmp_path, outlasting):
 
 def test_a_full_disk_of_the_server_counts(postgres):
     raising = text("DO $$ BEGIN RAISE EXCEPTION SQLSTATE '53100' USING MESSAGE = 'could not extend'; END $$")
-    with postgres.new_url() as url, closing(Store(url)) as store, store._engine.connect() as connection:
+    with (
+        postgres.new_url() as url,
+        opening(Store, url) as store,
+        store.database.engine.connect() as connection,
+    ):
         with pytest.raises(OperationalError, match="DiskFull") as caught:
             connection.execute(raising)
         assert is_out_of_room(caught.value)

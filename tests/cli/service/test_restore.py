@@ -11,6 +11,7 @@ from tests.database.sqlite.test_salvage import damage, leaves
 from tests.subscriptions.stores import proposal
 
 from headrace.config import load_config
+from headrace.database.database import Database
 from headrace.eventlog.local.files import WriterLock
 from headrace.eventlog.local.outbox.reader import LocalOutboxReader
 from headrace.eventlog.local.outbox.writer import LocalOutboxWriter
@@ -51,10 +52,10 @@ class Deployment:
         outbox.close()
 
     def store(self):
-        return Store(self.config.store.url)
+        return Store(Database(self.config.store.url))
 
     def ledger(self):
-        return Ledger(self.config.delivery.url)
+        return Ledger(Database(self.config.delivery.url))
 
     def ids(self):
         with closing(self.store()) as store:
