@@ -387,8 +387,8 @@ def test_threads_and_two_stores_on_one_database(database_url):
 
 WORK = """
 import sys
-from contextlib import closing
 from headrace.subscriptions.store.store import Store
+from tests.opening import opening
 from tests.subscriptions.store.test_store import work
 with opening(Store, sys.argv[1]) as store:
     work(store, sys.argv[2], 4)
