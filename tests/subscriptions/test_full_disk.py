@@ -3,7 +3,7 @@
 import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 
 import pytest
 from sqlalchemy import text
@@ -13,6 +13,7 @@ from tests.opening import opening
 from tests.subscriptions.stores import listed, proposal
 
 from headrace.database import patience
+from headrace.database.database import Database
 from headrace.database.patience import is_out_of_room, outlast_full_disks, patiently
 from headrace.errors import StoreUnavailable
 from headrace.events.positions import LogPosition
@@ -105,12 +106,14 @@ def test_who_is_to_stop_waits_no_longer(disk, outlasting):
 
 def test_a_database_is_opened_when_there_is_room(disk, outlasting):
     disk.fill()
-    with waiting_thread(outlasting) as thread:
-        opening = thread.submit(Store, f"sqlite:///{disk.folder}/store.db", 0.2)
+    with (
+        waiting_thread(outlasting) as thread,
+        Database(f"sqlite:///{disk.folder}/store.db", 0.2) as database,
+    ):
+        starting = thread.submit(Store, database)
         wait_for(is_told)
         disk.free()
-        with closing(opening.result(20)) as store:
-            assert listed(store) == []
+        assert listed(starting.result(20)) == []
 
 
 def error_of(code, words="disk I/O error"):
