@@ -141,8 +141,8 @@ class _Query:
             for store in self._stores:
                 store.database.close()
 
-    def _open_store(self, url: str) -> Store:
-        self._stores.append(Store(Database(url)))
+    def _open_store(self, database: Database) -> Store:
+        self._stores.append(Store(database))
         return self._stores[-1]
 
     def _follow(self) -> None:
