@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import uvloop
 from sqlalchemy import create_engine
 from sqlalchemy.schema import CreateIndex
+from tests.opening import opening
 
 from headrace.ledger.records.records import Records
 from headrace.ledger.stages import SINK
@@ -72,7 +73,7 @@ async def _run(plan: BacklogPlan, address: str, folder: Path, say: Callable[[str
         await harness.start()
         series = await _watch(harness, database, began, plan, say)
         used = cpu_seconds(harness.service.pid)
-        with closing(Records(f"sqlite:///{database}")) as records:
+        with opening(Records, f"sqlite:///{database}") as records:
             asked = time.perf_counter()
             records.statuses()
             status_seconds = time.perf_counter() - asked

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
+from headrace.database.database import Database
 from headrace.eventlog.local.outbox.writer import LocalOutboxWriter
 from headrace.eventlog.local.writer import SegmentWriter
 from headrace.events.positions import LogPosition
@@ -39,8 +40,8 @@ class DispatcherAlone:
         self.data.mkdir(parents=True)
         self._log = SegmentWriter(layout.log, _SEGMENT_BYTES)
         self._outbox = LocalOutboxWriter(layout.outbox)
-        self._store = Store(f"sqlite:///{self.data}/store.db")
-        self._ledger = Ledger(f"sqlite:///{self.data}/delivery.db")
+        self._store = Store(Database(f"sqlite:///{self.data}/store.db"))
+        self._ledger = Ledger(Database(f"sqlite:///{self.data}/delivery.db"))
         self._run_folder = layout.run
         roles = {"ROLES": f'["{_ROLE}"]'}
         self.service = ServiceProcess(self.data, free_port(), folder / "service.log", {**settings, **roles})
@@ -51,7 +52,7 @@ class DispatcherAlone:
     def __exit__(self, *_: object) -> None:
         if self.service.is_running:
             self.service.stop()
-        for each in (self._log, self._outbox, self._store, self._ledger):
+        for each in (self._log, self._outbox, self._store.database, self._ledger.database):
             each.close()
 
     def subscribe(self, wish: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ import uvloop
 
 from headrace.client import Client
 from headrace.config import load_config
+from headrace.database.database import Database
 from headrace.events.bindings.http import encode_batch, encode_binary
 from headrace.events.positions import LogPosition
 from headrace.service.processes.process_table import role_processes
@@ -96,10 +97,10 @@ def _own_topics() -> KafkaSettings:
 
 
 def _store_subscriptions(data: Path, count: int, sink: str) -> None:
-    store = Store(f"sqlite:///{data}/store.db")
+    store = Store(Database(f"sqlite:///{data}/store.db"))
     wishes = ({"sink": sink, "protocol": "HTTP", "filters": [_filter(number)]} for number in range(count))
     store.create_many(map(parse_subscription, wishes), LogPosition())
-    store.close()
+    store.database.close()
 
 
 def _filter(number: int) -> dict[str, Any]:

@@ -49,6 +49,7 @@ from headrace.controlplane.deployment import Deployment
 from headrace.controlplane.handler import ObjectsHandler
 from headrace.controlplane.plane import ControlPlane
 from headrace.controlplane.registry import Registry
+from headrace.database.database import Database
 from headrace.delivery.attempt.specs import default_spec
 from headrace.eventlog.local.committer import GroupCommitter
 from headrace.eventlog.local.reader import SegmentReader
@@ -115,20 +116,25 @@ class Application:
         )
         self.writer = SegmentWriter(folder / "log", 1 << 20)
         self.log = GroupCommitter(self.writer, 64 << 20)
+        self.delivery_url = delivery_url or f"sqlite:///{folder}/delivery.db"
         url = store_url or f"sqlite:///{folder}/store.db"
-        self.store = Store(url, quotas=quotas)
-        self.keys, self.quotas, self.audit = KeyStore(url), QuotaStore(url), AuditLog(url)
+        self._databases = database, deliveries = Database(url), Database(self.delivery_url)
+        self.store = Store(database, quotas=quotas)
+        self.keys, self.quotas, self.audit = (
+            KeyStore(database),
+            QuotaStore(database),
+            AuditLog(database),
+        )
         self.channels = KnownChannels(self.store)
         overrides = {f"api.{key}": value for key, value in settings.items()}
         config = load_config(None, overrides, {})
         settings_ = config.api
         gauges = Gauges(lambda: self.backlog, lambda: self.backlog_bytes, lambda: self.outbox_bytes, [folder])
         self.pressure = Pressure(gauges, settings_)
-        self.jobs = Jobs(url)
+        self.jobs = Jobs(database)
         health = HealthHandler(lambda: self.roles, metrics=metrics)
-        self.secret_store = SecretStore(url, KeyFile(folder / "secrets.key"))
-        self.delivery_url = delivery_url or f"sqlite:///{folder}/delivery.db"
-        self.records = Records(self.delivery_url)
+        self.secret_store = SecretStore(database, KeyFile(folder / "secrets.key"))
+        self.records = Records(deliveries)
         self.ring = KeyRing(self.keys)
         finders = resource_finders(self.store, self.keys, self.jobs, self.records)
         authentication = Authentication(self.ring, Tokens((), 0.0)) if auth else None
@@ -138,14 +144,14 @@ class Application:
         )
         end = lambda: LogPosition.at(self.writer.end)  # noqa: E731
         self.statuses = Statuses(self.store, self.secret_store, self.records, end)
-        subscriptions = SubscriptionsHandler(self.store, end, self.jobs, self.secret_store, self.statuses)
+        subscriptions = SubscriptionsHandler(self.store, end, self.secret_store, self.statuses)
         self.replays = Replays(self.jobs)
-        self.leases = MessageLeases(self.delivery_url)
+        self.leases = MessageLeases(deliveries)
         sources = Sources(EventLookup(SegmentReader(folder / "log")), self.replays.active_at)
         defaults = default_spec(load_config(None, {}, {}).delivery)
         messages = MessageSource(self.leases, self.store, sources, defaults)
         self.pull = PullHandler(self.store, self.leases, messages, MailboxNotifier(self.leases))
-        self.registry = Registry(url)
+        self.registry = Registry(database)
         deployment = Deployment(self.store, self.registry, lambda: LogPosition.at(self.writer.end), ADDRESS)
         self.plane = ControlPlane(deployment)
         control = ObjectsHandler(self.plane, self.channels.refresh, settings_.max_manifest_bytes)
@@ -153,7 +159,7 @@ class Application:
         self.handlers = (
             health,
             subscriptions,
-            BulkHandler(self.store, end, self.jobs, self.secret_store, settings_),
+            BulkHandler(self.store, end, self.secret_store, settings_),
             ChannelsHandler(self.store, self.channels, ADDRESS),
             FiltersHandler(),
             DiscoveryHandler(self.store, settings_, ADDRESS),
@@ -178,14 +184,9 @@ class Application:
 
     async def close(self) -> None:
         await self.log.close()
-        for each in (self.keys, self.quotas, self.audit, self.store):
-            each.close()
         self.interests.close()
-        self.registry.close()
-        self.jobs.close()
-        self.secret_store.close()
-        self.records.close()
-        self.leases.close()
+        for each in self._databases:
+            each.close()
 
     def served_paths(self) -> dict[str, list[str]]:
         """List what is served under which methods, without the channels' addresses."""

@@ -5,6 +5,7 @@ import time
 import msgspec
 from tests.api.application import BATCHED, CHANNEL
 
+from headrace.database.database import Database
 from headrace.ledger.ledger import Ledger
 
 
@@ -13,10 +14,10 @@ class Consumers:
         self.api = api
         self.id = subscription
         self.path = f"/api/subscriptions/{subscription}/events"
-        self._ledger = Ledger(api.delivery_url)
+        self._ledger = Ledger(Database(api.delivery_url))
 
     def close(self):
-        self._ledger.close()
+        self._ledger.database.close()
 
     async def publish(self, *numbers, version="1.0", size=0, **members):
         events = [

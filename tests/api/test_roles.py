@@ -3,12 +3,12 @@
 import time
 import urllib.error
 import urllib.request
-from contextlib import closing
 
 import msgspec
 import pytest
 from tests.api.application import CHANNEL, V1
 from tests.api.role import HttpRole
+from tests.opening import opening
 
 from headrace.events.positions import LogPosition
 from headrace.subscriptions.store.store import Store
@@ -63,7 +63,7 @@ def test_a_subscription_begins_where_the_other_process_s_log_ends(roles):
     wish = msgspec.json.encode({"sink": "http://sink/", "protocol": "HTTP"})
     status, body = _ask(api, "/subscriptions", wish)
     assert status == 201
-    with closing(Store(f"sqlite:///{api.data}/store.db")) as store:
+    with opening(Store, f"sqlite:///{api.data}/store.db") as store:
         created = store.get(msgspec.json.decode(body)["id"]).created
     assert created is not None
     assert created >= LogPosition.at(3)

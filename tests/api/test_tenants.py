@@ -12,6 +12,7 @@ import pytest
 from tests.api.application import V1, Application
 
 from headrace.api.access.permissions import KNOWN, PERMISSIONS, Target
+from headrace.database.database import Database
 from headrace.events.event import Event
 from headrace.events.json_format import encode
 from headrace.events.positions import LogPosition
@@ -107,7 +108,7 @@ class Tenant:
 
     def _write(self, event):
         """Write what a dispatcher would have written."""
-        ledger = Ledger(self.api.delivery_url)
+        ledger = Ledger(Database(self.api.delivery_url))
         key = Key(self.subscription, 0, "", "sink")
         attempt = Attempt(
             self.subscription,
@@ -133,7 +134,7 @@ class Tenant:
                 [attempt],
             )
         )
-        ledger.close()
+        ledger.database.close()
 
     async def send(self, method, path, document):
         body = b"" if document is None else msgspec.json.encode(document)

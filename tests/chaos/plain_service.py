@@ -9,11 +9,12 @@ import asyncio
 import gc
 import threading
 from collections.abc import Callable, Coroutine
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 from unittest.mock import patch
 
 from tests.chaos import plain_session
+from tests.opening import opening
 
 from headrace.config import Config
 from headrace.database.sqlite import watch
@@ -29,6 +30,7 @@ from headrace.service.role import EXIT_REFUSED, _end, _only
 from headrace.service.roles.pipeline import route_until
 from headrace.service.storage.database_files import check_databases, seal_databases
 from headrace.service.storage.database_guard import _refusal_in
+from headrace.service.storage.databases import open_databases
 from headrace.service.storage.layout import Layout
 from headrace.service.storage.logs import open_log_writer
 from headrace.service.upkeep.dispatcher import drain_all
@@ -66,10 +68,11 @@ class PlainService:
         self._config.data.mkdir(parents=True, exist_ok=True)
         self._layout.work.mkdir(parents=True, exist_ok=True)
         check_databases(self._config)  # as the supervisor does
-        self._store = Store(self._config.store.url, self._config.store.patience_seconds)
-        self._opened.callback(self._store.close)
+        patience = self._config.store.patience_seconds
+        databases = self._opened.enter_context(open_databases(self._config, patience))
+        self._store = Store(databases.store)
         try:
-            self._ingress = open_log_writer(self._config)
+            self._ingress = open_log_writer(self._config, databases)
         except BaseException:
             self._opened.close()
             raise
@@ -90,7 +93,6 @@ class PlainService:
         self._end_roles()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._ingress.writer.close()
-        self._ingress.close()
         self._opened.close()
         gc.collect()  # whatever still has a database open
         seal_databases(self._config)  # as the supervisor does
@@ -110,7 +112,7 @@ class PlainService:
 
     def dead(self) -> list[tuple[str, int]]:
         """Subscriptions and positions of what was given up."""
-        with closing(Records(self._config.delivery.url)) as records:
+        with opening(Records, self._config.delivery.url) as records:
             return [(each.subscription, each.position) for each in records.dead_letters(DeadQuery())]
 
     async def publish(self, events: list[Event]) -> int:
@@ -125,12 +127,12 @@ class PlainService:
         return self._outbox.covered()[0]
 
     def cursor(self) -> int:
-        with closing(Ledger(self._config.delivery.url)) as ledger:
+        with opening(Ledger, self._config.delivery.url) as ledger:
             return ledger.cursor()[0]
 
     def is_settled(self, *, but_for_retries: bool) -> bool:
         """Whether everybody is done: what hasn't arrived then never does. False where that can't be known."""
-        with suppress(Exception), closing(Ledger(self._config.delivery.url)) as ledger:
+        with suppress(Exception), opening(Ledger, self._config.delivery.url) as ledger:
             end = self._ingress.end()[0]
             waiting = 0 if but_for_retries else ledger.count()[0]
             return min(self.covered(), ledger.cursor()[0]) >= end and not waiting

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+from headrace.database.database import Database
 from headrace.eventlog.location import cached_log
 from headrace.pipeline.route import planner, worker
 from headrace.pipeline.route.offsets import Offset
@@ -138,10 +139,10 @@ class _Query:
             self._error = QueryFailed(_FAILED + traceback.format_exc())
         finally:  # the process of the source ends with its query
             for store in self._stores:
-                store.close()
+                store.database.close()
 
-    def _open_store(self, url: str) -> Store:
-        self._stores.append(Store(url))
+    def _open_store(self, database: Database) -> Store:
+        self._stores.append(Store(database))
         return self._stores[-1]
 
     def _follow(self) -> None:

@@ -2,11 +2,12 @@
 
 import threading
 import time
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 
 import msgspec
 import pytest
 from tests.ledger.entries import attempt, dead, write
+from tests.opening import opening
 
 from headrace.delivery.retry.redrives import RedriveWorker
 from headrace.eventlog.local.reader import SegmentReader
@@ -37,7 +38,7 @@ def dispatcher(service, url, outcome=None):
     stop = threading.Event()
 
     def work():
-        with closing(Records(url)) as records, closing(Store(f"sqlite:///{service.data}/store.db")) as store:
+        with opening(Records, url) as records, opening(Store, f"sqlite:///{service.data}/store.db") as store:
             redriving = RedriveWorker(records, store, SegmentReader(service.data / "log"), WHOLE_OUTBOX)
             while not stop.is_set():
                 redriving.step()
@@ -146,7 +147,7 @@ def test_an_attempt_is_retried(run, service, url, subscription):
 
 def test_pausing_resuming_and_how_deliveries_fare(run, service, url, subscription):
     assert run("pause", subscription, "--url", service.url).stdout == f"paused {subscription}\n"
-    with closing(Records(url)) as records:
+    with opening(Records, url) as records:
         records.report([DeliveryReport(subscription, 1.0, 2.0, "status 503", 503, "open", 60.0)])
     lines = run("get", "subscriptions", "--url", service.url).stdout.splitlines()
     (line,) = [line for line in lines if subscription in line]

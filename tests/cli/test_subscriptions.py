@@ -1,10 +1,10 @@
 """subscribe, get and delete, against the real service."""
 
 import urllib.request
-from contextlib import closing
 
 import msgspec
 import pytest
+from tests.opening import opening
 
 from headrace.subscriptions.status import FilterStatus
 from headrace.subscriptions.store.store import Store
@@ -116,7 +116,7 @@ def test_a_list_for_people_is_whole_in_a_pipe(run, service, subscribed):
 def test_a_filter_that_cost_too_much_is_told_of(run, service, subscribed):
     dear, cheap = subscribed("--sink", SINK, "--exact", "type=a"), subscribed("--sink", SINK)
     now = "2026-01-01T00:00:00.000Z"
-    with closing(Store(f"sqlite:///{service.data}/store.db")) as store:
+    with opening(Store, f"sqlite:///{service.data}/store.db") as store:
         store.report_overruns({dear["id"]: FilterStatus(1, "it loops", 5, now)})
         lines = run("get", "subscriptions", "--url", service.url).stdout.splitlines()
         (line,) = [line for line in lines if dear["id"] in line]

@@ -2,7 +2,7 @@
 
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from confluent_kafka import ConsumerGroupTopicPartitions
@@ -11,6 +11,7 @@ from sqlalchemy import NullPool, create_engine, func, select
 from tests.broker import Broker, find_jars
 from tests.cluster.parts import Part
 from tests.cluster.spark import SparkCluster
+from tests.opening import opening
 
 from headrace.ledger.ledger import Ledger
 from headrace.ledger.tables import DEAD, WAITING
@@ -68,12 +69,12 @@ def _groups(broker: Broker, outbox: str) -> Iterator[str]:
 
 
 def _ledger(url: str) -> Iterator[str]:
-    with closing(Ledger(url)) as ledger:
+    with opening(Ledger, url) as ledger:
         yield from (f"share {share} is settled up to {cut}" for share, cut in ledger.cursors().items())
     engine = create_engine(url, poolclass=NullPool)
     with engine.connect() as connection:
         for table in (WAITING, DEAD):
             query = select(table.c.subscription, func.count()).group_by(table.c.subscription)
             yield f"{table.name}: {connection.execute(query).all()}"
-    with closing(Store(url)) as store:
+    with opening(Store, url) as store:
         yield f"set aside: {store.what_is_set_aside(20)}"

@@ -6,6 +6,7 @@ from tests.api.application import Application
 from headrace.controlplane.deployment import Deployment
 from headrace.controlplane.plane import ControlPlane
 from headrace.controlplane.registry import Registry
+from headrace.database.database import Database
 from headrace.events.positions import LogPosition
 from headrace.subscriptions.store.store import Store
 
@@ -14,7 +15,8 @@ class Plant:
     """A control plane over a real store. `end` is where the log ends."""
 
     def __init__(self, url: str) -> None:
-        self.store, self.registry, self.end = Store(url), Registry(url), 0
+        self._database = Database(url)
+        self.store, self.registry, self.end = Store(self._database), Registry(self._database), 0
         self.deployment = Deployment(
             self.store, self.registry, lambda: LogPosition.at(self.end), "http://headrace.example"
         )
@@ -27,8 +29,7 @@ class Plant:
         return [each.outcome for each in self.apply(*documents, **how)]
 
     def close(self):
-        self.store.close()
-        self.registry.close()
+        self._database.close()
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 import pytest
 from sqlalchemy import insert
+from tests.opening import engine_of
 from tests.subscriptions.library import LIBRARY, SHELVES
 
-from headrace.database.engine import open_database
 from headrace.telemetry.health import HEALTH
 
 
@@ -11,7 +11,7 @@ class Library:
 
     def __init__(self, path):
         self.path = path
-        self.engine = open_database(f"sqlite:///{path}", LIBRARY)
+        self.engine = engine_of(f"sqlite:///{path}", LIBRARY)
 
     def put(self, *numbers):
         for number in numbers:

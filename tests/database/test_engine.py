@@ -4,25 +4,24 @@ from threading import Barrier
 
 import pytest
 from sqlalchemy import insert, select
+from tests.opening import engine_of
 from tests.subscriptions.library import LIBRARY, SHELVES
-
-from headrace.database.engine import open_database
 
 
 def test_the_folder_and_the_tables_are_made(tmp_path):
     url = f"sqlite:///{tmp_path}/deep/down/store.db"
-    engine = open_database(url, LIBRARY)
+    engine = engine_of(url, LIBRARY)
     with engine.begin() as connection:
         connection.execute(insert(SHELVES).values(number=7, room="hall"))
     engine.dispose()
-    again = open_database(url, LIBRARY)
+    again = engine_of(url, LIBRARY)
     with again.connect() as connection:
         assert connection.execute(select(SHELVES.c.number)).scalars().all() == [7]
     again.dispose()
 
 
 def test_commits_last_and_readers_do_not_wait(tmp_path):
-    engine = open_database(f"sqlite:///{tmp_path}/store.db", LIBRARY)
+    engine = engine_of(f"sqlite:///{tmp_path}/store.db", LIBRARY)
     with engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
@@ -37,7 +36,7 @@ def test_all_may_open_a_new_database_at_once(tmp_path, round_):
 
     def open_it(_):
         barrier.wait()
-        engine = open_database(f"sqlite:///{tmp_path}/store.db", LIBRARY)
+        engine = engine_of(f"sqlite:///{tmp_path}/store.db", LIBRARY)
         engine.dispose()
 
     with ThreadPoolExecutor(6) as threads:

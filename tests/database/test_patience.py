@@ -3,12 +3,14 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 
 import pytest
 from sqlalchemy import select, update
+from tests.opening import opening
 from tests.subscriptions.stores import listed, proposal
 
+from headrace.database.database import Database
 from headrace.database.engine import connect_to
 from headrace.database.patience import patiently
 from headrace.errors import ConfigError, StoreUnavailable
@@ -36,7 +38,7 @@ def url(postgres):
 
 
 def test_a_restart_between_two_calls_is_not_noticed(postgres, url):
-    with closing(Store(url)) as store:
+    with opening(Store, url) as store:
         created = store.create(proposal(), lambda: LogPosition.at(3))
         with down(postgres):
             pass
@@ -46,8 +48,8 @@ def test_a_restart_between_two_calls_is_not_noticed(postgres, url):
 
 def test_reading_waits_for_the_server_and_gives_up_with_a_word(postgres, url):
     with (
-        closing(Store(url, 0.2)) as store,
-        closing(Store(url, 30.0)) as patient,
+        opening(Store, url, patience=0.2) as store,
+        opening(Store, url, patience=30.0) as patient,
         ThreadPoolExecutor(1) as thread,
     ):
         with down(postgres):
@@ -62,16 +64,17 @@ def test_reading_waits_for_the_server_and_gives_up_with_a_word(postgres, url):
 def test_who_starts_before_the_server_waits_for_it(postgres, url):
     with ThreadPoolExecutor(1) as thread:
         with down(postgres):
-            opening = thread.submit(Store, url, 30.0)
+            starting = thread.submit(lambda: Store(Database(url, 30.0)))
             time.sleep(0.1)
-            assert not opening.done()
-        with closing(opening.result(30)) as store:
-            assert listed(store) == []
+            assert not starting.done()
+        store = starting.result(30)
+        assert listed(store) == []
+        store.database.close()
 
 
 def test_a_commit_that_is_lost_is_not_repeated_where_that_would_be_wrong(postgres, url, monkeypatch):
-    with closing(Store(url, 30.0)) as store:
-        commit = store._engine.dialect.do_commit
+    with opening(Store, url, patience=30.0) as store:
+        commit = store.database.engine.dialect.do_commit
 
         def lose(connection):
             commit(connection)
@@ -80,7 +83,7 @@ def test_a_commit_that_is_lost_is_not_repeated_where_that_would_be_wrong(postgre
             postgres.start()
             connection.execute("SELECT 1")  # the answer to the commit never came
 
-        monkeypatch.setattr(store._engine.dialect, "do_commit", lose)
+        monkeypatch.setattr(store.database.engine.dialect, "do_commit", lose)
         lost = proposal()
         with pytest.raises(StoreUnavailable, match="look before you repeat it") as caught:
             store.create(lost, lambda: LogPosition.at(7))
@@ -91,7 +94,7 @@ def test_a_commit_that_is_lost_is_not_repeated_where_that_would_be_wrong(postgre
 
 def test_a_position_that_is_lost_is_set_again(postgres, url):
     """The row is there, the server goes before its position is: the call gets through all the same, once."""
-    with closing(Store(url, 30.0)) as store:
+    with opening(Store, url, patience=30.0) as store:
 
         def end_of_log():
             postgres.kill()
@@ -110,7 +113,7 @@ def test_of_two_who_lock_each_other_both_get_through(url):
     def change_both(store, order):
         def change():
             tries.append(order)
-            with store._engine.begin() as connection:
+            with store.database.engine.begin() as connection:
                 for number in order:
                     name = ChannelName("team", f"c{number}")
                     connection.execute(
@@ -121,7 +124,7 @@ def test_of_two_who_lock_each_other_both_get_through(url):
 
         patiently(change, 30.0)
 
-    with closing(Store(url)) as store, ThreadPoolExecutor(2) as threads:
+    with opening(Store, url) as store, ThreadPoolExecutor(2) as threads:
         for number in (1, 2):
             store.create_channel(ChannelName("team", f"c{number}"))
         list(threads.map(change_both, [store, store], [(1, 2), (2, 1)]))
@@ -154,9 +157,9 @@ def test_the_server_is_killed_under_writers_again_and_again(postgres, url):
         return [*seen, *(each.id for each in store.changes(reached)[1])]
 
     with (
-        closing(Store(url, 0.05)) as hasty,
-        closing(Store(url, 30.0)) as patient,
-        closing(Store(url, 30.0)) as following,
+        opening(Store, url, patience=0.05) as hasty,
+        opening(Store, url, patience=30.0) as patient,
+        opening(Store, url, patience=30.0) as following,
         ThreadPoolExecutor(4) as threads,
     ):
         writers = [threads.submit(write, store) for store in (hasty, patient, patient)]
@@ -197,15 +200,15 @@ def test_addresses():
 def test_the_level_of_isolation_does_not_depend_on_the_server(url):
     """One who waits for the row of revisions reads it as it then is, even where the server's default is stricter."""
     strict = url.replace("search_path", "default_transaction_isolation%3Dserializable%20-csearch_path")
-    with closing(Store(strict)) as store, closing(Store(strict)) as other:
-        with store._engine.connect() as connection:
+    with opening(Store, strict) as store, opening(Store, strict) as other:
+        with store.database.engine.connect() as connection:
             assert connection.exec_driver_sql("SHOW transaction_isolation").scalar() == "read committed"
-        with store._engine.begin() as first, ThreadPoolExecutor(1) as thread:
+        with store.database.engine.begin() as first, ThreadPoolExecutor(1) as thread:
             first.execute(update(REVISION).values(value=REVISION.c.value + 1))
             second = thread.submit(other.create, proposal(), lambda: LogPosition.at(1))
             time.sleep(0.1)
             assert not second.done()
             first.commit()
             second.result(10)
-        with store._engine.connect() as connection:
+        with store.database.engine.connect() as connection:
             assert connection.execute(select(REVISION.c.value)).scalar() == 3

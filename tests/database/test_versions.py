@@ -12,9 +12,10 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Column, MetaData, Table, Text, insert, inspect, select, text
 from sqlalchemy.exc import IntegrityError
+from tests.opening import engine_of
 from tests.subscriptions.library import BOOKS, LIBRARY, SHELVES
 
-from headrace.database.engine import connect_to, open_database
+from headrace.database.engine import connect_to
 from headrace.database.migrations import differences
 from headrace.database.versions import version_of
 from headrace.errors import SchemaRefused
@@ -22,7 +23,7 @@ from headrace.errors import SchemaRefused
 
 @contextmanager
 def opened(url, family=LIBRARY):
-    engine = open_database(url, family)
+    engine = engine_of(url, family)
     yield engine
     engine.dispose()
 
@@ -110,7 +111,7 @@ def test_other_tables_of_that_name_are_refused_and_left_alone(database_url, stat
     with connected(database_url) as connection:
         connection.execute(text(statement))
     with pytest.raises(SchemaRefused, match=re.escape(told)) as refused:
-        open_database(database_url, LIBRARY)
+        engine_of(database_url, LIBRARY)
     assert refused.value.family == "library"
     assert "new database" in str(refused.value)
     with connected(database_url) as connection:
@@ -123,7 +124,7 @@ def test_a_database_newer_than_the_code_is_refused_and_left_alone(database_url, 
     with pytest.raises(
         SchemaRefused, match="version 0002, and this Headrace knows them up to 0001"
     ) as refused:
-        open_database(database_url, known_up_to("0001", tmp_path / "old"))
+        engine_of(database_url, known_up_to("0001", tmp_path / "old"))
     assert "Run the newer Headrace" in str(refused.value)
     with opened(database_url) as engine, engine.connect() as connection:
         assert connection.execute(select(SHELVES)).all() == []
@@ -195,9 +196,9 @@ _OPEN = """
 import sys
 from pathlib import Path
 from sqlalchemy import MetaData
-from headrace.database.engine import open_database
+from headrace.database.database import Database
 from headrace.database.families import Family
-open_database(sys.argv[1], Family("library", MetaData(), Path(sys.argv[2])))
+Database(sys.argv[1]).bring_up(Family("library", MetaData(), Path(sys.argv[2])))
 """
 
 
@@ -210,7 +211,7 @@ def test_a_migration_that_fails_has_changed_nothing(database_url, tmp_path):
         "def upgrade():\n    op.execute('DROP TABLE books')\n    raise ZeroDivisionError\n"
     )
     with pytest.raises(ZeroDivisionError):
-        open_database(database_url, broken)
+        engine_of(database_url, broken)
     with opened(database_url) as engine:
         assert inspect(engine).has_table("books")
 

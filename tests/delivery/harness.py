@@ -14,6 +14,7 @@ from sqlalchemy import select
 from tests.delivery.guards import LOOPBACK
 
 from headrace.config import load_config
+from headrace.database.database import Database
 from headrace.delivery.attempt.outcome import Sender
 from headrace.delivery.attempt.specs import default_spec
 from headrace.delivery.dispatcher import Dispatcher
@@ -79,8 +80,8 @@ async def eventually(condition: Callable[[], object], seconds: float = 60.0) -> 
 class WishingStore(Store):
     """A store in which subscriptions can be changed as tests like: what the API doesn't write, the dispatcher follows."""
 
-    def __init__(self, url: str, patience: float) -> None:
-        super().__init__(url, patience)
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
         self._wishes: dict[str, dict[str, Any]] = {}
         self._changed: set[str] = set()
         self._lock = threading.Lock()  # the dispatcher asks from a thread of its own
@@ -106,27 +107,24 @@ class Harness:
     ) -> None:
         self.folder = folder
         self.database_url = database_url
-        self._patience = patience
+        self._database = Database(database_url, patience)
         self.log = SegmentWriter(folder / "log", segment_bytes)
         self.outbox = LocalOutboxWriter(folder / "outbox")
-        self.store = WishingStore(database_url, patience)
+        self.store = WishingStore(self._database)
         self.ledger = self.open_ledger()
-        self.records = Records(database_url, patience)
-        self.jobs = Jobs(database_url, patience)
+        self.records = Records(self._database)
+        self.jobs = Jobs(self._database)
         self.replays = Replays(self.jobs)
         self.specs: dict[str, dict[str, Any]] = {}
         self.gone: list[tuple[str, str]] = []
 
     def open_ledger(self) -> Ledger:
-        return Ledger(self.database_url, self._patience)
+        return Ledger(self._database)
 
     def close(self) -> None:
         self.log.close()
         self.outbox.close()
-        self.store.close()
-        self.jobs.close()
-        self.ledger.close()
-        self.records.close()
+        self._database.close()
 
     def subscribe(self, sink: str, spec: dict[str, Any] | None = None, **settings: Any) -> str:
         proposal = parse_subscription({"sink": sink, "protocol": "HTTP", "protocolsettings": settings})
@@ -187,7 +185,6 @@ class Harness:
         finally:
             stop.set()
             await running
-            ledger.close()
 
     @asynccontextmanager
     async def crashing(self, sender: Sender | None = None, **changes: Any) -> AsyncIterator[Dispatcher]:
@@ -210,16 +207,15 @@ class Harness:
             dispatcher._thread.shutdown()
             dispatcher._events.close()
             await sender.close()
-            ledger.close()
 
     def dead(self) -> list[Any]:
         """Return what was given up."""
-        with self.ledger._engine.connect() as connection:
+        with self.ledger.database.engine.connect() as connection:
             return list(connection.execute(select(DEAD).order_by(DEAD.c.position)))
 
     def attempts(self) -> list[Any]:
         """Return the log of attempts."""
-        with self.ledger._engine.connect() as connection:
+        with self.ledger.database.engine.connect() as connection:
             return list(connection.execute(select(ATTEMPTS).order_by(ATTEMPTS.c.number)))
 
     def settled(self) -> bool:

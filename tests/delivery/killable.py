@@ -11,6 +11,7 @@ from tests.delivery.guards import LOOPBACK
 from tests.delivery.harness import WishingStore, delivery_settings
 from tests.delivery.replying import ReplyingSender
 
+from headrace.database.database import Database
 from headrace.delivery.attempt.specs import default_spec
 from headrace.delivery.dispatcher import Dispatcher
 from headrace.eventlog.local.outbox.reader import LocalOutboxReader
@@ -36,7 +37,7 @@ async def run(order: Order) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     settings = delivery_settings(**order.settings)
     default = msgspec.to_builtins(default_spec(settings))
-    store = WishingStore(order.url, 5.0)
+    store = WishingStore(Database(order.url, 5.0))
     for subscription, uri in order.replies.items():
         store.wish(subscription, config={"reply": {"uri": uri}})
 
@@ -48,8 +49,8 @@ async def run(order: Order) -> None:
         LocalOutboxReader(folder / "outbox"),
         SegmentReader(folder / "log"),
         store,
-        Ledger(order.url, 5.0),
-        Replays(Jobs(order.url, 5.0)),
+        Ledger(Database(order.url, 5.0)),
+        Replays(Jobs(Database(order.url, 5.0))),
         {"HTTP": ReplyingSender(LOOPBACK)},
         settings,
         spec_of=spec_of,

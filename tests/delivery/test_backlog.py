@@ -26,7 +26,7 @@ def fill(harness, table, subscription, first, count, **values):
         "attempts": 1,
         "reason": "refused",
     } | values
-    with harness.ledger._engine.begin() as connection:
+    with harness.ledger.database.engine.begin() as connection:
         connection.exec_driver_sql(
             "WITH RECURSIVE n(position) AS (SELECT :first UNION ALL SELECT position + 1 FROM n WHERE position < :last) "
             f"INSERT INTO {table.name} (position, {', '.join(columns)}) "

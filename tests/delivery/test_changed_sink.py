@@ -5,7 +5,6 @@ Gates hold each of them where it is until the change has been followed, so that 
 
 import asyncio
 import time
-from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
@@ -15,6 +14,7 @@ from tests.delivery.harness import Harness, eventually, sample
 from tests.delivery.intake.test_mailboxes import drain, expiry
 from tests.delivery.raw_sink import answer
 from tests.delivery.test_replays import Past
+from tests.opening import opening
 
 from headrace.delivery.intake import mailboxes
 from headrace.delivery.retry.retries import next_look
@@ -39,7 +39,7 @@ def harness(tmp_path):
 
 @pytest.fixture
 def leases(harness):
-    with closing(MessageLeases(harness.database_url, 20.0)) as opened:
+    with opening(MessageLeases, harness.database_url, patience=20.0) as opened:
         yield opened
 
 
@@ -90,7 +90,7 @@ async def follow(dispatcher):
 
 
 def dues(harness):
-    with harness.ledger._engine.connect() as connection:
+    with harness.ledger.database.engine.connect() as connection:
         return dict(connection.execute(select(WAITING.c.position, WAITING.c.due)).all())
 
 

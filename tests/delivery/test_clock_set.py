@@ -2,11 +2,11 @@
 
 import asyncio
 import time
-from contextlib import closing
 
 import pytest
 from tests.delivery.harness import Harness, delivery_settings, eventually, sample
 from tests.delivery.raw_sink import RawSink, answer
+from tests.opening import opening
 
 from headrace.clock import CLOCK
 from headrace.delivery.attempt.outcome import Outcome, Verdict
@@ -128,7 +128,7 @@ async def test_set_forward_nothing_expires_that_waits_to_be_pulled(harness, set_
 def test_set_back_a_consumer_holds_nothing_for_an_hour(harness, monkeypatch):
     """Another process handed it out, by a clock that was an hour ahead."""
     put_mail(harness, "a")
-    with closing(MessageLeases(harness.database_url)) as leases:
+    with opening(MessageLeases, harness.database_url) as leases:
         real = CLOCK.time()
         with monkeypatch.context() as ahead:
             ahead.setattr("headrace.ledger.pull.leases.CLOCK", Ahead(real + HOUR))

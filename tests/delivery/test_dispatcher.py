@@ -7,6 +7,7 @@ from tests.delivery.guards import LOOPBACK
 from tests.delivery.harness import Harness, delivery_settings, eventually, sample
 from tests.delivery.raw_sink import RawSink, answer, silence
 
+from headrace.database.database import Database
 from headrace.delivery import dispatcher as dispatcher_module
 from headrace.delivery.protocols.http.sender import HttpSender
 from headrace.eventlog.local.outbox.reader import LocalOutboxReader
@@ -40,7 +41,7 @@ class Gate:
 
 
 def dead(harness):
-    with harness.ledger._engine.connect() as connection:
+    with harness.ledger.database.engine.connect() as connection:
         return connection.execute(select(DEAD).order_by(DEAD.c.position)).all()
 
 
@@ -275,14 +276,13 @@ class MovingLedger(Ledger):
 
 
 async def test_an_event_that_comes_to_wait_at_this_moment_is_not_called_settled(harness):
-    ledger = Ledger(harness.database_url)
+    ledger = Ledger(Database(harness.database_url))
     sender = HttpSender(LOOPBACK)
     dispatcher = harness.dispatcher(ledger, sender, delivery_settings())
-    dispatcher._ledger = MovingLedger(harness.database_url)
+    dispatcher._ledger = MovingLedger(ledger.database)
     assert dispatcher.settled() <= LogPosition.at(3)
     await sender.close()
-    dispatcher._ledger.close()
-    ledger.close()
+    ledger.database.close()
 
 
 @pytest.mark.timeout(20)

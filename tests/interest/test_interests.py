@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from headrace.database.database import Database
 from headrace.events.event import Event
 from headrace.events.positions import LogPosition
 from headrace.filters import compile_filter
@@ -19,10 +20,10 @@ BASE = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
 
 @pytest.fixture
 def store(tmp_path):
-    opened = Store(f"sqlite:///{tmp_path}/store.db")
+    opened = Store(Database(f"sqlite:///{tmp_path}/store.db"))
     opened.create_channel(THERE)
     yield opened
-    opened.close()
+    opened.database.close()
 
 
 @pytest.fixture

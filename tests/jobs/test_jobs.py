@@ -6,6 +6,7 @@ from hypothesis import settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, rule
 from tests.subscriptions.stores import memory_url
 
+from headrace.database.database import Database
 from headrace.errors import Conflict, JobLost, NotFound
 from headrace.jobs.job import Job, State
 from headrace.jobs.jobs import Jobs
@@ -133,13 +134,13 @@ class Claims(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.context = memory_url()
-        self.jobs = Jobs(self.context.__enter__())
+        self.jobs = Jobs(Database(self.context.__enter__()))
         self.jobs.add(Job("replay", {}))
         self.holder = None
         self.memory = {}
 
     def teardown(self):
-        self.jobs.close()
+        self.jobs.database.close()
         self.context.__exit__(None, None, None)
 
     @rule(target=claims)

@@ -1,11 +1,10 @@
-from contextlib import closing
-
 import pytest
+from tests.opening import opening
 
 from headrace.ledger.records.records import Records
 
 
 @pytest.fixture
 def records(database_url):
-    with closing(Records(database_url)) as opened:
+    with opening(Records, database_url) as opened:
         yield opened

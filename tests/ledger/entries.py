@@ -1,7 +1,8 @@
 """Attempts and dead letters for the tests, written as a dispatcher writes them."""
 
-from contextlib import closing
 from typing import Any
+
+from tests.opening import opening
 
 from headrace.ledger.ledger import Changes, GivenUp, Key, Ledger, Wait
 from headrace.ledger.records.attempts import Attempt
@@ -25,7 +26,7 @@ def write(
     dead: list[GivenUp] | None = None,
     waits: list[Wait] | None = None,
 ) -> None:
-    with closing(Ledger(url)) as ledger:
+    with opening(Ledger, url) as ledger:
         ledger.commit(Changes(waits or [], dead or [], [], None, attempts=attempts or []))
 
 

@@ -2,6 +2,7 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
+from headrace.database.database import Database
 from headrace.events.positions import LogPosition, position_at
 from headrace.ledger import ledger as ledger_module
 from headrace.ledger.ledger import Changes, GivenUp, Key, Ledger, Wait, WaitBatch
@@ -12,9 +13,9 @@ from headrace.ledger.tables import ATTEMPTS, DEAD
 
 @pytest.fixture
 def ledger(database_url):
-    ledger = Ledger(database_url)
+    ledger = Ledger(Database(database_url))
     yield ledger
-    ledger.close()
+    ledger.database.close()
 
 
 def wait(subscription="a", position=0, attempts=1, due=100.0, reason="status 500"):
@@ -42,11 +43,11 @@ def test_the_cursor_stays_where_it_was_put(ledger, database_url):
     commit(ledger, cursor=LogPosition.at(5))
     commit(ledger, waits=[wait()])
     commit(ledger, cursor=LogPosition.at(1 << 40))
-    ledger.close()
-    again = Ledger(database_url)
+    ledger.database.close()
+    again = Ledger(Database(database_url))
     assert again.cursor() == LogPosition.at(1 << 40)
     assert again.count() == (1, 0)
-    again.close()
+    again.database.close()
 
 
 def positions(waits):
@@ -125,7 +126,7 @@ def test_the_dead_keep_their_event_and_wait_no_more(ledger):
     commit(ledger, burials=[burial("a", 1, event=b'{"id": "1"}')])
     commit(ledger, burials=[burial("a", 1, attempts=9, event=b'{"id": "1"}')])
     assert ledger.count() == (0, 1)
-    with ledger._engine.connect() as connection:
+    with ledger.database.engine.connect() as connection:
         (row,) = connection.execute(select(DEAD))
     assert row == ("a", SINK, "", 1, 9, 50.0, "status 400", b'{"id": "1"}')
 
@@ -172,10 +173,10 @@ def test_a_commit_is_all_or_nothing(ledger):
 
 
 def test_two_ledgers_of_one_database_see_the_same(ledger, database_url):
-    other = Ledger(database_url)
+    other = Ledger(Database(database_url))
     commit(ledger, waits=[wait()], cursor=LogPosition.at(4))
     assert (other.cursor(), other.count()) == (LogPosition.at(4), (1, 0))
-    other.close()
+    other.database.close()
 
 
 def test_a_replay_has_a_cursor_waits_and_dead_of_its_own(ledger):
@@ -233,7 +234,7 @@ def test_what_comes_together_waits_and_a_repeated_commit_changes_nothing(ledger)
 def test_attempts_are_written_with_everything_else(ledger):
     attempt = Attempt("a", 7, "", SINK, 2, 1.5, 0.25, "again", 503, "busy", (("Retry-After", "3"),), b"no")
     ledger.commit(Changes([wait("a", 7)], [], [], None, attempts=[attempt]))
-    with ledger._engine.connect() as connection:
+    with ledger.database.engine.connect() as connection:
         (row,) = connection.execute(select(ATTEMPTS))
     assert row[1:] == (
         "a", 7, "", SINK, 2, 1.5, 0.25, "again", 503, "busy", '[["Retry-After","3"]]', b"no",

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, update
 
+from headrace.database.database import Database
 from headrace.eventlog.local.outbox.reader import LocalOutboxReader
 from headrace.eventlog.local.outbox.writer import LocalOutboxWriter
 from headrace.eventlog.local.reader import SegmentReader
@@ -26,7 +27,7 @@ class Deployment:
     def __init__(self, folder: Path, store_url: str | None = None) -> None:
         self.folder = folder
         self.store_url = store_url or f"sqlite:///{folder}/store.db"
-        self.store = Store(self.store_url)
+        self.store = Store(Database(self.store_url))
         self.writer = SegmentWriter(folder / "log", 1 << 20)
         self.log = SegmentReader(folder / "log")
         self.outbox = LocalOutboxWriter(folder / "outbox")
@@ -34,7 +35,7 @@ class Deployment:
     def close(self) -> None:
         self.writer.close()
         self.outbox.close()
-        self.store.close()
+        self.store.database.close()
 
     def append(self, *types: str, channel: tuple[str, str] = DEFAULT_CHANNEL) -> int:
         """Append one event of each type, as one commit."""

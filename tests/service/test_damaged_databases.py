@@ -12,6 +12,7 @@ from contextlib import closing
 import msgspec
 import pytest
 from tests.api.role import HttpRole
+from tests.opening import opening
 
 from headrace.config import load_config
 from headrace.errors import DatabaseDamaged
@@ -31,7 +32,7 @@ NAMES = {"store": "store.db", "ledger": "delivery.db"}
 def deployment(tmp_path):
     """A data folder with both databases, as a stopped service leaves it."""
     config = load_config(None, {"data": str(tmp_path / "data")}, {})
-    with closing(Store(config.store.url)) as store, closing(Ledger(config.delivery.url)) as ledger:
+    with opening(Store, config.store.url) as store, opening(Ledger, config.delivery.url) as ledger:
         for number in range(40):
             store.create_channel(ChannelName("default", f"channel-{number}"))
             ledger.commit(Changes([], [], [], LogPosition.at(number)))
@@ -86,7 +87,7 @@ def test_an_older_store_is_refused_and_an_older_ledger_is_told(deployment, caplo
     older = {}
     for name, file in NAMES.items():
         older[name] = (deployment.data / file).read_bytes()
-    with closing(Store(deployment.store.url)) as store, closing(Ledger(deployment.delivery.url)) as ledger:
+    with opening(Store, deployment.store.url) as store, opening(Ledger, deployment.delivery.url) as ledger:
         store.create_channel(ChannelName("default", "newest"))
         ledger.commit(Changes([], [], [], LogPosition.at(100)))
     (deployment.data / NAMES["ledger"]).write_bytes(older["ledger"])

@@ -3,11 +3,12 @@
 import asyncio
 import time
 from collections import Counter
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 
 import msgspec
 import pytest
 from click.testing import CliRunner
+from tests.opening import opening
 
 from headrace.cli.main import main
 from headrace.client import Client, Sink
@@ -198,7 +199,7 @@ async def test_seeking_forward_leaves_behind_what_waits(service, client, binlog)
 
 async def until_dropped(service, job_id):
     """Wait until the dispatcher has heard that a catch-up is over; what it had begun has been answered by then."""
-    with closing(Jobs(f"sqlite:///{service.data}/store.db")) as jobs:
+    with opening(Jobs, f"sqlite:///{service.data}/store.db") as jobs:
         while Replays(jobs).waiting_chunks(job_id):
             await asyncio.sleep(0.05)
     await asyncio.sleep(0.3)

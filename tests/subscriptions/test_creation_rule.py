@@ -6,13 +6,13 @@ come between, which is before and after the end of the log is read.
 """
 
 import threading
-from contextlib import closing
 from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conftest import new_database
+from tests.opening import opening
 from tests.subscriptions.stores import proposal
 
 from headrace.errors import NotFound
@@ -23,7 +23,7 @@ from headrace.subscriptions.store.store import Store
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def store(request):
-    with new_database(request) as url, closing(Store(url)) as opened:
+    with new_database(request) as url, opening(Store, url) as opened:
         yield opened
 
 

@@ -3,15 +3,17 @@
 import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from tests.disks import disk
+from tests.opening import opening
 from tests.subscriptions.stores import listed, proposal
 
 from headrace.database import patience
+from headrace.database.database import Database
 from headrace.database.patience import is_out_of_room, outlast_full_disks, patiently
 from headrace.errors import StoreUnavailable
 from headrace.events.positions import LogPosition
@@ -72,7 +74,7 @@ def is_told():
 
 
 def test_a_call_outlasts_the_full_disk_and_is_made_once(disk, outlasting):
-    with closing(Store(f"sqlite:///{disk.folder}/store.db", 0.2)) as store:
+    with opening(Store, f"sqlite:///{disk.folder}/store.db", patience=0.2) as store:
         disk.fill()
         outlasting.append(True)
         fill_store(store)
@@ -89,7 +91,7 @@ def test_a_call_outlasts_the_full_disk_and_is_made_once(disk, outlasting):
 
 
 def test_who_is_to_stop_waits_no_longer(disk, outlasting):
-    with closing(Store(f"sqlite:///{disk.folder}/store.db", 0.2)) as store:
+    with opening(Store, f"sqlite:///{disk.folder}/store.db", patience=0.2) as store:
         disk.fill()
         outlasting.append(True)
         fill_store(store)
@@ -104,12 +106,14 @@ def test_who_is_to_stop_waits_no_longer(disk, outlasting):
 
 def test_a_database_is_opened_when_there_is_room(disk, outlasting):
     disk.fill()
-    with waiting_thread(outlasting) as thread:
-        opening = thread.submit(Store, f"sqlite:///{disk.folder}/store.db", 0.2)
+    with (
+        waiting_thread(outlasting) as thread,
+        Database(f"sqlite:///{disk.folder}/store.db", 0.2) as database,
+    ):
+        starting = thread.submit(Store, database)
         wait_for(is_told)
         disk.free()
-        with closing(opening.result(20)) as store:
-            assert listed(store) == []
+        assert listed(starting.result(20)) == []
 
 
 def error_of(code, words="disk I/O error"):
@@ -137,7 +141,11 @@ def test_a_lock_is_not_outlasted(tmp_path, outlasting):
 
 def test_a_full_disk_of_the_server_counts(postgres):
     raising = text("DO $$ BEGIN RAISE EXCEPTION SQLSTATE '53100' USING MESSAGE = 'could not extend'; END $$")
-    with postgres.new_url() as url, closing(Store(url)) as store, store._engine.connect() as connection:
+    with (
+        postgres.new_url() as url,
+        opening(Store, url) as store,
+        store.database.engine.connect() as connection,
+    ):
         with pytest.raises(OperationalError, match="DiskFull") as caught:
             connection.execute(raising)
         assert is_out_of_room(caught.value)

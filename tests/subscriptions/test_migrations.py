@@ -1,12 +1,12 @@
 """What migrations make of rows that are there."""
 
 import shutil
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 
 from sqlalchemy import text
+from tests.opening import engine_of, opening
 
-from headrace.database.engine import open_database
 from headrace.subscriptions.store.query import SubscriptionQuery
 from headrace.subscriptions.store.store import Store
 from headrace.subscriptions.tables import FAMILY
@@ -24,7 +24,7 @@ def database_of(version, url, folder):
     for script in FAMILY.scripts.glob("v*.py"):
         if script.name[1:5] <= version:
             shutil.copy(script, folder)
-    engine = open_database(url, replace(FAMILY, scripts=folder))
+    engine = engine_of(url, replace(FAMILY, scripts=folder))
     with engine.begin() as connection:
         yield connection
     engine.dispose()
@@ -51,7 +51,7 @@ def test_subscriptions_that_are_there_are_found_by_what_they_have(database_url, 
             )
         connection.execute(text("INSERT INTO revision VALUES (1, 4)"))
         connection.execute(text("INSERT INTO overruns VALUES ('paused', 3, 'dear', 7, '2026')"))
-    with closing(Store(database_url)) as store:
+    with opening(Store, database_url) as store:
         for name in ("active", "paused", "ended"):
             for query in (
                 SubscriptionQuery(state=name, protocol="HTTP"),
@@ -67,5 +67,5 @@ def test_a_store_from_before_versions_gets_what_it_lacks(database_url, tmp_path)
     with database_of("0001", database_url, tmp_path / "old") as connection:
         for table in ("overruns", FAMILY.version_table):
             connection.execute(text(f"DROP TABLE {table}"))
-    with closing(Store(database_url)) as store:
+    with opening(Store, database_url) as store:
         assert store.overruns() == {}

@@ -1,9 +1,9 @@
 """A subscription that becomes another one under its id."""
 
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
+from tests.opening import opening
 from tests.subscriptions.stores import listed, proposal
 from tests.subscriptions.test_credentials import PLAIN
 
@@ -19,13 +19,13 @@ from headrace.subscriptions.store.store import Store
 
 @pytest.fixture
 def store(database_url):
-    with closing(Store(database_url)) as opened:
+    with opening(Store, database_url) as opened:
         yield opened
 
 
 @pytest.fixture
 def secret_store(database_url, store, tmp_path):
-    with closing(SecretStore(database_url, KeyFile(tmp_path / "secrets.key"))) as opened:
+    with opening(SecretStore, database_url, KeyFile(tmp_path / "secrets.key")) as opened:
         yield opened
 
 

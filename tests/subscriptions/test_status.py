@@ -1,10 +1,10 @@
 """How subscriptions fare: what is reported, kept, and shown."""
 
 import re
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
+from tests.opening import opening
 from tests.subscriptions.stores import proposal
 
 from headrace.events.positions import LogPosition
@@ -14,7 +14,7 @@ from headrace.subscriptions.store.store import Store
 
 @pytest.fixture
 def store(database_url):
-    with closing(Store(database_url)) as opened:
+    with opening(Store, database_url) as opened:
         yield opened
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from headrace.controlplane.registry import Registry
+    from headrace.database.companion import Companion
     from headrace.events.positions import LogPosition
     from headrace.subscriptions.channels.name import ChannelName
     from headrace.subscriptions.store.store import Store
@@ -28,12 +29,13 @@ class Unresolved(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """`address` is the base URL of the ingress, without a trailing slash."""
+    """`address` is the base URL of the ingress, without a trailing slash; `along` is written with the first change."""
 
     store: Store
     registry: Registry
     end_of_log: Callable[[], LogPosition]
     address: str
+    along: Companion | None = None
 
     def url_of(self, channel: ChannelName) -> str:
         """Return the URL of a channel."""

@@ -60,7 +60,8 @@ class ObjectsHandler:
         namespace = request.path_params.get("namespace") or _namespace(request) or DEFAULT_NAMESPACE
         dry_run = _flag(request, "dryRun")
         await compute(_check_rights, request, documents, namespace)
-        applied = await asyncio.to_thread(self._plane.apply, documents, namespace, dry_run=dry_run)
+        plane = self._plane.recorded(access_of(request).along())
+        applied = await asyncio.to_thread(plane.apply, documents, namespace, dry_run=dry_run)
         await self._refresh()
         return await compute_json(lambda: {"results": [_result(each) for each in applied]})
 
@@ -87,7 +88,8 @@ class ObjectsHandler:
         """Delete an object and what was created for it; show what it was."""
         key = _key_of(request)
         access_of(request).require(key.namespace, _role_for(key.kind))
-        shown = await asyncio.to_thread(self._plane.delete, key)
+        plane = self._plane.recorded(access_of(request).along())
+        shown = await asyncio.to_thread(plane.delete, key)
         await self._refresh()
         return json_response(shown)
 

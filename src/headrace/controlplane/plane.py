@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from headrace.controlplane.conditions import Condition
     from headrace.controlplane.deployment import Deployment
     from headrace.controlplane.kinds import ObjectKind
+    from headrace.database.companion import Companion
     from headrace.documents.faults import Faults
 
 _ATTEMPTS = 10
@@ -52,6 +53,11 @@ class ControlPlane:
     def __init__(self, deployment: Deployment) -> None:
         self._deployment = deployment
         self._registry = deployment.registry
+        self._along = deployment.along
+
+    def recorded(self, along: Companion | None) -> ControlPlane:
+        """Return the same one for one change, however many transactions it takes; the first has this along."""
+        return ControlPlane(replace(self._deployment, along=along))
 
     # Applying
 
@@ -140,11 +146,11 @@ class ControlPlane:
         old = self._registry.get(_key(manifest))
         references = RECONCILERS[manifest.kind].references(manifest.spec, manifest.namespace)
         if old is None:
-            kept, outcome = self._registry.add(object_of(manifest, owner), references), CREATED
+            kept, outcome = self._registry.add(object_of(manifest, owner), references, self._along), CREATED
         elif (new := changed_by(old, manifest)) is old:
             kept, outcome = old, UNCHANGED
         else:
-            kept, outcome = self._registry.change(new, references), CONFIGURED
+            kept, outcome = self._registry.change(new, references, self._along), CONFIGURED
         self._reconcile(kept)
         if outcome != UNCHANGED:
             self._reconcile_dependents(kept.key)
@@ -174,7 +180,7 @@ class ControlPlane:
             if now is None or (changed := change(now)) == now:
                 return
             with suppress(Conflict):
-                self._registry.change(changed)
+                self._registry.change(changed, along=self._along)
                 return
         raise Conflict(f"{key} keeps being changed by others; try again")
 
@@ -238,7 +244,7 @@ class ControlPlane:
 
     def _remove(self, kept: Object) -> None:
         sync(self._deployment, kept.uid, {})
-        self._registry.remove(kept.uid)
+        self._registry.remove(kept.uid, self._along)
         self._reconcile_dependents(kept.key)
         self._count_subscriber(kept)
         if kept.kind == CHANNEL:

@@ -13,7 +13,6 @@ from headrace.controlplane.conditions import Condition
 from headrace.controlplane.kinds import KINDS, ObjectKind
 from headrace.controlplane.objects import Object, ObjectKey
 from headrace.controlplane.tables import BINDINGS, FAMILY, OBJECTS, REFERENCES
-from headrace.database.engine import open_database
 from headrace.database.patience import once, repeatable
 from headrace.errors import Conflict
 
@@ -22,20 +21,18 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Row
 
+    from headrace.database.companion import Companion
+    from headrace.database.database import Database
+
 _BY_NAME = {kind.full_name: kind for kind in KINDS}
 
 
 class Registry:
     """Threads and processes may share the database. Every change names the revision that it changes."""
 
-    def __init__(self, url: str, patience: float = 0.0) -> None:
-        """Open it. `patience` is for how many seconds a call retries after a lost connection or a lock."""
-        self.patience = patience
-        self._engine = open_database(url, FAMILY, patience)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._engine.dispose()
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        database.bring_up(FAMILY)
 
     @repeatable
     def get(self, key: ObjectKey) -> Object | None:
@@ -73,10 +70,10 @@ class Registry:
         return self._select(OBJECTS.c.observed != OBJECTS.c.generation)
 
     @once
-    def add(self, new: Object, references: Iterable[ObjectKey]) -> Object:
+    def add(self, new: Object, references: Iterable[ObjectKey], along: Companion | None = None) -> Object:
         """Store a new object; Conflict if its name is taken."""
         try:
-            with self._engine.begin() as connection:
+            with self.database.writing(along) as connection:
                 connection.execute(insert(OBJECTS).values(_to_row(new)))
                 _refer(connection, new.uid, references)
         except IntegrityError:
@@ -84,10 +81,15 @@ class Registry:
         return new
 
     @once
-    def change(self, new: Object, references: Iterable[ObjectKey] | None = None) -> Object:
+    def change(
+        self,
+        new: Object,
+        references: Iterable[ObjectKey] | None = None,
+        along: Companion | None = None,
+    ) -> Object:
         """Store a change of an object; Conflict if it has another revision by now."""
         changed = replace(new, revision=new.revision + 1)
-        with self._engine.begin() as connection:
+        with self.database.writing(along) as connection:
             done = connection.execute(
                 update(OBJECTS)
                 .where(OBJECTS.c.uid == new.uid, OBJECTS.c.revision == new.revision)
@@ -101,9 +103,9 @@ class Registry:
         return changed
 
     @repeatable
-    def remove(self, uid: str) -> None:
+    def remove(self, uid: str, along: Companion | None = None) -> None:
         """Delete an object and its bindings."""
-        with self._engine.begin() as connection:
+        with self.database.writing(along) as connection:
             connection.execute(delete(OBJECTS).where(OBJECTS.c.uid == uid))
 
     # The subscriptions of an object's subscribers
@@ -112,7 +114,7 @@ class Registry:
     def bindings(self, uid: str) -> dict[str, str]:
         """Return the ids of subscriptions, by subscriber."""
         query = select(BINDINGS.c.subscriber, BINDINGS.c.subscription).where(BINDINGS.c.uid == uid)
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return {row.subscriber: row.subscription for row in connection.execute(query)}
 
     def binding(self, uid: str, subscriber: str, subscription: str) -> Callable[[Connection], None]:
@@ -133,16 +135,16 @@ class Registry:
         return bind
 
     @repeatable
-    def unbind(self, uid: str, subscriber: str) -> None:
+    def unbind(self, uid: str, subscriber: str, along: Companion | None = None) -> None:
         """Delete a binding."""
-        with self._engine.begin() as connection:
+        with self.database.writing(along) as connection:
             connection.execute(
                 delete(BINDINGS).where(BINDINGS.c.uid == uid, BINDINGS.c.subscriber == subscriber)
             )
 
     def _select(self, *where: ColumnElement[bool]) -> list[Object]:
         query = select(OBJECTS).where(*where).order_by(OBJECTS.c.namespace, OBJECTS.c.name, OBJECTS.c.kind)
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return [_from_row(row) for row in connection.execute(query)]
 
 

@@ -1,32 +1,27 @@
-"""Opening a database: PostgreSQL so that a lost server is noticed, SQLite so that several processes share it."""
+"""Engines: PostgreSQL so that a lost server is noticed, SQLite so that several processes share it."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
-from headrace.database.alongside import carry_companions
-from headrace.database.patience import patiently, watch_commits
-from headrace.database.sqlite.admission import admit, give_identity
 from headrace.database.sqlite.integrity import primary_code
-from headrace.database.sqlite.listeners import watch
-from headrace.database.sqlite.locations import sqlite_path
-from headrace.database.versions import bring_up
 from headrace.errors import ConfigError
 
 if TYPE_CHECKING:
-    from sqlalchemy import URL, Engine
+    from pathlib import Path
 
-    from headrace.database.families import Family
+    from sqlalchemy import URL, Engine
 
 _TIMEOUT = 30.0  # seconds to wait for another process's transaction
 _TAKEN = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _DRIVER = "postgresql+psycopg"
+# All who keep rows in a database share its connections. The callers' threads are the bound, so nobody waits for one.
+_POOL = {"pool_size": 20, "max_overflow": -1}
 # A server that is gone without a word, with its machine or its network, is given up after about half a minute.
 _LOST_AFTER = {
     "connect_timeout": 5,
@@ -35,26 +30,6 @@ _LOST_AFTER = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
-
-
-def open_database(url: str, family: Family, patience: float = 0.0) -> Engine:
-    """Return an engine with the family's tables in their newest version, trying for so many seconds to get there."""
-    path = sqlite_path(url)
-    if path is not None:
-        admit(path, family.contents)
-    engine = connect_to(url)
-    carry_companions(engine)  # before a commit is said to have begun: what goes with it can fail
-    if path is not None:
-        watch(engine, path, family.contents)
-    watch_commits(engine)
-    try:
-        patiently(lambda: bring_up(engine, family), patience)
-        if path is not None:
-            patiently(lambda: give_identity(engine, path), patience)
-    except BaseException:
-        engine.dispose()
-        raise
-    return engine
 
 
 def connect_to(url: str) -> Engine:
@@ -82,19 +57,22 @@ def _postgres(url: URL) -> Engine:
             isolation_level="READ COMMITTED",
             connect_args=_LOST_AFTER,
             pool_pre_ping=True,  # a connection that died in the pool is replaced before it is used
-            max_overflow=-1,  # the callers' threads are the bound
+            **_POOL,
         )
     except (NoSuchModuleError, ModuleNotFoundError):
         raise ConfigError("PostgreSQL needs the driver psycopg: pip install 'headrace[postgres]'") from None
 
 
+def make_file(path: Path) -> None:
+    """Make the file of a SQLite database, if there is none, for its owner alone."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not path.exists():
+        path.touch(0o600)  # its write-ahead log gets the same rights
+
+
 def _sqlite(url: URL) -> Engine:
-    if url.database and url.database != ":memory:":
-        path = Path(url.database)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not path.exists():
-            path.touch(0o600)  # its write-ahead log gets the same rights
-    engine = create_engine(url, connect_args={"timeout": _TIMEOUT})
+    pool = _POOL if url.database and url.database != ":memory:" else {}
+    engine = create_engine(url, connect_args={"timeout": _TIMEOUT}, **pool)
     event.listen(engine, "connect", _tune_sqlite)
     return engine
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
+    from headrace.database.database import Database
+
 _log = logging.getLogger(__name__)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 
@@ -62,9 +64,9 @@ _call = _Call()
 
 
 class Patient(Protocol):
-    """What keeps its rows in a database, and how many seconds it tries when that is lost."""
+    """What keeps its rows in a database, which says for how many seconds a call tries when it is lost."""
 
-    patience: float
+    database: Database
 
 
 _P = ParamSpec("_P")
@@ -181,6 +183,6 @@ def _patiently(
     @wraps(method)
     def call(self: _S, /, *arguments: _P.args, **named: _P.kwargs) -> _T:
         with _call:
-            return patiently(lambda: method(self, *arguments, **named), self.patience, may_repeat)
+            return patiently(lambda: method(self, *arguments, **named), self.database.patience, may_repeat)
 
     return call

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from sqlalchemy import delete, insert, select, update
 
-from headrace.database.engine import open_database
 from headrace.database.patience import once, repeatable
 from headrace.errors import Conflict, JobLost, NotFound
 from headrace.jobs.job import Job, State
@@ -27,6 +26,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Row
 
+    from headrace.database.companion import Companion
+    from headrace.database.database import Database
+
 _OPEN = (State.WAITING, State.RUNNING)
 _TRIED_AT_ONCE = 8
 
@@ -34,33 +36,22 @@ _TRIED_AT_ONCE = 8
 class Jobs:
     """Threads and processes may share the database; calls block, so an event loop makes them in a thread."""
 
-    def __init__(self, url: str, patience: float = 0.0) -> None:
-        """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
-        self.patience = patience
-        self.engine = open_database(url, FAMILY, patience)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self.engine.dispose()
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        database.bring_up(FAMILY)
 
     # For those who ask
 
-    def add(self, job: Job, connection: Connection | None = None) -> Job:
-        """Write a job down; with a connection, as a part of its transaction."""
-        if connection is not None:
-            connection.execute(insert(JOBS).values(_to_row(job) | {"due": time.time()}))
-            return job
-        return self._add(job)
-
     @once
-    def _add(self, job: Job) -> Job:
-        with self.engine.begin() as own:
-            return self.add(job, own)
+    def add(self, job: Job, along: Companion | None = None) -> Job:
+        """Write a job down."""
+        with self.database.writing(along) as connection:
+            return add_job(connection, job)
 
     @repeatable
     def get(self, job_id: str) -> Job:
         """Return the job, or raise NotFound."""
-        with self.engine.connect() as connection:
+        with self.database.reading() as connection:
             row = connection.execute(select(JOBS).where(JOBS.c.id == job_id)).first()
         if row is None:
             raise NotFound("job", job_id)
@@ -81,13 +72,13 @@ class Jobs:
             query = query if value is None else query.where(column == value)
         if namespaces is not None:
             query = query.where(JOBS.c.namespace.in_(sorted(namespaces)))
-        with self.engine.connect() as connection:
+        with self.database.reading() as connection:
             return [_from_row(row) for row in connection.execute(query)]
 
     @once
-    def cancel(self, job_id: str) -> Job:
+    def cancel(self, job_id: str, along: Companion | None = None) -> Job:
         """End a job; whoever works on it finds out at its next step. Conflict where it has ended already."""
-        with self.engine.begin() as connection:
+        with self.database.writing(along) as connection:
             changed = cancel_open(connection, JOBS.c.id == job_id)
         job = self.get(job_id)
         if not changed:
@@ -102,13 +93,13 @@ class Jobs:
         now = time.time()
         free = JOBS.c.state.in_(_OPEN), JOBS.c.due <= now
         query = select(JOBS.c.id).where(*free).order_by(JOBS.c.due).limit(_TRIED_AT_ONCE)
-        with self.engine.connect() as connection:
+        with self.database.reading() as connection:
             candidates = list(connection.execute(query).scalars())
         for job_id in candidates:
             token = str(uuid.uuid4())
             taken = update(JOBS).where(JOBS.c.id == job_id, *free)
             values = {"state": State.RUNNING, "claim": token, "due": now + hold_seconds}
-            with self.engine.begin() as connection:
+            with self.database.writing() as connection:
                 row = connection.execute(taken.values(values).returning(JOBS)).first()
             if row is not None:  # else somebody else was faster
                 return Claim(self, _from_row(row), token)
@@ -117,7 +108,7 @@ class Jobs:
     @repeatable
     def prune(self, ended_before: str) -> int:
         """Forget jobs that ended before a time; return how many."""
-        with self.engine.begin() as connection:
+        with self.database.writing() as connection:
             return connection.execute(delete(JOBS).where(JOBS.c.ended < ended_before)).rowcount
 
 
@@ -125,8 +116,7 @@ class Claim:
     """The right to work on a job, for as long as it is extended. Every call raises JobLost once that is over."""
 
     def __init__(self, jobs: Jobs, job: Job, token: str) -> None:
-        self._jobs = jobs
-        self.patience = jobs.patience
+        self.database = jobs.database
         self._token = token
         self.job = job
 
@@ -166,8 +156,14 @@ class Claim:
 
     @once
     def _commit(self, values: Mapping[str, Any]) -> None:
-        with self._jobs.engine.begin() as own:
+        with self.database.writing() as own:
             self._write(values, own)
+
+
+def add_job(connection: Connection, job: Job) -> Job:
+    """Write a job down, as a part of the connection's transaction."""
+    connection.execute(insert(JOBS).values(_to_row(job) | {"due": time.time()}))
+    return job
 
 
 def cancel_open(connection: Connection, *which: ColumnElement[bool], reason: str | None = None) -> int:

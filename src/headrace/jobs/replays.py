@@ -73,13 +73,12 @@ class Replays:
     """Calls block. A replay's chunks are appended under the job's claim, and dropped by one dispatcher."""
 
     def __init__(self, jobs: Jobs) -> None:
-        self.patience = jobs.patience
-        self._engine = jobs.engine
+        self.database = jobs.database
 
     @repeatable
     def find(self, job_id: str) -> Replay | None:
         """Return the replay of a job; None where it has not begun."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             row = connection.execute(select(REPLAYS).where(REPLAYS.c.job == job_id)).first()
         return None if row is None else Replay(*row)
 
@@ -98,7 +97,7 @@ class Replays:
     def active_at(self, job_id: str, positions: Collection[int]) -> dict[int, Recorded]:
         """Read single events of a replay that is under way; of one that is over there is nothing left to deliver."""
         its = REPLAYS.c.job == job_id, JOBS.c.state == State.RUNNING
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             row = connection.execute(select(REPLAYS).join(JOBS).where(*its)).first()
         return {} if row is None else self.recorded_at(Replay(*row), positions)
 
@@ -107,7 +106,7 @@ class Replays:
     @once
     def begin(self, claim: Claim, replay: Replay, memory: Mapping[str, Any]) -> None:
         """Open a replay of the claimed job."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             claim.remember(memory, connection)
             fields = {column.name: getattr(replay, column.name) for column in REPLAYS.c}
             connection.execute(insert(REPLAYS).values(fields))
@@ -116,7 +115,7 @@ class Replays:
     def append(self, claim: Claim, events: pa.RecordBatch, memory: Mapping[str, Any]) -> None:
         """Add a chunk of events, in the schema of the log, and remember how far the search has come."""
         job_id, extremes = claim.job.id, pc.min_max(events["position"])
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             claim.remember(memory, connection)
             grown = update(REPLAYS).where(REPLAYS.c.job == job_id)
             found = connection.execute(
@@ -129,7 +128,7 @@ class Replays:
     @once
     def complete(self, claim: Claim) -> None:
         """Say that nothing more comes. The job ends when the dispatcher has delivered it all."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             connection.execute(update(REPLAYS).where(REPLAYS.c.job == claim.job.id).values(complete=True))
             claim.release(None, connection)
 
@@ -137,7 +136,7 @@ class Replays:
     def waiting_chunks(self, job_id: str) -> int:
         """Count the chunks that are not delivered yet."""
         query = select(func.count()).select_from(CHUNKS).where(CHUNKS.c.job == job_id)
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return int(connection.execute(query).scalar_one())
 
     # The dispatcher's side
@@ -146,7 +145,7 @@ class Replays:
     def active(self) -> list[Replay]:
         """List the replays whose jobs have not ended."""
         query = select(REPLAYS).join(JOBS).where(JOBS.c.state == State.RUNNING).order_by(JOBS.c.asked)
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return [Replay(*row) for row in connection.execute(query)]
 
     @repeatable
@@ -154,14 +153,14 @@ class Replays:
         """List the chunks that are still kept, in order."""
         columns = [CHUNKS.c[name] for name in Chunk._fields]
         query = select(*columns).where(CHUNKS.c.job == job_id).order_by(CHUNKS.c.first)
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return [Chunk(*row) for row in connection.execute(query)]
 
     @repeatable
     def events(self, job_id: str, chunk: Chunk) -> pa.RecordBatch:
         """Read a chunk."""
         query = select(CHUNKS.c.events).where(CHUNKS.c.job == job_id, CHUNKS.c.first == chunk.first)
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             content = connection.execute(query).scalar_one()
         with pa.ipc.open_stream(content) as stream:
             return pa.concat_batches(stream)
@@ -172,13 +171,13 @@ class Replays:
         gone = delete(CHUNKS).where(CHUNKS.c.job == job_id)
         if chunks is not None:
             gone = gone.where(CHUNKS.c.first.in_([chunk.first for chunk in chunks]))
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             connection.execute(gone)
 
     @repeatable
     def tell(self, job_id: str, delivered: int, dead: int) -> None:
         """Tell how many were acknowledged, and how many were given up."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             connection.execute(
                 update(REPLAYS).where(REPLAYS.c.job == job_id).values(delivered=delivered, dead=dead)
             )
@@ -186,14 +185,14 @@ class Replays:
     @repeatable
     def cancel(self, job_id: str, reason: str) -> None:
         """End the job of a replay that can't go on."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             cancel_open(connection, JOBS.c.id == job_id, reason=reason)
 
     @repeatable
     def finish(self, job_id: str, delivered: int, dead: int) -> None:
         """End the job of a complete replay, all of whose events were delivered or given up."""
         result = {"found": delivered + dead, "delivered": delivered, "dead": dead}
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             connection.execute(
                 update(REPLAYS).where(REPLAYS.c.job == job_id).values(delivered=delivered, dead=dead)
             )

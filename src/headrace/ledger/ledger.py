@@ -14,7 +14,6 @@ from sqlalchemy import bindparam, delete, func, insert, select, tuple_, update
 
 from headrace.clock import CLOCK
 from headrace.database.conflicts import insert_into
-from headrace.database.engine import open_database
 from headrace.database.patience import once, repeatable
 from headrace.database.rows import delete_rows, insert_rows
 from headrace.eventlog.local.identity import LogIdentity
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Row, Table
 
+    from headrace.database.database import Database
     from headrace.ledger.pull.mailboxes import Message
     from headrace.ledger.records.attempts import Attempt
 
@@ -106,15 +106,10 @@ class Changes:
 class Ledger:
     """Calls block; any thread may make them. Whoever holds the shares is the only writer, from one thread."""
 
-    def __init__(self, url: str, patience: float = 0.0, shares: OutboxPartitions = WHOLE_OUTBOX) -> None:
-        """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
-        self.patience = patience
-        self._engine = open_database(url, FAMILY, patience)
+    def __init__(self, database: Database, shares: OutboxPartitions = WHOLE_OUTBOX) -> None:
+        self.database = database
+        database.bring_up(FAMILY)
         self._shares = shares
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._engine.dispose()
 
     @repeatable
     def cursor(self) -> LogPosition:
@@ -125,27 +120,27 @@ class Ledger:
     @repeatable
     def cursors(self) -> dict[int, LogPosition]:
         """Return how far each share is settled, those of other dispatchers as well."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return {row.share: LogPosition.from_json(row.cut) for row in connection.execute(select(CURSOR))}
 
     @repeatable
     def log_identity(self) -> LogIdentity | None:
         """Return which log the positions here are of, where that was said."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             row = connection.execute(select(LOG_IDENTITY)).first()
         return None if row is None else LogIdentity(row.name, row.starts)
 
     @repeatable
     def set_log_identity(self, identity: LogIdentity) -> None:
         """Say which log they are of from now on."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             connection.execute(delete(LOG_IDENTITY))
             connection.execute(insert(LOG_IDENTITY).values(name=identity.name, starts=identity.starts))
 
     @repeatable
     def commit(self, changes: Changes) -> None:
         """Make the changes durable, all or none."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             buried = [burial.key for burial in changes.burials]
             gone = [*changes.finished, *buried, *(wait.key for wait in changes.waits)]
             delete_rows(connection, WAITING, Key._fields, gone)
@@ -181,7 +176,7 @@ class Ledger:
 
         Its cost follows the number of subscriptions that wait, not the number of what waits for them.
         """
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return schedule.earliest(connection, sorted(self._shares.own))
 
     @repeatable
@@ -201,7 +196,7 @@ class Ledger:
             for (subscription, stage), moment in latest.items()
         ]
         if rows:
-            with self._engine.begin() as connection:
+            with self.database.writing() as connection:
                 connection.execute(later, rows)
 
     @repeatable
@@ -213,14 +208,14 @@ class Ledger:
             .order_by(WAITING.c.due, WAITING.c.position)
             .limit(limit)
         )
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return [_wait_of(row) for row in connection.execute(query)]
 
     @repeatable
     def next_due(self, subscription: str, stage: str, after: float) -> float | None:
         """Return when the next delivery is due that isn't at this moment."""
         query = select(func.min(WAITING.c.due)).where(*self._of(subscription, stage), WAITING.c.due > after)
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return connection.execute(query).scalar()
 
     @repeatable
@@ -230,7 +225,7 @@ class Ledger:
         Each partition of the log, and each replay, has its own order and the same part of the limit.
         """
         waits: list[Wait] = []
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             groups = list(_groups(connection, subscription))
             part = -(-limit // max(1, len(groups)))
             for replay, partition in groups:
@@ -258,7 +253,7 @@ class Ledger:
     def needed_before(self, cut: LogPosition) -> LogPosition:
         """Return the cut, taken back to the oldest event in each partition that is still needed for another attempt."""
         oldest = dict(cut)
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             for partition, position in cut.items():
                 within = WAITING.c.position.between(position_at(partition, 0), position - 1)
                 query = select(func.min(WAITING.c.position)).where(
@@ -273,7 +268,7 @@ class Ledger:
     def last_kept(self) -> LogPosition:
         """Return the cut behind everything that waits or is dead: from it on, nothing planned can be here already."""
         ends: dict[int, int] = {}
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             for table in (WAITING, DEAD):
                 end: int | None = None
                 while (last := _last_position(connection, table, end)) is not None:
@@ -289,7 +284,7 @@ class Ledger:
         These must not be begun a second time: a crash came before the cursor had passed them.
         """
         found: set[tuple[str, int]] = set()
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             for table in (WAITING, DEAD):
                 query = select(table.c.subscription, table.c.position).where(
                     table.c.replay == replay, table.c.position.between(first, last)
@@ -308,7 +303,7 @@ class Ledger:
     def _drop(self, its: Sequence[ColumnElement[bool]]) -> int:
         key = tuple_(*(WAITING.c[name] for name in ("subscription", "stage", "replay", "position")))
         some = select(*key.clauses).where(*its).limit(_FORGOTTEN_AT_A_TIME)
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             return connection.execute(delete(WAITING).where(key.in_(some))).rowcount
 
     # Replays
@@ -316,14 +311,14 @@ class Ledger:
     @repeatable
     def replay_cursor(self, replay: str) -> int:
         """Return the number of the event from which a replay goes on."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             query = select(REPLAY_CURSORS.c.number).where(REPLAY_CURSORS.c.replay == replay)
             return int(connection.execute(query).scalar() or 0)
 
     @repeatable
     def replay_counts(self, replay: str) -> tuple[int, int]:
         """Return how many of a replay's events wait for the sink, or a consumer, and how many were given up."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             waiting, dead = (
                 connection.execute(
                     select(func.count()).where(table.c.replay == replay, table.c.stage == SINK)
@@ -339,7 +334,7 @@ class Ledger:
         query = select(WAITING.c.position).where(
             WAITING.c.replay == replay, WAITING.c.position.between(first, last), WAITING.c.stage == SINK
         )
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             waits = connection.execute(query.limit(1)).first() is not None
             return waits or mailboxes.has_of_replay(connection, replay, first, last)
 
@@ -349,7 +344,7 @@ class Ledger:
 
         The dead stay, and replies and dead letters still go out: they don't need the replay.
         """
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             connection.execute(delete(REPLAY_CURSORS).where(REPLAY_CURSORS.c.replay == replay))
         dropped = 0
         while some := self._drop([WAITING.c.replay == replay, WAITING.c.stage == SINK]):
@@ -361,13 +356,13 @@ class Ledger:
     @repeatable
     def put_mail(self, rows: Sequence[dict[str, Any]]) -> None:
         """Let events come into mailboxes, durably; see `mailboxes.put`."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             mailboxes.put(connection, rows)
 
     @repeatable
     def move_to_mail(self, waits: Sequence[Wait]) -> None:
         """Let deliveries wait in their mailboxes, of subscriptions that have no sink."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             delete_rows(connection, WAITING, Key._fields, [wait.key for wait in waits])
             mailboxes.put(
                 connection,
@@ -392,7 +387,7 @@ class Ledger:
 
     @repeatable
     def _move_from_mail(self, subscription: str) -> int:
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             messages = mailboxes.first(connection, subscription, _FORGOTTEN_AT_A_TIME)
             if messages:
                 mailboxes.remove(connection, [message.number for message in messages])
@@ -417,19 +412,19 @@ class Ledger:
     @repeatable
     def mail_of_replay(self, replay: str) -> int:
         """Count what waits of a replay in a mailbox."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return mailboxes.count_of_replay(connection, replay)
 
     @repeatable
     def who_has_mail(self) -> list[str]:
         """Return the subscriptions that have anything waiting to be pulled."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return list(mailboxes.subscriptions(connection))
 
     @repeatable
     def overdue_mail(self, subscription: str, before: float, most: int, limit: int) -> list[Message]:
         """Return so much of a mailbox as came in before a time or is too much, and nobody holds."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return mailboxes.overdue(connection, subscription, before, most, limit)
 
     @once
@@ -437,7 +432,7 @@ class Ledger:
         self, messages: Sequence[Message], events: Mapping[int, bytes] | None, reason: str
     ) -> None:
         """Let messages of one subscription lie with the dead, with their events; without any, drop them. Count them."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             mailboxes.expire(connection, messages, events, reason)
 
     def forget_mail(self, subscription: str) -> int:
@@ -448,7 +443,7 @@ class Ledger:
     def _drop_mail(self, its: ColumnElement[bool]) -> int:
         dropped = 0
         while True:
-            with self._engine.begin() as connection:
+            with self.database.writing() as connection:
                 some = mailboxes.drop(connection, _FORGOTTEN_AT_A_TIME, its)
             if not some:
                 return dropped
@@ -457,7 +452,7 @@ class Ledger:
     @repeatable
     def count(self) -> tuple[int, int]:
         """Return how many deliveries wait and how many are dead."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             waiting, dead = (
                 connection.execute(select(func.count()).select_from(t)).scalar() for t in (WAITING, DEAD)
             )

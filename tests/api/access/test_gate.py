@@ -13,7 +13,7 @@ from tests.api.role import HttpRole
 from tests.auth.provider import AUDIENCE, Provider
 
 from headrace.api.access.access import access_of
-from headrace.api.access.gate import Gate
+from headrace.api.access.gate import _ELSEWHERE, Gate
 from headrace.api.access.permissions import PERMISSIONS, permission_for
 from headrace.api.app import build_app
 from headrace.api.requests.documents import json_response
@@ -298,9 +298,18 @@ async def test_what_nobody_is_asked_for_is_recorded_too(open_api):
     assert found[1].change["members"] == ["delivery"]
 
 
+_OBJECTS = (("/api/objects/brokers", "Broker"), ("/api/brokers", "Broker"), ("/api/triggers", "Trigger"))
+
+
 async def _changes(api, subscription):
-    """Make one change of every kind; yield the kind and the object where that is known before."""
+    """Make one change by every route; yield the kind and the object where that is known before."""
     await _send(api, "POST", "/api/channels", {"namespace": "default", "name": "new"}, {})
+    yield "channel", "default/new"
+    assert (
+        await _send(api, "PUT", "/api/channels/default/new", {"delivery": {"retry": 3}}, {})
+    ).status == 200
+    yield "channel", "default/new"
+    assert (await api.call("DELETE", "/api/channels/default/new")).status == 204
     yield "channel", "default/new"
     made = await _send(api, "POST", "/subscriptions", WISH, {})
     yield "subscription", made.json["id"]
@@ -310,6 +319,8 @@ async def _changes(api, subscription):
     yield "subscription", subscription
     await api.call("POST", f"/api/subscriptions/{subscription}/pause")
     yield "subscription", subscription
+    assert (await api.call("POST", f"/api/subscriptions/{subscription}/resume")).status == 200
+    yield "subscription", subscription
     await api.call("POST", "/api/subscriptions/import", {}, msgspec.json.encode(WISH))
     yield "subscription", ""
     job = await _send(api, "POST", "/api/filters/backtest", {"filter": {"exact": {"type": "t"}}}, {})
@@ -318,6 +329,9 @@ async def _changes(api, subscription):
     yield "job", job.json["id"]
     await _send(api, "POST", f"/api/subscriptions/{subscription}/seek", {"to": "earliest"}, {})
     yield "seek", subscription
+    replay = {"from": "earliest"}
+    assert (await _send(api, "POST", f"/api/subscriptions/{subscription}/replay", replay, {})).status == 202
+    yield "replay", subscription
     broker = {
         "apiVersion": "eventing.knative.dev/v1",
         "kind": "Broker",
@@ -326,6 +340,17 @@ async def _changes(api, subscription):
     }
     assert (await _send(api, "POST", "/api/apply", [broker], {})).status == 200
     yield "object", ""
+    for number, (base, kind) in enumerate(_OBJECTS):
+        spec = {"broker": "b", "subscriber": {"uri": "http://sink/"}} if kind == "Trigger" else {}
+        manifest = broker | {"kind": kind, "metadata": {"name": f"o{number}"}, "spec": spec}
+        changed = manifest | {"spec": spec | {"delivery": {"retry": 3}}}
+        address = f"{base}/default/o{number}"
+        assert (await _send(api, "POST", base, manifest, {})).status == 200
+        yield "object", ""
+        assert (await _send(api, "PUT", address, changed, {})).status == 200
+        yield "object", f"default/o{number}"
+        assert (await api.call("DELETE", address)).status == 200
+        yield "object", f"default/o{number}"
     assert (await _send(api, "POST", "/api/redrive", {"channel": "default/default"}, {})).status == 202
     yield "redrive", ""
     await api.call("DELETE", f"/subscriptions/{subscription}")
@@ -340,6 +365,13 @@ async def test_no_change_is_without_an_entry_whenever_the_service_stops(open_api
     def stop(_):
         raise StoreUnavailable("the service stops here", unknown=True)
 
+    asked, permission = set(), api.gate._permission
+
+    def noting(path, method):
+        asked.add((path, method))
+        return permission(path, method)
+
+    monkeypatch.setattr(api.gate, "_permission", noting)
     monkeypatch.setattr(api.audit, "complete", stop)
     seen = max(each.number for each in api.audit.find(AuditQuery()))
     async for kind, object_ in _changes(api, subscription):
@@ -347,6 +379,14 @@ async def test_no_change_is_without_an_entry_whenever_the_service_stops(open_api
         assert [(each.kind, each.object, each.outcome) for each in new] == [(kind, object_, UNKNOWN)]
         assert "outcome" not in new[0].document()
         seen = new[0].number
+    recorded = {
+        (path, method)
+        for path, methods in PERMISSIONS.items()
+        for method, needed in methods.items()
+        if needed.records
+        not in {None, *_ELSEWHERE}  # the gate itself writes these before the endpoint is asked
+    }
+    assert recorded - asked == set(), "make this change too, and hand `along()` to what makes it"
 
 
 async def test_what_was_refused_leaves_no_entry(open_api):

@@ -276,7 +276,7 @@ async def test_a_lost_database_is_503_and_passes(open_api, postgres):
             postgres.start()
         assert (await api.call("POST", "/subscriptions", body=wish)).status == 201
         assert len((await api.call("GET", "/subscriptions")).json) == 2
-        api.store.close()
+        api.store.database.close()
 
 
 async def test_what_is_set_aside_is_listed_newest_first(api):

@@ -27,6 +27,7 @@ from tests.api.role import HttpRole
 
 from headrace.api.openapi.document import assemble
 from headrace.api.openapi.files import read_paths
+from headrace.database.database import Database
 from headrace.ledger.records.probes import ProbeOutcome
 from headrace.ledger.records.records import Records
 
@@ -161,7 +162,7 @@ def service(tmp_path_factory):
     """A process that listens, and somebody who answers test-sends as a dispatcher would."""
     data = tmp_path_factory.mktemp("schemathesis") / "data"
     with HttpRole(data, roles=["http"]) as role:
-        records = Records(f"sqlite:///{data}/delivery.db")
+        records = Records(Database(f"sqlite:///{data}/delivery.db"))
         ended = threading.Event()
         answering = threading.Thread(target=_answer_tests, args=(records, ended))
         answering.start()
@@ -173,7 +174,7 @@ def service(tmp_path_factory):
         finally:
             ended.set()
             answering.join()
-            records.close()
+            records.database.close()
 
 
 def _answer_tests(records, ended):

@@ -1,12 +1,11 @@
 """How subscriptions fare, as the API tells it: the same in a list and alone."""
 
-from contextlib import closing
-
 import pytest
 from sqlalchemy import event, update
 from tests.api.application import V1
 from tests.api.handlers.test_channels import WISH
 from tests.ledger.entries import dead, wait, write
+from tests.opening import opening
 from tests.subscriptions.test_credentials import REFRESH
 
 from headrace.api.subscriptions.status import shown_new
@@ -34,7 +33,7 @@ async def status_of(api, id_):
 
 
 def settle(api, *positions):
-    with closing(Ledger(api.delivery_url)) as ledger:
+    with opening(Ledger, api.delivery_url) as ledger:
         ledger.commit(Changes([], [], [], LogPosition.at(*positions)))
 
 
@@ -61,7 +60,7 @@ async def test_a_page_takes_as_many_questions_as_one(api):
     write(api.delivery_url, waits=[wait(each, 2, 5.0) for each in ids], dead=[dead(each, 0) for each in ids])
     asked: list[str] = []
     for database in (api.store, api.secret_store, api.records):
-        event.listen(database._engine, "before_cursor_execute", lambda *told: asked.append(told[2]))
+        event.listen(database.database.engine, "before_cursor_execute", lambda *told: asked.append(told[2]))
     alone = await api.call("GET", "/subscriptions?limit=1")
     few, asked[:] = len(asked), []
     page = await api.call("GET", "/subscriptions?limit=12")
@@ -113,7 +112,7 @@ async def test_why_it_gets_no_events(api, id_):
     assert await ready() == {"status": False, "reason": "Paused", "message": "it is paused; its events wait"}
     api.store.end(id_, "status 410")
     assert (await ready())["reason"] == "SinkGone"
-    with api.store._engine.begin() as connection:
+    with api.store.database.engine.begin() as connection:
         connection.execute(update(SUBSCRIPTIONS).values(created=None))
     assert (await ready())["reason"] == "NotSettled"
     assert (await status_of(api, id_))["position"] is None
@@ -124,7 +123,7 @@ async def test_a_token_that_can_t_be_refreshed(api):
     id_ = (await api.send_json("POST", "/subscriptions", wish)).json["id"]
     api.secret_store.report(id_, 1, "nobody answers")
     assert (await status_of(api, id_))["ready"] == {"status": True}, "the old one lives"
-    with api.secret_store._engine.begin() as connection:
+    with api.secret_store.database.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE secrets SET expires = '2020-01-01T00:00:00.000Z'")
     status = await status_of(api, id_)
     assert status["ready"] == {"status": False, "reason": "CredentialUnusable", "message": "nobody answers"}
@@ -132,7 +131,7 @@ async def test_a_token_that_can_t_be_refreshed(api):
 
 
 async def test_a_filter_that_this_version_can_t_use_is_told_of(api, id_):
-    with api.store._engine.begin() as connection:
+    with api.store.database.engine.begin() as connection:
         connection.exec_driver_sql(
             """UPDATE subscriptions SET document = replace(document, '"filters":[]', '"filters":[{"new":{}}]')"""
         )

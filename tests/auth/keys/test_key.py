@@ -2,12 +2,12 @@
 
 import asyncio
 import time
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.opening import opening
 
 from headrace.auth.audit.entries import AuditQuery, by_command
 from headrace.auth.audit.log import AuditLog
@@ -16,6 +16,7 @@ from headrace.auth.keys.record import KeyRecord
 from headrace.auth.keys.ring import KeyRing
 from headrace.auth.keys.store import KeyStore
 from headrace.auth.roles import Role
+from headrace.database.database import Database
 from headrace.errors import ConfigError, Conflict, NotFound, Unauthenticated
 from headrace.subscriptions.store.store import Store
 
@@ -30,8 +31,8 @@ def _record(key, **members):
 
 @pytest.fixture
 def keys(database_url):
-    Store(database_url).close()
-    with closing(KeyStore(database_url)) as opened:
+    Store(Database(database_url)).database.close()
+    with opening(KeyStore, database_url) as opened:
         yield opened
 
 
@@ -78,7 +79,7 @@ def test_what_is_done_with_keys_is_recorded_in_the_same_transaction(keys, databa
     keys.revoke(key.id, replace(_ENTRY, action="keys revoke", object=key.id))
     with pytest.raises(Conflict):
         keys.revoke(key.id, replace(_ENTRY, action="again", object=key.id))
-    with closing(AuditLog(database_url)) as log:
+    with opening(AuditLog, database_url) as log:
         found = log.find(AuditQuery(object=key.id))
     assert [each.action for each in found] == ["keys revoke", "keys create"]
 
@@ -120,7 +121,7 @@ async def test_what_another_process_revokes_is_known_within_a_second(keys, datab
     keys.add(_record(key), _ENTRY)
     ring = KeyRing(keys)
     following = asyncio.create_task(ring.follow(0.1))
-    with closing(KeyStore(database_url)) as elsewhere:
+    with opening(KeyStore, database_url) as elsewhere:
         elsewhere.add(_record(late), _ENTRY)
         elsewhere.revoke(key.id, _ENTRY)
     await asyncio.sleep(1.0)

@@ -8,6 +8,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 from tests.database.sqlite.test_salvage import damage, leaves
+from tests.opening import opening
 from tests.subscriptions.stores import proposal
 
 from headrace.config import load_config
@@ -35,7 +36,7 @@ class Deployment:
         self.store_file, self.ledger_file = data / "store.db", data / "delivery.db"
 
     def fill(self, subscriptions=300, waits=300):
-        with closing(self.store()) as store, closing(self.ledger()) as ledger:
+        with self.store() as store, self.ledger() as ledger:
             store.create_channel(ChannelName("shop", "orders"))
             store.create_many([proposal() for _ in range(subscriptions)], LogPosition())
             keys = [Key(f"sub-{number:030}", number) for number in range(waits)]
@@ -51,13 +52,13 @@ class Deployment:
         outbox.close()
 
     def store(self):
-        return Store(self.config.store.url)
+        return opening(Store, self.config.store.url)
 
     def ledger(self):
-        return Ledger(self.config.delivery.url)
+        return opening(Ledger, self.config.delivery.url)
 
     def ids(self):
-        with closing(self.store()) as store:
+        with self.store() as store:
             return store.ids(1 << 40)
 
     def waiting(self):
@@ -65,7 +66,7 @@ class Deployment:
             return connection.execute(f"SELECT count(*) FROM {WAITING.name}").fetchone()[0]
 
     def cursor(self):
-        with closing(self.ledger()) as ledger:
+        with self.ledger() as ledger:
             return ledger.cursor()
 
 
@@ -205,7 +206,7 @@ def test_an_older_store_may_be_accepted(run, deployment):
     with closing(sqlite3.connect(deployment.store_file)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     older = deployment.store_file.read_bytes()
-    with closing(deployment.store()) as store:
+    with deployment.store() as store:
         store.create_channel(ChannelName("shop", "returns"))
         revision = store.revision()
     deployment.store_file.write_bytes(older)
@@ -214,7 +215,7 @@ def test_an_older_store_may_be_accepted(run, deployment):
     taken = run("restore", "--accept", "store", "--data", deployment.data)
     assert (taken.exit_code, "made since then" in taken.output) == (0, True)
     check_databases(deployment.config)
-    with closing(deployment.store()) as store:
+    with deployment.store() as store:
         assert store.revision() > revision, "nobody takes what comes for what was"
 
 
@@ -231,7 +232,7 @@ def test_a_store_is_rebuilt_of_what_can_be_read_and_the_lost_are_named(run, depl
     assert 200 < len(kept) < 300
     assert set(told["lost_subscriptions"]) == before - kept
     assert {"table": "subscriptions", "kept": len(kept), "complete": False} in told["tables"]
-    with closing(deployment.store()) as store:
+    with deployment.store() as store:
         assert "shop/orders" in {str(each.name) for each in store.every_channel(None)}
         store.create_many([proposal()], LogPosition())
     assert len(deployment.ids()) == len(kept) + 1
@@ -251,7 +252,7 @@ def test_rebuilding_an_older_store_says_that_the_newest_is_missing(run, deployme
     with closing(sqlite3.connect(deployment.store_file)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     older = deployment.store_file.read_bytes()
-    with closing(deployment.store()) as store:
+    with deployment.store() as store:
         store.create_many([proposal()], LogPosition())
     deployment.store_file.write_bytes(older)
     rebuilt = run("restore", "--rebuild", "store", "--data", deployment.data)

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -10,6 +9,7 @@ from sqlalchemy import update
 from tests.delivery.harness import delivery_settings, eventually, sample
 from tests.delivery.raw_sink import answer
 from tests.delivery.test_replays import Past
+from tests.opening import opening
 
 from headrace.delivery.intake import mailboxes
 from headrace.delivery.intake.expiry import Expiry
@@ -31,7 +31,7 @@ LEASE = 30.0
 
 @pytest.fixture
 def leases(database_url):
-    with closing(MessageLeases(database_url)) as opened:
+    with opening(MessageLeases, database_url) as opened:
         yield opened
 
 
@@ -181,7 +181,7 @@ async def test_what_was_dead_is_redriven_into_the_mailbox(harness, leases):
 
 
 def age(harness, subscription, seconds):
-    with harness.ledger._engine.begin() as connection:
+    with harness.ledger.database.engine.begin() as connection:
         older = update(MAILBOXES).where(MAILBOXES.c.subscription == subscription)
         connection.execute(older.values(time=time.time() - seconds))
 

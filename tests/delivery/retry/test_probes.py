@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 
 import msgspec
 import pytest
@@ -10,6 +10,7 @@ from tests.delivery.guards import LOOPBACK
 from tests.delivery.harness import delivery_settings, eventually
 from tests.delivery.raw_sink import answer
 from tests.ledger.entries import event
+from tests.opening import opening
 
 from headrace.delivery.attempt.specs import default_spec
 from headrace.delivery.attempt.target import NoCredentials
@@ -22,7 +23,7 @@ from headrace.subscriptions.subscription import parse_subscription
 
 @pytest.fixture
 def records(database_url):
-    with closing(Records(database_url)) as opened:
+    with opening(Records, database_url) as opened:
         yield opened
 
 

@@ -1,7 +1,6 @@
 """Redrives by the dispatcher's side: what is moved, at which rate, by whom, and after a crash."""
 
 import time
-from contextlib import closing
 from itertools import pairwise
 
 import pytest
@@ -9,6 +8,7 @@ from sqlalchemy import select
 from tests.delivery.harness import eventually, sample
 from tests.delivery.raw_sink import answer
 from tests.ledger.entries import dead, event, wait, write
+from tests.opening import opening
 
 from headrace.delivery.retry.redrives import RedriveWorker
 from headrace.errors import Conflict
@@ -23,7 +23,7 @@ from headrace.subscriptions.channels.name import ChannelName
 
 @pytest.fixture
 def records(database_url):
-    with closing(Records(database_url)) as opened:
+    with opening(Records, database_url) as opened:
         yield opened
 
 
@@ -45,7 +45,7 @@ def do(redriving, records, redrive_id):
 
 
 def rows(harness, table):
-    with harness.ledger._engine.connect() as connection:
+    with harness.ledger.database.engine.connect() as connection:
         return sorted(
             connection.execute(select(table)).all(), key=lambda row: (row.subscription, row.position)
         )

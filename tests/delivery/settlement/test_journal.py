@@ -3,6 +3,7 @@ import threading
 
 import pytest
 
+from headrace.database.database import Database
 from headrace.delivery.settlement import journal as journal_module
 from headrace.delivery.settlement.journal import Journal
 from headrace.events.positions import LogPosition
@@ -39,11 +40,11 @@ class Desk:
 
 @pytest.fixture
 async def desk(database_url):
-    ledger = Ledger(database_url)
+    ledger = Ledger(Database(database_url))
     desk = Desk(ledger)
     yield desk
     desk.gate.set()
-    ledger.close()
+    ledger.database.close()
 
 
 async def test_a_flush_commits_everything_and_then_calls_back(desk):

@@ -1,13 +1,13 @@
 """The dispatcher's own key: good at channels of the subscription's namespace, and nowhere else."""
 
-from contextlib import closing
-
 import pytest
+from tests.opening import opening
 from tests.subscriptions.stores import proposal
 
 from headrace.auth.keys.ring import KeyRing
 from headrace.auth.keys.store import KeyStore
 from headrace.auth.roles import Role
+from headrace.database.database import Database
 from headrace.delivery.sinks.channels import LocalChannels
 from headrace.errors import Unauthenticated
 from headrace.subscriptions.store.store import Store
@@ -17,8 +17,8 @@ ADDRESS = "http://headrace.example:8080"
 
 @pytest.fixture
 def keys(database_url):
-    Store(database_url).close()
-    with closing(KeyStore(database_url)) as opened:
+    Store(Database(database_url)).database.close()
+    with opening(KeyStore, database_url) as opened:
         yield opened
 
 

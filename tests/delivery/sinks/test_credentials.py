@@ -8,9 +8,11 @@ from ipaddress import ip_network
 
 import pytest
 from aiohttp import web
+from tests.opening import opening
 from tests.subscriptions.stores import proposal
 from tests.subscriptions.test_credentials import PLAIN
 
+from headrace.database.database import Database
 from headrace.delivery.sinks.credentials import Credentials
 from headrace.delivery.sinks.guard import Guard
 from headrace.delivery.sinks.token_endpoint import TokenEndpoint
@@ -72,12 +74,12 @@ async def issuer():
 class Harness:
     def __init__(self, url, folder):
         self.url, self.folder = url, folder
-        self.store = Store(url)
-        self.secret_store = SecretStore(url, KeyFile(folder / "secrets.key"))
+        self.store = Store(Database(url))
+        self.secret_store = SecretStore(Database(url), KeyFile(folder / "secrets.key"))
 
     def close(self):
-        self.store.close()
-        self.secret_store.close()
+        self.store.database.close()
+        self.secret_store.database.close()
 
     def subscribe(self, credential=None, **properties):
         given = {} if credential is None else {"sinkCredential": credential}
@@ -89,7 +91,7 @@ class Harness:
         """As another start, or another dispatcher, would have them."""
         with (
             closing(Guard(allow)) as guard,
-            closing(SecretStore(self.url, KeyFile(self.folder / "secrets.key"))) as secret_store,
+            opening(SecretStore, self.url, KeyFile(self.folder / "secrets.key")) as secret_store,
         ):
             made = Credentials(secret_store, TokenEndpoint(guard, timeout=timeout), ahead)
             try:

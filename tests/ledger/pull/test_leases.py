@@ -2,9 +2,9 @@
 
 import threading
 import time
-from contextlib import closing
 
 import pytest
+from tests.opening import opening
 
 from headrace.events.positions import LogPosition, position_at
 from headrace.ledger.ledger import Changes, Key, Ledger, Wait
@@ -16,13 +16,13 @@ LEASE = 30.0
 
 @pytest.fixture
 def ledger(database_url):
-    with closing(Ledger(database_url)) as opened:
+    with opening(Ledger, database_url) as opened:
         yield opened
 
 
 @pytest.fixture
 def leases(database_url):
-    with closing(MessageLeases(database_url)) as opened:
+    with opening(MessageLeases, database_url) as opened:
         yield opened
 
 
@@ -216,7 +216,7 @@ def test_what_expires_is_buried_or_dropped_and_always_counted(ledger, leases, da
     messages = ledger.overdue_mail("a", 500.0, 100, 50)
     ledger.expire_mail(messages[:2], {messages[0].number: b"{}"}, "nobody came")
     ledger.expire_mail(messages[2:3], None, "nobody came")
-    with closing(Records(database_url)) as records:
+    with opening(Records, database_url) as records:
         shown = records.statuses(["a"])["a"].document()
         assert (shown["waiting"], shown["dead"]) == (1, 2)
         assert (shown["pull"]["waiting"], shown["pull"]["held"], shown["pull"]["expired"]) == (1, 0, 3)
@@ -229,7 +229,7 @@ def test_what_expires_is_buried_or_dropped_and_always_counted(ledger, leases, da
 def test_the_status_tells_of_acknowledgements(ledger, leases, database_url):
     fill(ledger, [1, 2])
     messages = take(leases, "one", 1)
-    with closing(Records(database_url)) as records:
+    with opening(Records, database_url) as records:
         assert records.statuses(["a"])["a"].document()["pull"] | {"oldest": ""} == {
             "waiting": 2, "held": 1, "expired": 0, "oldest": "",
         }  # fmt: skip

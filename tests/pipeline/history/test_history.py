@@ -2,7 +2,6 @@
 
 import shutil
 import uuid
-from contextlib import closing
 from dataclasses import replace
 from functools import reduce
 
@@ -12,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 from tests.eventlog.arrivals import build
 from tests.filters.drawing import drawn
 from tests.filters.strategies import events, expressions, filters, odd_events
+from tests.opening import opening
 
 from headrace.config import load_config
 from headrace.errors import ArchiveDamaged
@@ -337,7 +337,7 @@ def test_damage_of_the_log_is_gone_around_and_set_aside(spark, tmp_path):
     assert table.largest((0, 9)) > 1
     found = History(spark, None, table).events().select("position").toArrow()
     assert sorted(found["position"].to_pylist()) == [0, 1, 2, 5, 6, 7, 8]
-    with closing(Store(url)) as store:
+    with opening(Store, url) as store:
         (aside,) = store.what_is_set_aside(10)
     assert (aside.kind, aside.position, aside.until) == ("damage", 3, 5)
 

@@ -69,8 +69,8 @@ class Frame:
 
 @pytest.fixture
 def route(deployment):
-    paths = RoutePaths(str(deployment.folder / "log"), deployment.store_url, deployment.folder / "work")
-    return Route(paths, deployment.outbox, load_config(overrides={}).pipeline)
+    paths = RoutePaths(str(deployment.folder / "log"), deployment.folder / "work")
+    return Route(paths, deployment.outbox, deployment.store, load_config(overrides={}).pipeline)
 
 
 def test_the_route_takes_overruns_for_what_they_are(deployment, route):
@@ -103,7 +103,7 @@ def test_a_log_that_can_t_be_read_keeps_no_report_back(deployment, caplog):
     def fail(_):
         raise LogDamaged("/x", 1, "cut")
 
-    with OverrunReporter(lambda: Store(deployment.store_url), fail) as reporter:
+    with OverrunReporter(deployment.store, fail) as reporter:
         reporter.note({dear: status()})
     assert deployment.store.overruns() == {dear: status()}
     assert "can't be read" in caplog.text
@@ -136,17 +136,18 @@ def test_routing_does_not_wait_for_a_locked_database(deployment, route):
     assert deployment.store.overruns()[dear].overruns == 3
 
 
-def test_what_could_not_be_written_comes_with_the_next(deployment, caplog):
+def test_what_could_not_be_written_comes_with_the_next(deployment, caplog, monkeypatch):
     dear, other = deployment.subscribe().id, deployment.subscribe().id
-    opened: list[int] = []
+    report, tried = deployment.store.report_overruns, []
 
-    def open_store():
-        opened.append(len(opened))
-        if len(opened) == 1:
+    def fail_once(overruns):
+        tried.append(overruns)
+        if len(tried) == 1:
             raise OSError("the database is gone")
-        return Store(deployment.store_url)
+        report(overruns)
 
-    with caplog.at_level(logging.WARNING), OverrunReporter(open_store) as reporter:
+    monkeypatch.setattr(deployment.store, "report_overruns", fail_once)
+    with caplog.at_level(logging.WARNING), OverrunReporter(deployment.store) as reporter:
         reporter.note({dear: status(2, 5, "old")})
         wait_until(lambda: "the database is gone" in caplog.text)
         reporter.note({dear: status(1, 6, "new"), other: status()})
@@ -167,10 +168,7 @@ def test_what_waits_is_written_once_per_subscription():
             first.set()
             assert going_on.wait(30)
 
-        def close(self):
-            pass
-
-    with OverrunReporter(Slow) as reporter:
+    with OverrunReporter(Slow()) as reporter:
         reporter.note({"a": status(1)})
         assert first.wait(30)
         for position in range(5):
@@ -182,15 +180,14 @@ def test_what_waits_is_written_once_per_subscription():
 def test_what_waits_is_bounded(monkeypatch, deployment):
     monkeypatch.setattr("headrace.pipeline.route.overruns._MOST", 2)
     ids = [deployment.subscribe().id for _ in range(3)]
-    with OverrunReporter(lambda: Store(deployment.store_url)) as reporter:
+    with OverrunReporter(deployment.store) as reporter:
         reporter.note({each: status() for each in ids})
     assert set(deployment.store.overruns()) == set(ids[:2])
 
 
-def test_nothing_is_opened_for_nothing():
-    def open_store():
-        raise AssertionError
-
-    with OverrunReporter(open_store) as reporter:
+def test_nothing_is_written_for_nothing(deployment, monkeypatch):
+    written: list[object] = []
+    monkeypatch.setattr(deployment.store, "report_overruns", written.append)
+    with OverrunReporter(deployment.store) as reporter:
         reporter.note({})
-    assert reporter._store is None
+    assert written == []

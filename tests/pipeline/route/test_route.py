@@ -51,8 +51,8 @@ class _Running:
         self._stop, self._ready = threading.Event(), threading.Event()
         settings = {"master": "local[2]", "restart_seconds": 0.1, "max_events_per_batch": 3000}
         config = load_config(overrides={f"pipeline.{name}": value for name, value in settings.items()})
-        paths = RoutePaths(str(deployment.folder / "log"), deployment.store_url, deployment.folder / "work")
-        self._route = Route(paths, deployment.outbox, config.pipeline)
+        paths = RoutePaths(str(deployment.folder / "log"), deployment.folder / "work")
+        self._route = Route(paths, deployment.outbox, deployment.store, config.pipeline)
         self._thread = threading.Thread(target=self._route.run, args=(self._stop, self._ready.set))
 
     def __enter__(self):

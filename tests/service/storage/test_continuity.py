@@ -1,12 +1,13 @@
 """The log as the service opens it: compared with outbox, ledger and archive, and reconciled where that is accepted."""
 
 import shutil
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, contextmanager
 
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from tests.eventlog.arrivals import arrival, arrivals, build
+from tests.opening import opening
 
 from headrace.cli.main import main
 from headrace.config import load_config
@@ -19,6 +20,7 @@ from headrace.eventlog.local.outbox.reader import LocalOutboxReader
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.events.positions import LogPosition
 from headrace.ledger.ledger import Changes, Ledger
+from headrace.service.storage.databases import open_databases
 from headrace.service.storage.layout import Layout
 from headrace.service.storage.logs import open_log_writer, open_outbox_writer
 from headrace.subscriptions.store.store import Store
@@ -33,27 +35,37 @@ def config_of(folder, **overrides):
 @asynccontextmanager
 async def serving(config):
     """The ingress's log; yields its writer."""
-    opened = open_log_writer(config)
-    try:
-        yield opened.writer
-    finally:
-        await opened.writer.close()
-        opened.close()
+    with open_databases(config, 0.0) as databases:
+        opened = open_log_writer(config, databases)
+        try:
+            yield opened.writer
+        finally:
+            await opened.writer.close()
+
+
+@contextmanager
+def planning(config, begin):
+    """The pipeline's outbox, to plan deliveries from where the log begins."""
+    with (
+        open_databases(config, 0.0) as databases,
+        closing(open_outbox_writer(config, databases.ledger, begin)) as outbox,
+    ):
+        yield outbox
 
 
 def route(config, end):
     """Plan deliveries up to a position, as the pipeline does."""
-    with closing(open_outbox_writer(config, LogPosition())) as outbox:
+    with planning(config, LogPosition()) as outbox:
         outbox.write(outbox.covered(), LogPosition.at(end), NO_PAIRS)
 
 
 def settle(config, end):
-    with closing(Ledger(config.delivery.url)) as ledger:
+    with opening(Ledger, config.delivery.url) as ledger:
         ledger.commit(Changes([], [], [], LogPosition.at(end)))
 
 
 def set_aside(config):
-    with closing(Store(config.store.url)) as store:
+    with opening(Store, config.store.url) as store:
         return [(each.kind, each.position, each.until) for each in store.what_is_set_aside(10)]
 
 
@@ -75,7 +87,7 @@ async def test_all_three_know_which_log_it_is(config, layout):
         assert own is not None
         assert own.starts == starts
         assert read_identity(layout.outbox) == own
-        with closing(Ledger(config.delivery.url)) as ledger:
+        with opening(Ledger, config.delivery.url) as ledger:
             assert ledger.log_identity() == own
 
 
@@ -139,18 +151,18 @@ async def test_an_outbox_that_was_removed_begins_where_the_ledger_waits_for_it(c
     async with serving(config) as log:
         await log.append(arrivals("abc"), 10)
     settle(config, 1)
-    with closing(open_outbox_writer(config, LogPosition.at(2))) as outbox:
+    with planning(config, LogPosition.at(2)) as outbox:
         assert outbox.covered() == LogPosition.at(1)
     shutil.rmtree(layout.outbox)
     put_aside(layout.data / "delivery.db")
-    with closing(open_outbox_writer(config, LogPosition.at(2))) as outbox:
+    with planning(config, LogPosition.at(2)) as outbox:
         assert outbox.covered() == LogPosition.at(2), "nobody waits for anything before"
         assert [end for end, _ in LocalOutboxReader(layout.outbox).read(LogPosition())] == [LogPosition.at(2)]
 
 
 async def test_nothing_is_routed_while_the_log_ends_before_the_outbox(config, layout):
     await _replaced_by_an_older_copy(config, layout, route)
-    with closing(open_outbox_writer(config, LogPosition())) as outbox:
+    with planning(config, LogPosition()) as outbox:
         obstacle = outbox.refresh()
         assert obstacle is not None
         assert "planned up to position 8" in obstacle
@@ -163,12 +175,12 @@ async def test_nothing_is_routed_from_another_log(config, layout):
     route(config, 3)
     shutil.rmtree(layout.log)
     build(layout.log, ["uvwxyz"])
-    with closing(open_outbox_writer(config, LogPosition())) as outbox:
+    with planning(config, LogPosition()) as outbox:
         obstacle = outbox.refresh()
         assert obstacle is not None
         assert "was routed from the log" in obstacle
     shutil.rmtree(layout.log)
-    with closing(open_outbox_writer(config, LogPosition())) as outbox:
+    with planning(config, LogPosition()) as outbox:
         assert "ends at 0" in (outbox.refresh() or "")
 
 
@@ -177,5 +189,5 @@ async def test_a_log_without_its_mark_is_routed_from_all_the_same(config, layout
         await log.append(arrivals("abc"), 10)
     route(config, 3)
     (layout.log / "END").unlink()
-    with closing(open_outbox_writer(config, LogPosition())) as outbox:
+    with planning(config, LogPosition()) as outbox:
         assert outbox.refresh() is None

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from sqlalchemy import func, insert, inspect, select, text
+from tests.opening import engine_of
 
 import headrace
 from headrace.config import load_config
-from headrace.database.engine import connect_to, open_database
+from headrace.database.engine import connect_to
 from headrace.database.migrations import migration_context
 from headrace.errors import SchemaRefused
 from headrace.service.storage.databases import FAMILIES, migrate, schema_versions
@@ -42,7 +43,7 @@ def test_versions_are_numbered_without_gaps_and_each_follows_the_one_before(name
 @pytest.mark.parametrize("name", FAMILIES)
 def test_migrations_make_what_the_code_works_with(database_url, name):
     family = FAMILIES[name]
-    engine = open_database(database_url, family)
+    engine = engine_of(database_url, family)
     with engine.connect() as connection:
         assert compare_metadata(migration_context(connection, family), family.metadata) == []
         made = set(inspect(connection).get_table_names())
@@ -63,7 +64,7 @@ def test_rows_of_the_first_version_are_kept(database_url, name):
             row = {column.name: samples[column.type.python_type] for column in table.columns}
             connection.execute(insert(table).values(row))
     engine.dispose()
-    engine = open_database(database_url, family)
+    engine = engine_of(database_url, family)
     with engine.connect() as connection:
         kept = {
             table: connection.execute(
@@ -79,7 +80,7 @@ def test_rows_of_the_first_version_are_kept(database_url, name):
 def test_a_comparison_sees_what_is_missing(database_url):
     """Or the test above would say nothing."""
     family = FAMILIES["subscriptions"]
-    engine = open_database(database_url, family)
+    engine = engine_of(database_url, family)
     with engine.begin() as connection:
         connection.execute(text("DROP INDEX ix_subscriptions_revision"))
         connection.execute(text("ALTER TABLE subscriptions DROP COLUMN ended"))

@@ -8,6 +8,7 @@ import sys
 import pytest
 from tests.api.role import HttpRole
 
+from headrace.database.database import Database
 from headrace.eventlog.archive.manifest import Manifest
 from headrace.eventlog.archive.storage import Storage
 from headrace.service.storage.privacy import keep_private
@@ -62,9 +63,9 @@ def test_a_folder_of_another_user_is_told_and_used(tmp_path, monkeypatch, caplog
 
 
 def test_a_database_that_a_command_makes_is_private(tmp_path):
-    store = Store(f"sqlite:///{tmp_path}/data/store.db")
+    store = Store(Database(f"sqlite:///{tmp_path}/data/store.db"))
     assert open_to_others(tmp_path / "data") == []
-    store.close()
+    store.database.close()
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o750, 0o700])

@@ -4,13 +4,14 @@ import asyncio
 import threading
 import uuid
 from collections import Counter
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 
 import pyarrow as pa
 import pytest
 from tests.delivery.harness import QUICK
 from tests.eventlog.arrivals import arrival
 from tests.eventlog.kafka.test_archive import remove
+from tests.opening import opening
 
 from headrace.client import Sink
 from headrace.config import load_config
@@ -49,7 +50,7 @@ def config(tmp_path, broker):
 
 @pytest.fixture
 def store(config):
-    with closing(Store(config.store.url)) as opened:
+    with opening(Store, config.store.url) as opened:
         yield opened
 
 
@@ -163,7 +164,7 @@ async def test_a_redrive_waits_for_brokers_that_are_away(config, store, monkeypa
         (position,) = await route.accept("a")
         await route.plan([position])
         await eventually(lambda: arrived["a"] == 1)
-        with closing(Records(config.delivery.url)) as records:
+        with opening(Records, config.delivery.url) as records:
             with _refusing_fetches(monkeypatch):
                 again = Redrive(RedriveRequest(), 1, Delivered(route.subscription, position))
                 records.add_redrive(again)
@@ -179,7 +180,7 @@ async def test_events_that_kafka_removed_hold_up_nobody(config, store):
         await asyncio.to_thread(remove, config.kafka, positions[2])
         await route.plan(positions)
         await eventually(lambda: set(arrived) == set("cd"))
-        with closing(Records(config.delivery.url)) as records:
+        with opening(Records, config.delivery.url) as records:
             await eventually(lambda: len(_dead(records)) == 2)
             assert {each.position for each in _dead(records)} == set(positions[:2])
 
@@ -224,7 +225,7 @@ async def test_nobody_shares_a_reader_of_the_log(config, store, monkeypatch):
         positions = await route.accept([f"first-{number}" for number in range(20)])
         await route.plan(positions)
         await eventually(lambda: len(arrived) == 20)
-        with closing(Records(config.delivery.url)) as records:
+        with opening(Records, config.delivery.url) as records:
             for number, position in enumerate(positions):
                 records.add_redrive(Redrive(RedriveRequest(), 1, Delivered(route.subscription, position)))
                 await route.plan(await route.accept([f"second-{number}"]))

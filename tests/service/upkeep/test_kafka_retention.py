@@ -8,6 +8,7 @@ import pytest
 from tests.eventlog.archive.archives import settings as archive_settings
 from tests.eventlog.arrivals import arrivals
 from tests.ledger.entries import wait
+from tests.opening import opening
 
 from headrace.config import load_config
 from headrace.eventlog.archive.maintenance import ArchiveMaintenance
@@ -52,13 +53,19 @@ async def reader(config):
         yield opened
 
 
+@pytest.fixture
+def ledger(config):
+    with opening(Ledger, config.delivery.url) as opened:
+        yield opened
+
+
 def settle(config, share, cut, *waits):
-    with closing(Ledger(config.delivery.url, shares=OutboxPartitions(frozenset({share}), 2))) as ledger:
+    with opening(Ledger, config.delivery.url, shares=OutboxPartitions(frozenset({share}), 2)) as ledger:
         ledger.commit(Changes(list(waits), [], [], cut))
 
 
-async def test_an_event_leaves_when_every_share_and_the_archive_are_done_with_it(config, reader):
-    turn, (partition,) = shrink(config), reader.end()
+async def test_an_event_leaves_when_every_share_and_the_archive_are_done_with_it(config, reader, ledger):
+    turn, (partition,) = shrink(config, ledger), reader.end()
     first = reader.start()[partition]
 
     def left():
@@ -76,8 +83,8 @@ async def test_an_event_leaves_when_every_share_and_the_archive_are_done_with_it
     assert reader.end()[partition] - first >= 60
 
 
-async def test_what_is_young_stays_whoever_is_done_with_it(config, reader, caplog):
-    turn = shrink(replace(config, log=replace(config.log, retention_seconds=3600.0)))
+async def test_what_is_young_stays_whoever_is_done_with_it(config, reader, ledger, caplog):
+    turn = shrink(replace(config, log=replace(config.log, retention_seconds=3600.0)), ledger)
     for share in (0, 1):
         settle(config, share, reader.end())
     ArchiveMaintenance(Storage(config.archive.path), reader, archive_settings()).run()

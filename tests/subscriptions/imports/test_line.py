@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.subscriptions.stores import memory_url
 
+from headrace.database.database import Database
 from headrace.events.positions import LogPosition
 from headrace.subscriptions.channels.config_keys import ConfigKey
 from headrace.subscriptions.channels.name import DEFAULT_CHANNEL, ChannelName
@@ -84,12 +85,12 @@ def wishes(draw):
 @pytest.fixture(scope="module")
 def deployments():
     with memory_url() as one, memory_url() as other:
-        stores = [Store(url) for url in (one, other)]
+        stores = [Store(Database(url)) for url in (one, other)]
         for store in stores:
             store.create_channel(ORDERS, config=DECLARED)
         yield stores
         for store in stores:
-            store.close()
+            store.database.close()
 
 
 @given(wished=st.lists(wishes(), min_size=1, max_size=5))

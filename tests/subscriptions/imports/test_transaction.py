@@ -1,11 +1,11 @@
 """Many subscriptions at once: into the store, all or none."""
 
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
 from cryptography.exceptions import InvalidTag
 from sqlalchemy import func, select
+from tests.opening import opening
 from tests.subscriptions.stores import listed, proposal
 
 from headrace.errors import Conflict, NotFound, QuotaExceeded
@@ -23,7 +23,7 @@ CREDENTIAL = {"credentialType": "PLAIN", "identifier": "me", "secret": "hunter2"
 
 @pytest.fixture
 def store(database_url):
-    with closing(Store(database_url)) as opened:
+    with opening(Store, database_url) as opened:
         yield opened
 
 
@@ -96,7 +96,7 @@ def test_all_or_none(store):
 
 
 def test_quotas_hold_for_all_of_them_together(database_url):
-    with closing(Store(database_url, quotas=Quotas(subscriptions=3))) as store:
+    with opening(Store, database_url, quotas=Quotas(subscriptions=3)) as store:
         store.create(proposal(), LogPosition)
         with lot_of(*(proposal() for _ in range(3))) as lot, pytest.raises(QuotaExceeded):
             store.create_lot(lot, LogPosition)
@@ -109,7 +109,7 @@ def test_only_those_that_need_it_are_seen_again_with_their_secrets(store, databa
     past = proposal(config={"channel": "default/default", "start": "earliest"})
     seen = []
     with (
-        closing(SecretStore(database_url, KeyFile(tmp_path / "key"))) as secret_store,
+        opening(SecretStore, database_url, KeyFile(tmp_path / "key")) as secret_store,
         lot_of(plain, secret, past) as lot,
     ):
 
@@ -120,7 +120,7 @@ def test_only_those_that_need_it_are_seen_again_with_their_secrets(store, databa
         store.create_lot(lot, LogPosition, also)
         assert seen == [secret.id, past.id]
         assert secret_store.open(secret.id).secrets == secret.secrets
-    with store._engine.connect() as connection:
+    with store.database.engine.connect() as connection:
         assert connection.execute(select(func.count()).select_from(SECRETS)).scalar() == 1
 
 
@@ -156,8 +156,8 @@ def test_the_few_that_begin_or_end_are_found_by_an_index(store, which):
     """Or each change would cost a look at a hundred thousand rows."""
     with lot_of(*(proposal() for _ in range(2000))) as lot:
         store.create_lot(lot, LogPosition)
-    query = str(select(SUBSCRIPTIONS.c.id).where(which).compile(store._engine))
-    with store._engine.begin() as connection:
+    query = str(select(SUBSCRIPTIONS.c.id).where(which).compile(store.database.engine))
+    with store.database.engine.begin() as connection:
         if connection.dialect.name == "sqlite":
             plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}").all()
         else:

@@ -1,11 +1,12 @@
 """What namespaces may have is kept to, also when several add to it at once."""
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 
 import pytest
+from tests.opening import opening
 from tests.subscriptions.stores import listed, proposal
 
+from headrace.database.database import Database
 from headrace.errors import QuotaExceeded
 from headrace.events.positions import LogPosition
 from headrace.filters import compile_filter
@@ -25,12 +26,12 @@ def open_store(database_url):
     opened = []
 
     def make(**quotas):
-        opened.append(Store(database_url, quotas=Quotas(**quotas)))
+        opened.append(Store(Database(database_url), quotas=Quotas(**quotas)))
         return opened[-1]
 
     yield make
     for store in opened:
-        store.close()
+        store.database.close()
 
 
 def _create(store, **properties):
@@ -76,7 +77,7 @@ def test_two_at_once_don_t_pass_together(open_store):
 
 def test_a_namespace_may_have_quotas_of_its_own(open_store, database_url):
     store = open_store(subscriptions=1, channels=1)
-    with closing(QuotaStore(database_url)) as quotas:
+    with opening(QuotaStore, database_url) as quotas:
         quotas.set("default", Overrides(subscriptions=2))
         _create(store)
         _create(store)

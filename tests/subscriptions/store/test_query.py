@@ -1,11 +1,11 @@
 """Pages of subscriptions, read by indexes."""
 
-from contextlib import closing
 from dataclasses import replace
 from itertools import chain
 
 import pytest
 from sqlalchemy import event
+from tests.opening import opening
 from tests.subscriptions.stores import proposal
 
 from headrace.events.positions import LogPosition
@@ -19,7 +19,7 @@ NATS = {"sink": "nats://example.com", "protocol": "NATS", "protocolsettings": {"
 
 @pytest.fixture
 def store(database_url):
-    with closing(Store(database_url)) as opened:
+    with opening(Store, database_url) as opened:
         opened.create_channel(ORDERS)
         opened.create_channel(OTHERS)
         yield opened
@@ -102,13 +102,13 @@ def test_a_sink_that_is_longer_than_an_index_takes(store):
     ],
 )
 def test_an_index_finds_the_page_and_has_it_in_order(store, query, index):
-    if store._engine.dialect.name != "sqlite":
+    if store.database.engine.dialect.name != "sqlite":
         pytest.skip("PostgreSQL decides by statistics, which so small a table doesn't have")
     asked = []
-    event.listen(store._engine, "before_cursor_execute", lambda *args: asked.append(args[2:4]))
+    event.listen(store.database.engine, "before_cursor_execute", lambda *args: asked.append(args[2:4]))
     store.page(SubscriptionQuery(**query, after=(3, "x")))
     (statement, parameters) = asked[-1]
-    with store._engine.connect() as connection:
+    with store.database.engine.connect() as connection:
         plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]
     assert any(f"INDEX subscriptions_by_{index} " in step for step in plan), plan
     assert not any("TEMP B-TREE" in step for step in plan), plan

@@ -1,8 +1,8 @@
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
 from sqlalchemy import create_engine, text
+from tests.opening import opening
 from tests.subscriptions.stores import listed, proposal
 from tests.subscriptions.test_credentials import PLAIN, REFRESH
 
@@ -18,7 +18,7 @@ from headrace.subscriptions.store.store import Store
 
 @pytest.fixture
 def store(database_url):
-    with closing(Store(database_url)) as opened:
+    with opening(Store, database_url) as opened:
         yield opened
 
 
@@ -29,7 +29,7 @@ def file(tmp_path):
 
 @pytest.fixture
 def secret_store(database_url, store, file):
-    with closing(SecretStore(database_url, file)) as opened:
+    with opening(SecretStore, database_url, file) as opened:
         yield opened
 
 
@@ -224,7 +224,7 @@ def test_rotation_keeps_everything_open(store, secret_store, file, database_url)
 
 def test_a_running_service_seals_with_the_new_key(store, secret_store, file, database_url):
     create(store, secret_store)
-    with closing(SecretStore(database_url, KeyFile(file.path))) as operator:
+    with opening(SecretStore, database_url, KeyFile(file.path)) as operator:
         rotate(operator, drop_old=True)
     assert len(secret_store.count_by_key()) == 1
     created = create(store, secret_store)
@@ -265,10 +265,10 @@ def test_a_damaged_row_stops_neither_rotation_nor_gets_its_key_dropped(
 
 def test_keys_given_by_the_configuration(store, database_url):
     old, new = new_key(), new_key()
-    with closing(SecretStore(database_url, GivenKeys([write_key(old)]))) as secret_store:
+    with opening(SecretStore, database_url, GivenKeys([write_key(old)])) as secret_store:
         created = create(store, secret_store)
-    with closing(SecretStore(database_url, GivenKeys([write_key(new), write_key(old)]))) as secret_store:
+    with opening(SecretStore, database_url, GivenKeys([write_key(new), write_key(old)])) as secret_store:
         assert secret_store.open(created.id)
         assert rotate(secret_store, drop_old=True).resealed == 1
-    with closing(SecretStore(database_url, GivenKeys([write_key(new)]))) as secret_store:
+    with opening(SecretStore, database_url, GivenKeys([write_key(new)])) as secret_store:
         assert secret_store.open(created.id)

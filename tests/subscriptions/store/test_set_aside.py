@@ -2,6 +2,7 @@
 
 import pytest
 
+from headrace.database.database import Database
 from headrace.subscriptions.store import set_aside
 from headrace.subscriptions.store.set_aside import Kind, SetAside, join
 from headrace.subscriptions.store.store import Store
@@ -9,9 +10,9 @@ from headrace.subscriptions.store.store import Store
 
 @pytest.fixture
 def store(database_url):
-    made = Store(database_url)
+    made = Store(Database(database_url))
     yield made
-    made.close()
+    made.database.close()
 
 
 def _event(position: int, reason: str = "why", until: int | None = None) -> SetAside:

@@ -1,12 +1,12 @@
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from itertools import count
 
 import pytest
 from sqlalchemy import insert
+from tests.opening import opening
 from tests.subscriptions.stores import listed, proposal
 
 from headrace.errors import Conflict, NotFound
@@ -20,7 +20,7 @@ ORDERS = ChannelName("team-a", "orders")
 
 @pytest.fixture
 def store(database_url):
-    with closing(Store(database_url)) as opened:
+    with opening(Store, database_url) as opened:
         yield opened
 
 
@@ -155,11 +155,11 @@ def test_deleting_may_be_refused(store):
 
 
 def test_what_is_kept_survives_the_process(database_url):
-    with closing(Store(database_url)) as store:
+    with opening(Store, database_url) as store:
         store.create_channel(ORDERS)
         created = store.create(proposal("team-a/orders"), at(4))
         revision = store.revision()
-    with closing(Store(database_url)) as again:
+    with opening(Store, database_url) as again:
         assert again.channels() == [DEFAULT_CHANNEL, ORDERS]
         assert listed(again) == [created]
         assert again.revision() == revision
@@ -312,7 +312,7 @@ def test_purging_keeps_what_has_no_end_yet(store):
 
 def test_purging_as_many_as_there_are(store):
     """More than a statement takes parameters."""
-    if store._engine.dialect.name != "sqlite":
+    if store.database.engine.dialect.name != "sqlite":
         pytest.skip("its limit can't be lowered")
     row = {
         "namespace": "default",
@@ -327,12 +327,12 @@ def test_purging_as_many_as_there_are(store):
         "edited": 1,
         "state": "active",
     }
-    with store._engine.begin() as connection:
+    with store.database.engine.begin() as connection:
         limit = connection.connection.driver_connection.getlimit(9)  # SQLITE_LIMIT_VARIABLE_NUMBER
         connection.connection.driver_connection.setlimit(9, 1000)
         connection.execute(insert(SUBSCRIPTIONS), [{**row, "id": str(n), "revision": n} for n in range(1100)])
     assert len(store.purge(LogPosition.at(3))) == 1100
-    with store._engine.begin() as connection:
+    with store.database.engine.begin() as connection:
         connection.connection.driver_connection.setlimit(9, limit)
     assert store.changes(-1)[1] == []
 
@@ -369,14 +369,14 @@ def check_work(store, names, rounds=8):
 
 
 def _rows(store):
-    with store._engine.connect() as connection:
+    with store.database.engine.connect() as connection:
         return connection.execute(SUBSCRIPTIONS.select()).all()
 
 
 def test_threads_and_two_stores_on_one_database(database_url):
     with (
-        closing(Store(database_url)) as one,
-        closing(Store(database_url)) as other,
+        opening(Store, database_url) as one,
+        opening(Store, database_url) as other,
         ThreadPoolExecutor(6) as threads,
     ):
         names = [f"t{number}" for number in range(6)]
@@ -387,10 +387,10 @@ def test_threads_and_two_stores_on_one_database(database_url):
 
 WORK = """
 import sys
-from contextlib import closing
 from headrace.subscriptions.store.store import Store
+from tests.opening import opening
 from tests.subscriptions.store.test_store import work
-with closing(Store(sys.argv[1])) as store:
+with opening(Store, sys.argv[1]) as store:
     work(store, sys.argv[2], 4)
 """
 
@@ -400,15 +400,15 @@ def test_processes(database_url):
     names = ["p0", "p1", "p2"]
     processes = [subprocess.Popen([sys.executable, "-c", WORK, database_url, name]) for name in names]
     assert [process.wait(200) for process in processes] == [0, 0, 0]
-    with closing(Store(database_url)) as store:
+    with opening(Store, database_url) as store:
         check_work(store, names, 4)
 
 
 def test_changes_are_seen_in_the_order_of_their_revisions(database_url):
     """A follower never goes past a revision that becomes visible later."""
     with (
-        closing(Store(database_url)) as writing,
-        closing(Store(database_url)) as watching,
+        opening(Store, database_url) as writing,
+        opening(Store, database_url) as watching,
         ThreadPoolExecutor(4) as threads,
     ):
         running = [

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from headrace.auth.audit.log import AuditDraft
     from headrace.auth.principal import Principal
     from headrace.subscriptions.channels.name import ChannelName
 
@@ -30,10 +31,22 @@ class Access:
         self.role = role
         self.about: set[str] = set()
         self.was_asked = False
-        self.makes = ""
-        """The id of what the request creates, where that is known beforehand."""
+        self._draft: AuditDraft | None = None
         self._gate: Callable[[], Awaitable[Access]] | None = None
         self._renewed = time.monotonic()
+
+    def recorded_by(self, draft: AuditDraft) -> None:
+        """Set what `along` returns."""
+        self._draft = draft
+
+    def along(self, makes: str = "") -> AuditDraft | None:
+        """Return the audit entry, to be written in the transaction of the change; None where nothing is recorded.
+
+        `makes` is the id of what the request creates, where that is known beforehand.
+        """
+        if self._draft is not None:
+            self._draft.makes = makes
+        return self._draft
 
     def renewed_by(self, gate: Callable[[], Awaitable[Access]]) -> None:
         """Set what `renew` asks; what it raises ends the answer."""

@@ -27,17 +27,16 @@ class Change:
 
     @property
     def named(self) -> str:
-        """What the request addresses or creates: an id, or a namespace and a name."""
+        """What the request addresses: an id, or a namespace and a name; nothing where it creates something."""
         params = self.request.path_params
         if "id" in params:
             return str(params["id"])
-        named = "/".join(str(params[name]) for name in ("namespace", "name") if name in params)
-        return named or self.access.makes
+        return "/".join(str(params[name]) for name in ("namespace", "name") if name in params)
 
     def entries(
-        self, named: str = "", after: Resource | None = None, status: int = UNKNOWN
+        self, makes: str = "", after: Resource | None = None, status: int = UNKNOWN
     ) -> list[AuditEntry]:
-        """Return an entry for each namespace concerned, with as much as is known now."""
+        """Return an entry for each namespace concerned, with as much as is known now; `makes` is what is created."""
         request = self.request
         resources = [each for each in (self.before, after) if each is not None]
         owners: Sequence[str | None] = sorted(
@@ -51,7 +50,7 @@ class Change:
                 client,
                 f"{request.method} {request.url.path}",
                 self.kind,
-                named or self.named,
+                self.named or makes,
                 namespace,
                 status,
                 {} if status == UNKNOWN else difference(*documents),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from headrace.api.access.access import Access, give_access
@@ -168,24 +167,27 @@ class Gate:
         access: Access,
         before: Resource | None,
     ) -> Response:
-        """Make a change with an audit entry in its transaction; record the outcome before it is answered."""
+        """Make a change; record its outcome before it is answered.
+
+        The endpoint hands `access.along()` to whoever makes the change, so that its entry is in the same transaction.
+        """
         assert self._recorder is not None  # noqa: S101  checked by the caller
         change = Change(request, str(permission.records), access, before)
         draft = AuditDraft(change.entries)
-        is_elsewhere = permission.records in _ELSEWHERE
-        if is_elsewhere:
+        if permission.records in _ELSEWHERE:
             await self._recorder.draft(draft)
+        else:
+            access.recorded_by(draft)
         status, location = _FAILED, ""
         try:
-            with nullcontext() if is_elsewhere else self._recorder.alongside(draft):
-                response = self._checked(await endpoint(request), permission, access)
+            response = self._checked(await endpoint(request), permission, access)
             status, location = response.status_code, response.headers.get("location", "")
         except HeadraceError as error:
             status = error.http_status
             raise
         finally:
             if draft.is_written or status < _UNCHANGED or status >= _FAILED:
-                named = change.named or made_at(request.url.path, location)
+                named = change.named or draft.makes or made_at(request.url.path, location)
                 after = await self._after(permission, named) if status < _UNCHANGED else None
                 await self._recorder.complete(draft, change.entries(named, after, status))
         return response

@@ -6,12 +6,10 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from headrace.database.alongside import alongside
 from headrace.errors import StoreUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from contextlib import AbstractContextManager
 
     from headrace.auth.audit.entries import AuditEntry
     from headrace.auth.audit.log import AuditDraft, AuditLog
@@ -27,10 +25,6 @@ class Recorder:
         self._audit = log
         self._waiting: list[tuple[int | None, AuditEntry]] = []
         self._writing = asyncio.Lock()
-
-    def alongside(self, draft: AuditDraft) -> AbstractContextManager[None]:
-        """Write a draft in the transaction of the change that is made in the store within this context."""
-        return alongside(self._audit.url, draft.write)
 
     async def draft(self, draft: AuditDraft) -> None:
         """Write a draft before a change of something that is not in the store."""

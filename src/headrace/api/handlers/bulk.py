@@ -6,7 +6,7 @@ import asyncio
 import time
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import msgspec
 from starlette.responses import StreamingResponse
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from headrace.api.access.access import Access
     from headrace.api.handlers.handler import Routes
     from headrace.api.settings import ApiSettings
+    from headrace.database.companion import Companion
     from headrace.events.positions import LogPosition
-    from headrace.jobs.jobs import Jobs
+    from headrace.subscriptions.imports.batch import Lot
     from headrace.subscriptions.store.secrets import SecretStore
     from headrace.subscriptions.store.store import Store
     from headrace.subscriptions.subscription import Subscription
@@ -43,7 +44,7 @@ _ENCODER = msgspec.json.Encoder()
 _FLAGS = ("dryRun", "keepIds", "skipFaulty")
 _AT_ONCE = 8
 _LONGEST_SECONDS = 3600.0
-_Given = TypeVar("_Given")
+_Given = ParamSpec("_Given")
 _Done = TypeVar("_Done")
 
 
@@ -57,13 +58,11 @@ class BulkHandler:
         self,
         store: Store,
         end_of_log: Callable[[], LogPosition],
-        jobs: Jobs,
         secret_store: SecretStore,
         settings: ApiSettings,
     ) -> None:
         self._store = store
         self._end_of_log = end_of_log
-        self._jobs = jobs
         self._secret_store = secret_store
         self._max_bytes = settings.max_import_bytes
         self._max_line_bytes = settings.max_document_bytes
@@ -98,7 +97,9 @@ class BulkHandler:
                     raise InvalidImport(reading.refused, reading.refusals)
                 for namespace in reading.namespaces:
                     access.require(namespace)
-                created = None if dry_run else await self._in_turn(self._create, reading)
+                created = None
+                if not dry_run:
+                    created = await self._in_turn(self._create, reading.lot, access.along())
             return await compute_json(lambda: _outcome(reading, created))
 
     @contextmanager
@@ -113,15 +114,17 @@ class BulkHandler:
         finally:
             self._under_way.discard(tenant)
 
-    async def _in_turn(self, work: Callable[[_Given], _Done], given: _Given) -> _Done:
+    async def _in_turn(
+        self, work: Callable[_Given, _Done], *given: _Given.args, **named: _Given.kwargs
+    ) -> _Done:
         async with self._turn:
-            return await asyncio.to_thread(work, given)
+            return await asyncio.to_thread(work, *given, **named)
 
-    def _create(self, reading: Import) -> int:
+    def _create(self, lot: Lot, along: Companion | None) -> int:
         def also(connection: Connection, proposal: Subscription) -> None:
-            extra_rows(proposal, self._secret_store, self._jobs)(connection)
+            extra_rows(proposal, self._secret_store)(connection)
 
-        return self._store.create_lot(reading.lot, self._end_of_log, also)
+        return self._store.create_lot(lot, self._end_of_log, also, along)
 
     async def export(self, request: Request) -> Response:
         """Write the caller's subscriptions, or those of a channel, one per line, without secrets."""

@@ -51,8 +51,10 @@ class ChannelsHandler:
         document = await read_document(request, InvalidChannel)
         channel = await compute(parse_channel_document, document)
         access_of(request).require(channel.name.namespace)
-        access_of(request).makes = str(channel.name)
-        await asyncio.to_thread(self._store.create_channel, channel.name, channel.delivery, channel.config)
+        along = access_of(request).along(str(channel.name))
+        await asyncio.to_thread(
+            self._store.create_channel, channel.name, channel.delivery, channel.config, along
+        )
         await self._channels.refresh()
         return json_response(self._shown(channel), 201, {"location": f"/api/channels/{channel.name}"})
 
@@ -60,7 +62,7 @@ class ChannelsHandler:
         """Replace the delivery object and the config declarations of a channel; what is left out is removed."""
         document = await read_document(request, InvalidChannel)
         channel = await compute(parse_channel_document, document, _channel_of(request))
-        await asyncio.to_thread(self._store.replace_channel, channel)
+        await asyncio.to_thread(self._store.replace_channel, channel, access_of(request).along())
         return json_response(self._shown(channel))
 
     async def list_channels(self, request: Request) -> Response:
@@ -75,7 +77,8 @@ class ChannelsHandler:
 
     async def delete_channel(self, request: Request) -> Response:
         """Delete a channel that has no subscriptions."""
-        await asyncio.to_thread(self._store.delete_channel, _channel_of(request))
+        along = access_of(request).along()
+        await asyncio.to_thread(self._store.delete_channel, _channel_of(request), along)
         await self._channels.refresh()
         return Response(status_code=204)
 

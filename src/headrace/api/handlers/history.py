@@ -98,12 +98,12 @@ class HistoryHandler:
 
     async def cancel(self, request: Request) -> Response:
         """Cancel a job."""
-        job = await asyncio.to_thread(self._jobs.cancel, request.path_params["id"])
+        along = access_of(request).along()
+        job = await asyncio.to_thread(self._jobs.cancel, request.path_params["id"], along)
         return json_response(await self._shown(job))
 
     async def _submit(self, request: Request, job: Job) -> Response:
-        access_of(request).makes = job.id
-        await asyncio.to_thread(self._jobs.add, job)
+        await asyncio.to_thread(self._jobs.add, job, access_of(request).along(job.id))
         job = await self._await_end(request, job)
         headers = {"location": f"/api/jobs/{job.id}"} | preference_applied(request)
         return json_response(await self._shown(job), 200 if job.state.is_end else 202, headers)

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from headrace.api.handlers.handler import Routes
     from headrace.api.subscriptions.status import Statuses
     from headrace.events.positions import LogPosition
-    from headrace.jobs.jobs import Jobs
     from headrace.subscriptions.store.query import Page
     from headrace.subscriptions.store.secrets import SecretStore
     from headrace.subscriptions.store.store import Store
@@ -50,13 +49,11 @@ class SubscriptionsHandler:
         self,
         store: Store,
         end_of_log: Callable[[], LogPosition],
-        jobs: Jobs,
         secret_store: SecretStore,
         statuses: Statuses,
     ) -> None:
         self._store = store
         self._end_of_log = end_of_log
-        self._jobs = jobs
         self._secret_store = secret_store
         self._statuses = statuses
 
@@ -83,16 +80,10 @@ class SubscriptionsHandler:
 
         declared = access_of(request).allowing(self._store.declared)
         proposal = await compute(parse_subscription, document, declared)
-        access_of(request).makes = proposal.id
-        created = await asyncio.to_thread(self._create, proposal)
+        also, along = extra_rows(proposal, self._secret_store), access_of(request).along(proposal.id)
+        created = await asyncio.to_thread(self._store.create, proposal, self._end_of_log, also, along)
         shown = with_made_keys(shown_new(created), proposal.secrets, made=_makes_keys(document))
         return _answer(created, shown, 201, location=f"/subscriptions/{created.id}")
-
-    def _create(self, proposal: Subscription) -> Subscription:
-        """Store it together with its secrets and the job that catches up with past events."""
-        return self._store.create(
-            proposal, self._end_of_log, extra_rows(proposal, self._secret_store, self._jobs)
-        )
 
     async def retrieve(self, request: Request) -> Response:
         """Show one subscription; 304 where the caller has it already."""
@@ -156,8 +147,8 @@ class SubscriptionsHandler:
             check_match(request, old)
             return updated(old, secrets, document, declared)
 
-        id_, check = request.path_params["id"], self._store.check_cost
-        done = await asyncio.to_thread(self._secret_store.change, id_, change, check)
+        id_, check, along = request.path_params["id"], self._store.check_cost, access_of(request).along()
+        done = await asyncio.to_thread(self._secret_store.change, id_, change, check, along)
         shown = with_made_keys(await self._shown(done), done.secrets, made=_makes_keys(document))
         return _answer(done, shown)
 
@@ -167,8 +158,8 @@ class SubscriptionsHandler:
         def check(subscription: Subscription) -> None:
             check_match(request, subscription)
 
-        id_ = request.path_params["id"]
-        ended = await asyncio.to_thread(self._store.delete, id_, self._end_of_log, check)
+        id_, along = request.path_params["id"], access_of(request).along()
+        ended = await asyncio.to_thread(self._store.delete, id_, self._end_of_log, check, along)
         return json_response(ended.document())
 
     # Beyond the specification
@@ -181,18 +172,23 @@ class SubscriptionsHandler:
             check_match(request, old)
             return changed(old, secrets, wanted)
 
-        done = await asyncio.to_thread(self._secret_store.change, request.path_params["id"], change)
+        id_, along = request.path_params["id"], access_of(request).along()
+        done = await asyncio.to_thread(self._secret_store.change, id_, change, along=along)
         shown = with_made_keys(await self._shown(done), done.secrets, made=makes_keys(wanted))
         return _answer(done, shown)
 
     async def pause(self, request: Request) -> Response:
         """Hold the events of a subscription back until it is resumed."""
-        paused = await asyncio.to_thread(self._store.pause, request.path_params["id"])
+        paused = await asyncio.to_thread(
+            self._store.pause, request.path_params["id"], access_of(request).along()
+        )
         return _answer(paused, await self._shown(paused))
 
     async def resume(self, request: Request) -> Response:
         """Resume deliveries, even to a sink that had said it was gone."""
-        resumed = await asyncio.to_thread(self._store.resume, request.path_params["id"])
+        resumed = await asyncio.to_thread(
+            self._store.resume, request.path_params["id"], access_of(request).along()
+        )
         return _answer(resumed, await self._shown(resumed))
 
     async def _shown(self, subscription: Subscription) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.jobs.job import Job
+from headrace.jobs.jobs import add_job
 from headrace.jobs.requests import CATCH_UP, ReplayRequest
 from headrace.subscriptions.points import LATEST, Point
 
@@ -13,12 +14,11 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from headrace.jobs.jobs import Jobs
     from headrace.subscriptions.store.secrets import SecretStore
     from headrace.subscriptions.subscription import Subscription
 
 
-def extra_rows(proposal: Subscription, secret_store: SecretStore, jobs: Jobs) -> Callable[[Connection], None]:
+def extra_rows(proposal: Subscription, secret_store: SecretStore) -> Callable[[Connection], None]:
     """Return a function that stores the sealed secrets of a proposal, and its job to catch up with past events."""
     seal = secret_store.writing(proposal)
     if proposal.start == Point(edge=LATEST):
@@ -28,6 +28,6 @@ def extra_rows(proposal: Subscription, secret_store: SecretStore, jobs: Jobs) ->
 
     def also(connection: Connection) -> None:
         seal(connection)
-        jobs.add(catch_up, connection)
+        add_job(connection, catch_up)
 
     return also

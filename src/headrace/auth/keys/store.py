@@ -10,7 +10,6 @@ from sqlalchemy import bindparam, insert, select, update
 from headrace.auth.audit import entries as audit
 from headrace.auth.keys.record import KeyRecord, from_row, to_row
 from headrace.auth.tables import API_KEYS, FAMILY
-from headrace.database.engine import open_database
 from headrace.database.patience import once, repeatable
 from headrace.errors import Conflict, NotFound
 from headrace.subscriptions.store.revisions import next_revision
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.auth.audit.entries import AuditEntry
+    from headrace.database.database import Database
 
 
 class KeyStore:
@@ -27,26 +27,21 @@ class KeyStore:
     Be careful: the store must have been opened once, because keys use its revision.
     """
 
-    def __init__(self, url: str, patience: float = 0.0) -> None:
-        """Open it. `patience` is for how many seconds a call retries after a lost connection or a lock."""
-        self.patience = patience
-        self._engine = open_database(url, FAMILY, patience)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._engine.dispose()
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        database.bring_up(FAMILY)
 
     @once
     def add(self, record: KeyRecord, entry: AuditEntry) -> None:
         """Store a new key."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             connection.execute(insert(API_KEYS).values(to_row(record, next_revision(connection))))
             audit.write(connection, [entry])
 
     @once
     def revoke(self, key_id: str, entry: AuditEntry) -> KeyRecord:
         """Revoke a key, for ever; Conflict if it was revoked already."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             revision = next_revision(connection)
             row = connection.execute(
                 update(API_KEYS)
@@ -64,7 +59,7 @@ class KeyStore:
     @repeatable
     def get(self, key_id: str) -> KeyRecord:
         """Return the record of a key, or raise NotFound."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             row = connection.execute(select(API_KEYS).where(API_KEYS.c.id == key_id)).first()
         if row is None:
             raise NotFound("key", key_id)
@@ -73,7 +68,7 @@ class KeyStore:
     @repeatable
     def all(self) -> list[KeyRecord]:
         """List the keys, the oldest first, including revoked and expired ones."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             rows = connection.execute(select(API_KEYS).order_by(API_KEYS.c.created, API_KEYS.c.id))
             return [from_row(row) for row in rows]
 
@@ -81,7 +76,7 @@ class KeyStore:
     def changes(self, since: int) -> tuple[int, list[KeyRecord]]:
         """Return the revision reached, and the keys that were created or revoked after revision `since`."""
         query = select(API_KEYS).where(API_KEYS.c.revision > since)
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             rows = connection.execute(query).all()
         return max([since, *(row.revision for row in rows)]), [from_row(row) for row in rows]
 
@@ -92,7 +87,7 @@ class KeyStore:
             API_KEYS.c.id == bindparam("its_id"),
             API_KEYS.c.last_used.is_(None) | (API_KEYS.c.last_used < bindparam("used")),
         )
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             connection.execute(
                 later.values(last_used=bindparam("used")),
                 [{"its_id": key, "used": used[key]} for key in sorted(used)],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +13,7 @@ from headrace.auth.audit.log import AuditLog
 from headrace.cli import options
 from headrace.cli.tables import print_table
 from headrace.config import load_config
+from headrace.database.database import Database
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,8 +65,8 @@ def audit(
 
 
 def _look(config: Config, query: AuditQuery) -> list[dict[str, Any]]:
-    with closing(AuditLog(config.store.url, config.store.patience_seconds)) as log:
-        return [each.document() for each in log.find(query)]
+    with Database(config.store.url, config.store.patience_seconds) as database:
+        return [each.document() for each in AuditLog(database).find(query)]
 
 
 async def _ask(url: str, which: dict[str, Any]) -> list[dict[str, Any]]:

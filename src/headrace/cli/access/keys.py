@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +19,7 @@ from headrace.cli import options
 from headrace.cli.spans import SPAN
 from headrace.cli.tables import print_table
 from headrace.config import load_config
+from headrace.database.database import Database
 from headrace.subscriptions.store.store import Store
 
 if TYPE_CHECKING:
@@ -159,9 +160,9 @@ def _create(store: KeyStore, wanted: dict[str, Any]) -> dict[str, Any]:
 @contextmanager
 def _opened(data: str | None, config_file: Path | None) -> Iterator[KeyStore]:
     config = load_config(config_file, {"data": data})
-    Store(config.store.url, config.store.patience_seconds).close()  # keys count by its revision
-    with closing(KeyStore(config.store.url, config.store.patience_seconds)) as store:
-        yield store
+    with Database(config.store.url, config.store.patience_seconds) as database:
+        Store(database)  # keys count by its revision
+        yield KeyStore(database)
 
 
 async def _ask_to_create(url: str, wanted: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import closing
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,12 +16,13 @@ from headrace.auth.tables import FAMILY
 from headrace.cli import options
 from headrace.cli.tables import print_table
 from headrace.config import load_config
-from headrace.database.engine import open_database
+from headrace.database.database import Database
 from headrace.subscriptions.quotas.quotas import Overrides
 from headrace.subscriptions.quotas.store import QuotaStore
 from headrace.subscriptions.store.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from headrace.config import Config
@@ -102,25 +103,25 @@ def set_(
 
 
 def _look(config: Config) -> dict[str, Any]:
-    with closing(_opened(config)) as store:
+    with _opened(config) as store:
         own = {name: each.document() for name, each in store.all().items()}
     return {"defaults": config.quotas.document(), "namespaces": own}
 
 
 def _set(config: Config, namespace: str, overrides: Overrides) -> None:
-    open_database(config.store.url, FAMILY, config.store.patience_seconds).dispose()
-    with closing(_opened(config)) as store:
+    with _opened(config) as store:
+        store.database.bring_up(FAMILY)
         before = store.all().get(namespace, Overrides()).document()
         change = difference(before, overrides.document())
         entry = by_command("quotas set", "quotas", namespace, namespace, **change)
         store.set(namespace, overrides, lambda connection: audit.write(connection, [entry]))
 
 
-def _opened(config: Config) -> QuotaStore:
-    Store(
-        config.store.url, config.store.patience_seconds
-    ).close()  # it has the revision that changes count by
-    return QuotaStore(config.store.url, config.store.patience_seconds)
+@contextmanager
+def _opened(config: Config) -> Iterator[QuotaStore]:
+    with Database(config.store.url, config.store.patience_seconds) as database:
+        Store(database)  # it has the revision that changes count by
+        yield QuotaStore(database)
 
 
 async def _ask(url: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -11,11 +11,13 @@ import msgspec
 from headrace.cli import options
 from headrace.cli.tables import print_table
 from headrace.config import load_config
+from headrace.database.database import Database
 from headrace.secrets.keys import new_key, write_key
 from headrace.secrets.rotation import rotate as rotate_keys
 from headrace.service.storage.secrets import open_secret_store
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from headrace.subscriptions.store.secrets import SecretStore
@@ -40,7 +42,7 @@ def status(data: str | None, config_file: Path | None, as_json: bool) -> None:
     Example:
       headrace secrets status
     """
-    with closing(_secret_store(data, config_file)) as secret_store:
+    with _opened(data, config_file) as secret_store:
         ring, counts = [key.id for key in secret_store.keys.ring()], secret_store.count_by_key()
         where = secret_store.keys.where
     found = [
@@ -71,7 +73,7 @@ def rotate(drop_old: bool, data: str | None, config_file: Path | None, as_json: 
       headrace secrets rotate
       headrace secrets rotate --drop-old
     """
-    with closing(_secret_store(data, config_file)) as secret_store:
+    with _opened(data, config_file) as secret_store:
         done = rotate_keys(secret_store, drop_old=drop_old)
     if as_json:
         click.echo(msgspec.json.encode(done))
@@ -94,9 +96,11 @@ def new_key_() -> None:
     click.echo(write_key(new_key()))
 
 
-def _secret_store(data: str | None, config_file: Path | None) -> SecretStore:
-    store = load_config(config_file, {"data": data}).store
-    return open_secret_store(store, store.patience_seconds)
+@contextmanager
+def _opened(data: str | None, config_file: Path | None) -> Iterator[SecretStore]:
+    settings = load_config(config_file, {"data": data}).store
+    with Database(settings.url, settings.patience_seconds) as database:
+        yield open_secret_store(settings, database)
 
 
 def _state(key: str, ring: list[str]) -> str:

@@ -13,6 +13,7 @@ from rich.progress import Progress
 from headrace.cli import options
 from headrace.cli.tables import print_table
 from headrace.config import load_config
+from headrace.database.database import Database
 from headrace.errors import ArchiveError
 from headrace.eventlog.archive.maintenance import ArchiveMaintenance, drop_damaged_files
 from headrace.eventlog.archive.storage import Storage
@@ -78,9 +79,12 @@ def archive_run(data: str | None, config_file: Path | None, as_json: bool) -> No
         raise ArchiveError(f"there is no log in {config.data} yet; start the service with `headrace up`")
     storage = Storage(config.archive.path)
     begun = LogPosition(storage.manifest().archived)
-    with Progress(console=Console(stderr=True), disable=as_json, transient=True) as bar:
+    with (
+        Database(config.store.url, config.store.patience_seconds) as store,
+        Progress(console=Console(stderr=True), disable=as_json, transient=True) as bar,
+    ):
         task = bar.add_task("archiving", total=begun.join(log.start()).count_to(log.end()) or 1)
-        done = ArchiveMaintenance(storage, log, config.archive, setting_aside(config)).run(
+        done = ArchiveMaintenance(storage, log, config.archive, setting_aside(store)).run(
             on_progress=lambda manifest: bar.update(
                 task, completed=begun.count_to(LogPosition(manifest.archived))
             )

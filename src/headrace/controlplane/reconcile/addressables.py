@@ -24,10 +24,10 @@ def ensure_channel(deployment: Deployment, owner: Object) -> bool:
     delivery = _delivery(deployment, owner)
     if owner.channel not in store.channels():
         with suppress(Conflict):  # another process has just created it
-            store.create_channel(owner.channel, delivery)
+            store.create_channel(owner.channel, delivery, along=deployment.along)
             return True
     if store.channel_deliveries().get(owner.channel) != delivery:
-        store.change_channel(owner.channel, delivery)
+        store.change_channel(owner.channel, delivery, deployment.along)
     return False
 
 
@@ -35,7 +35,7 @@ def remove_channel(deployment: Deployment, owner: Object) -> None:
     """Delete the channel that was created for an object, unless it has other subscriptions by now."""
     if owner.made_channel:
         with suppress(Conflict, NotFound):  # it has other subscriptions, or is deleted already
-            deployment.store.delete_channel(owner.channel)
+            deployment.store.delete_channel(owner.channel, deployment.along)
 
 
 def _delivery(deployment: Deployment, owner: Object) -> dict[str, Any] | None:

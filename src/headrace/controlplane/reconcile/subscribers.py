@@ -33,7 +33,7 @@ def sync(deployment: Deployment, uid: str, wanted: Mapping[str, Mapping[str, Any
     for subscriber, subscription in bound.items():
         if subscriber not in wanted:
             _end(deployment, subscription)
-            deployment.registry.unbind(uid, subscriber)
+            deployment.registry.unbind(uid, subscriber, deployment.along)
 
 
 def as_condition(readiness: Readiness, type_: str) -> Condition:
@@ -56,9 +56,9 @@ def _ensure(
     if known is None:
         bind = deployment.registry.binding(uid, subscriber, wanted.id)
         with suppress(NotFound):  # its channel was deleted by hand; the status says so
-            deployment.store.create(wanted, deployment.end_of_log, bind)
+            deployment.store.create(wanted, deployment.end_of_log, bind, deployment.along)
     elif replaced(known, wanted).document() != known.document():
-        deployment.store.replace(replace(wanted, id=known.id))
+        deployment.store.replace(replace(wanted, id=known.id), deployment.along)
 
 
 def _find(deployment: Deployment, subscription: str) -> Subscription | None:
@@ -70,7 +70,7 @@ def _find(deployment: Deployment, subscription: str) -> Subscription | None:
 
 def _end(deployment: Deployment, subscription: str) -> None:
     with suppress(NotFound):  # ended already, by an earlier attempt or by hand
-        deployment.store.delete(subscription, deployment.end_of_log)
+        deployment.store.delete(subscription, deployment.end_of_log, along=deployment.along)
 
 
 def _readiness(found: Subscription | None) -> Readiness:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, delete, func, select, update
 
 from headrace.clock import CLOCK
-from headrace.database.engine import open_database
 from headrace.database.patience import repeatable
 from headrace.ledger.pull import mailboxes
 from headrace.ledger.pull.mailboxes import MESSAGE, Message
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection
 
+    from headrace.database.database import Database
     from headrace.ledger.pull.mailboxes import Fill
 
 # How a subscription fares is written down so often.
@@ -38,15 +38,10 @@ class _Busy(Exception):
 class MessageLeases:
     """Threads and processes may share the database; calls block, so an event loop makes them in a thread."""
 
-    def __init__(self, url: str, patience: float = 0.0) -> None:
-        """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
-        self.patience = patience
-        self._engine = open_database(url, FAMILY, patience)
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        database.bring_up(FAMILY)
         self._reported: dict[str, float] = {}
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._engine.dispose()
 
     @repeatable
     def take(
@@ -72,7 +67,7 @@ class MessageLeases:
             .returning(*MESSAGE)
         )
         try:
-            with self._engine.begin() as connection:
+            with self.database.writing() as connection:
                 messages = sorted(Message(*row) for row in connection.execute(taking))
                 if alone and messages:
                     _check_alone(connection, subscription, consumer, _is_held(now, lease))
@@ -90,7 +85,7 @@ class MessageLeases:
         """
         its = MAILBOXES.c.subscription == subscription, MAILBOXES.c.consumer == consumer
         removed = 0
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             if up_to is not None:
                 removed += connection.execute(
                     delete(MAILBOXES).where(*its, MAILBOXES.c.number <= up_to)
@@ -127,7 +122,7 @@ class MessageLeases:
     def held(self, subscription: str, consumer: str) -> tuple[int, float]:
         """Return how many a consumer holds, and until when at the longest."""
         its = MAILBOXES.c.subscription == subscription, MAILBOXES.c.consumer == consumer
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             row = connection.execute(
                 select(func.count(), func.max(MAILBOXES.c.until)).where(*its, IS_HELD)
             ).one()
@@ -136,7 +131,7 @@ class MessageLeases:
     @repeatable
     def arrived(self, after: int) -> tuple[int, set[str]]:
         """Return the newest number of all, and whose mailboxes got anything numbered higher than that."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             newest = connection.execute(select(func.max(MAILBOXES.c.number))).scalar() or 0
             if newest <= after:
                 return after, set()
@@ -146,7 +141,7 @@ class MessageLeases:
     @repeatable
     def fill(self, subscription: str) -> Fill:
         """Tell how full a mailbox is."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             found = mailboxes.fills(connection, CLOCK.time(), [subscription])
         return found.get(subscription, mailboxes.Fill(0, 0, None))
 
@@ -159,11 +154,11 @@ class MessageLeases:
     def bury(self, messages: Iterable[Message], events: Mapping[int, bytes], reason: str) -> None:
         """Give messages up and keep their events, by number; one that has none can't be read any more."""
         given_up = list(messages)
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             mailboxes.bury(connection, given_up, events, reason)
 
     def _write(self, statement: Any) -> int:
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             return int(connection.execute(statement).rowcount)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, TypeVar
 
-from headrace.database.engine import open_database
 from headrace.database.patience import once, repeatable
 from headrace.errors import NotFound
 from headrace.ledger.records import attempts, consents, dead_letters, owners, probes, status
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from headrace.database.database import Database
     from headrace.events.positions import LogPosition
     from headrace.ledger.records.attempts import AttemptQuery, Logged
     from headrace.ledger.records.consents import Asked
@@ -38,21 +38,16 @@ _Result = TypeVar("_Result")
 class Records:
     """Threads and processes may share the database; calls block, so an event loop makes them in a thread."""
 
-    def __init__(self, url: str, patience: float = 0.0) -> None:
-        """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
-        self.patience = patience
-        self._engine = open_database(url, FAMILY, patience)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._engine.dispose()
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        database.bring_up(FAMILY)
 
     # How deliveries fare
 
     @repeatable
     def statuses(self, among: Sequence[str] | None = None) -> dict[str, DeliveryStatus]:
         """Return what is known, by subscription: of all of which anything is known, or of some."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return status.read(connection, among)
 
     @repeatable
@@ -61,13 +56,13 @@ class Records:
 
         It is one visit to the database: to go there takes longer than what is asked there.
         """
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return status.settled(connection), status.read(connection, among)
 
     @repeatable
     def report(self, reports: Sequence[DeliveryReport]) -> None:
         """Write down how deliveries fare."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             status.write(connection, reports)
 
     # Whose it is
@@ -75,25 +70,25 @@ class Records:
     @repeatable
     def note_owners(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Write down the namespaces of subscriptions."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             owners.note(connection, pairs)
 
     @repeatable
     def owner(self, subscription: str) -> str | None:
         """Return whose a subscription is, or was; None where nobody knows."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return owners.namespace_of(connection, subscription)
 
     @repeatable
     def known_owners(self) -> set[str]:
         """Return the subscriptions of which it is known whose they are."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return owners.all_of(connection)
 
     @repeatable
     def forget_owners(self, gone: Collection[str]) -> None:
         """Forget subscriptions that are gone, once nothing is left of them."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             owners.forget(connection, gone)
 
     # What was tried, and what was given up
@@ -101,13 +96,13 @@ class Records:
     @repeatable
     def attempts(self, query: AttemptQuery) -> list[Logged]:
         """Return attempts, the newest first."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return attempts.find(connection, query)
 
     @repeatable
     def attempt(self, number: int) -> Logged:
         """Return one attempt, or raise NotFound."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             found = attempts.get(connection, number)
         if found is None:
             raise NotFound("attempt", str(number))
@@ -116,7 +111,7 @@ class Records:
     @repeatable
     def dead_letters(self, query: DeadQuery) -> list[DeadLetter]:
         """Return dead letters, those first that were given up last."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return dead_letters.find(connection, query)
 
     # Redrives
@@ -124,48 +119,48 @@ class Records:
     @repeatable
     def count(self, selection: Selection) -> int:
         """Count what a redrive would move."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return moving.count(connection, selection)
 
     @once
     def add_redrive(self, redrive: Redrive) -> None:
         """Write a redrive down; dispatchers begin with it at their next look."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             redrives.add(connection, redrive)
 
     @repeatable
     def redrive(self, redrive_id: str) -> Redrive:
         """Return a redrive, or raise NotFound."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return redrives.get(connection, redrive_id)
 
     @repeatable
     def redrives(self, limit: int, namespaces: Collection[str] | None = None) -> list[Redrive]:
         """List redrives, of some namespaces or of all, the newest first."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return redrives.newest(connection, limit, namespaces)
 
     @once
     def cancel_redrive(self, redrive_id: str) -> Redrive:
         """End a redrive: what has not moved stays where it is. Conflict where it has ended already."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             return redrives.cancel(connection, redrive_id)
 
     @repeatable
     def running(self) -> list[Redrive]:
         """List the redrives under way, the oldest first."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return redrives.running(connection)
 
     def read(self, action: Callable[[Connection], _Result]) -> _Result:
         """Do something that only reads."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return action(connection)
 
     @once
     def write(self, action: Callable[[Connection], _Result]) -> _Result:
         """Do something in one transaction."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             return action(connection)
 
     # Test-sends
@@ -173,35 +168,35 @@ class Records:
     @once
     def add_probe(self, probe: Probe) -> None:
         """Write a test-send down."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             probes.add(connection, probe)
 
     @repeatable
     def probe_outcome(self, probe_id: str) -> ProbeOutcome | None:
         """Return what came of a test-send; None while nobody knows."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return probes.outcome(connection, probe_id)
 
     @repeatable
     def remove_probe(self, probe_id: str) -> None:
         """Forget a test-send that was answered."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             probes.remove(connection, probe_id)
 
     @once
     def claim_probes(self, limit: int) -> list[Probe]:
         """Take test-sends that nobody has taken yet."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             found = probes.waiting(connection, limit)
         if not found:
             return []
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             return [probe for probe in found if probes.claim(connection, probe)]
 
     @repeatable
     def tell_probe(self, probe_id: str, outcome: ProbeOutcome) -> None:
         """Write down what came of a test-send."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             probes.tell(connection, probe_id, outcome)
 
     # Consent of web hooks
@@ -209,13 +204,13 @@ class Records:
     @repeatable
     def ask_consent(self, sink: str, origin: str, rate: int | None) -> Asked:
         """Write down that a web hook is asked, and return what it was told and has said."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             return consents.ask(connection, sink, origin, rate)
 
     @repeatable
     def grant_consent(self, token: str, rate: int | None) -> bool:
         """Take note that a web hook agreed; False where nobody was told this token."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             return consents.grant(connection, token, rate)
 
     # Clearing away
@@ -224,7 +219,7 @@ class Records:
     def clear(self, retention_seconds: float, most_attempts: int, gone: Sequence[str] = ()) -> int:
         """Forget attempts and redrives that are too old or too many, and the status of subscriptions that are gone."""
         before = time.time() - retention_seconds
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             status.forget(connection, gone)
             probes.prune(connection, time.time() - _ANSWERED_WITHIN)
             consents.prune(connection, time.time() - _CONSENTS_KEPT)
@@ -234,5 +229,5 @@ class Records:
         return forgotten
 
     def _prune(self, before: float, most: int) -> int:
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             return attempts.prune(connection, before, most)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from contextlib import closing
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from headrace.database.database import Database
 from headrace.errors import HeadraceError
 from headrace.eventlog.archive.columns import ARCHIVE_SCHEMA, largest_event, with_event_time
 from headrace.eventlog.damage import raise_damage
@@ -106,8 +106,8 @@ def _set_aside(store_url: str | None, damage: Damage) -> None:
     if store_url is None:
         return
     try:
-        with closing(Store(store_url)) as store:
-            store.set_aside([SetAside(Kind.DAMAGE, damage.start, damage.end, damage.reason())])
+        with Database(store_url) as database:
+            Store(database).set_aside([SetAside(Kind.DAMAGE, damage.start, damage.end, damage.reason())])
     except HeadraceError as error:
         _log.error("that isn't written down: %s", error)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
 from headrace.jobs.job import Job
-from headrace.jobs.jobs import cancel_open
+from headrace.jobs.jobs import add_job, cancel_open
 from headrace.jobs.requests import CATCH_UP, ReplayRequest, parse_seek
 from headrace.jobs.tables import JOBS
 from headrace.pipeline.history.selection import HistorySelection
@@ -81,7 +81,7 @@ def _move(work: JobRun, found: LogPosition, result: dict[str, Any]) -> None:
             reason="a seek moved the subscription elsewhere",
         )
         if has_past:
-            work.tools.jobs.add(catch_up, connection)
+            add_job(connection, catch_up)
         work.claim.finish(result | ({"catchUp": catch_up.id} if has_past else {}), connection)
 
     work.tools.store.go_live(work.subscription_id, end, also)

@@ -48,12 +48,11 @@ class OverrunReporter:
 
     def __init__(
         self,
-        open_store: Callable[[], Store],
+        store: Store,
         find_events: Callable[[Iterable[int]], Mapping[int, Recorded]] = lambda _: {},
     ) -> None:
-        self._open_store = open_store
+        self._store = store
         self._find_events = find_events
-        self._store: Store | None = None
         self._waiting: dict[str, FilterStatus] = {}
         self._lock = threading.Lock()
         self._wake = threading.Event()
@@ -84,8 +83,6 @@ class OverrunReporter:
             self._wake.clear()
             closing = self._closing  # asked before the last are taken, not after
             self._write()
-        if self._store is not None:
-            self._store.close()
 
     def _with_events(self, overruns: dict[str, FilterStatus]) -> dict[str, FilterStatus]:
         """Say by which attributes the events are known. One that can't be read is told by its position."""
@@ -107,8 +104,6 @@ class OverrunReporter:
         if not taken:
             return
         try:
-            if self._store is None:
-                self._store = self._open_store()
             self._store.report_overruns(self._with_events(taken))
         except Exception as error:  # noqa: BLE001  whatever it is, reports have to go on, and routing does
             _log.warning("overruns of %d filters can't be reported yet: %s", len(taken), error)

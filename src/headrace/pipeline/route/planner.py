@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from headrace.database.database import Database
 from headrace.errors import LogExpired
 from headrace.eventlog.location import open_log
 from headrace.events.positions import MOST_PARTITIONS, LogPosition, partition_of
@@ -54,7 +55,7 @@ class Planner:
         self._log = open_log(self._location)
         matching = msgspec.json.decode(options["matching"], type=MatchingSettings)
         self._rosters = ShardedRosters(
-            Path(options["rosters"]), Store(options["store"]), self._log.end, matching
+            Path(options["rosters"]), Store(Database(options["store"])), self._log.end, matching
         )
         self._max_events = int(options["max_events"])
         self._is_cautious = self._max_events == 1

@@ -34,7 +34,6 @@ from headrace.pipeline.route.source import LogSource
 from headrace.pipeline.spark.cluster import own_version
 from headrace.pipeline.spark.session import ROUTE_POOL, Session, use_pool
 from headrace.subscriptions.store.set_aside import Kind, SetAside, join
-from headrace.subscriptions.store.store import Store
 from headrace.telemetry.disk_space import await_space, is_disk_full
 from headrace.telemetry.health import HEALTH
 from headrace.telemetry.metrics import BATCH_SECONDS, MATCHED, OVERRUNS, ROUTE_SECONDS, ROUTED, SET_ASIDE
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
 
     from headrace.eventlog.outbox import OutboxWriter
     from headrace.pipeline.settings import PipelineSettings
+    from headrace.subscriptions.store.store import Store
 
 _log = logging.getLogger(__name__)
 _LOOK_SECONDS = 1.0
@@ -63,7 +63,6 @@ class RoutePaths:
     """Where the route reads and writes; `log` is a location that `open_log` knows."""
 
     log: str
-    store: str
     work: Path
 
 
@@ -74,15 +73,17 @@ class Route:
         self,
         paths: RoutePaths,
         outbox: OutboxWriter,
+        store: Store,
         settings: PipelineSettings,
         matching: MatchingSettings | None = None,
     ) -> None:
         self._paths = paths
         self._outbox = outbox
+        self._store = store
         self._settings = settings
         self._matching = matching or MatchingSettings()
         self._reporter = OverrunReporter(
-            lambda: Store(paths.store), lambda positions: read_events_at(open_log(paths.log), positions)
+            store, lambda positions: read_events_at(open_log(paths.log), positions)
         )
         self._batches = 0
         self._reached = LogPosition()
@@ -110,7 +111,7 @@ class Route:
             "Spark %s on Java %s (%s)", session.spark.version, session.java.version, session.java.origin
         )
         try:
-            self._look_at_all_filters_again()
+            self._store.forget_filters_set_aside()  # all of them are looked at again
             self._progress = RouteProgress(open_log(self._paths.log).end, self._outbox.covered, self._planner)
             session.spark.dataSource.register(LogSource)
             use_pool(session.spark, ROUTE_POOL)
@@ -148,11 +149,6 @@ class Route:
         """Tell whether routing has to go on elsewhere: a file of the outbox is missing, or has been filled in."""
         with self._outbox_lock:
             return self._outbox.refresh() is not None or self._outbox.covered() != self._reached
-
-    def _look_at_all_filters_again(self) -> None:
-        store = Store(self._paths.store)
-        store.forget_filters_set_aside()
-        store.close()
 
     def _run_query(self, spark: SparkSession, stop: threading.Event, on_ready: Callable[[], None]) -> None:
         query = self._start(spark)
@@ -228,7 +224,7 @@ class Route:
     def _options(self, spark: SparkSession) -> dict[str, Any]:
         return {
             "log": self._paths.log,
-            "store": self._paths.store,
+            "store": self._store.database.url,
             "rosters": self._settings.rosters or str(self._paths.work / "rosters"),
             "matching": msgspec.json.encode(self._matching).decode(),
             "begin": self._outbox.covered().to_json(),
@@ -275,11 +271,7 @@ class Route:
         """Write down what is left out, before the outbox covers it."""
         if not records:
             return
-        store = Store(self._paths.store)
-        try:
-            store.set_aside(records)
-        finally:
-            store.close()
+        self._store.set_aside(records)
         for record in join(records):
             SET_ASIDE.labels(record.kind).inc(record.count)
             _log.error("set aside %s at position %d: %s", record.kind, record.position, record.reason)

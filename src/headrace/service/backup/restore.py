@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import delete, func, select, update
 
-from headrace.database.engine import open_database
+from headrace.database.database import Database
 from headrace.database.sqlite.admission import accept as accept_file
 from headrace.database.sqlite.comparison import Difference, compare
 from headrace.database.sqlite.copies import put_aside
@@ -127,8 +127,9 @@ def rebuild(config: Config, name: str) -> Rebuilt:
         finding = _difference(file)
         kept = put_aside(file.path)
         families = families_in(config, file)
-        for family in families:
-            open_database(_url(file), family).dispose()
+        with Database(_url(file)) as database:
+            for family in families:
+                database.bring_up(family)
         wanted = [str(table.name) for family in families for table in family.metadata.sorted_tables]
         tables = salvage(kept or file.path.with_name("none"), file.path, wanted)
         _begin_anew(config, file)
@@ -155,10 +156,10 @@ def _knows_what_is_owed(tables: list[Salvaged], finding: Finding | None) -> bool
 
 def _deliver_everything_again(file: DatabaseFile) -> None:
     """Begin where the log begins, for everybody."""
-    engine = open_database(_url(file), LEDGER_FAMILY)
-    with engine.begin() as connection:
-        connection.execute(delete(CURSOR))
-    engine.dispose()
+    with Database(_url(file)) as database:
+        database.bring_up(LEDGER_FAMILY)
+        with database.writing() as connection:
+            connection.execute(delete(CURSOR))
 
 
 def _plan_anew(config: Config) -> None:
@@ -186,13 +187,9 @@ def _begin_anew(config: Config, file: DatabaseFile) -> None:
 
 
 def _begin_store_anew(config: Config, file: DatabaseFile) -> None:
-    Store(_url(file)).close()  # makes what every store has
-    engine = open_database(_url(file), SUBSCRIPTIONS_FAMILY)
-    with engine.begin() as connection:
-        last = connection.execute(select(func.max(SUBSCRIPTIONS.c.revision))).scalar() or 0
-        known = connection.execute(select(REVISION.c.value)).scalar_one()
-        connection.execute(update(REVISION).values(value=max(last, known) + _REVISIONS_SKIPPED))
-    engine.dispose()
+    with Database(_url(file)) as database:
+        Store(database)  # makes what every store has
+        _skip_revisions(database)
     shutil.rmtree(Layout(config.data).work, ignore_errors=True)
     if config.pipeline.rosters:
         for index in (
@@ -200,6 +197,13 @@ def _begin_store_anew(config: Config, file: DatabaseFile) -> None:
             *Path(config.pipeline.rosters).glob("*.json"),
         ):
             index.unlink(missing_ok=True)
+
+
+def _skip_revisions(database: Database) -> None:
+    with database.writing() as connection:
+        last = connection.execute(select(func.max(SUBSCRIPTIONS.c.revision))).scalar() or 0
+        known = connection.execute(select(REVISION.c.value)).scalar_one()
+        connection.execute(update(REVISION).values(value=max(last, known) + _REVISIONS_SKIPPED))
 
 
 @contextmanager

@@ -20,26 +20,23 @@ if TYPE_CHECKING:
 
     from headrace.api.access.resources import Finders
     from headrace.config import Config
+    from headrace.database.database import Database
 
 # About the longest that a revoked key stays good in another process, and a new one unknown.
 _FOLLOW_SECONDS = 0.5
 
 
 class AccessStores(NamedTuple):
-    """The databases of who may do what, and of who did it."""
+    """Who may do what, and who did it."""
 
     keys: KeyStore
     quotas: QuotaStore
     audit: AuditLog
 
 
-def open_access_stores(config: Config, opened: AsyncExitStack) -> AccessStores:
-    """Open it, for as long as requests are served."""
-    url, patience = config.store.url, config.store.patience_seconds
-    access = AccessStores(KeyStore(url, patience), QuotaStore(url, patience), AuditLog(url, patience))
-    for each in access:
-        opened.callback(each.close)
-    return access
+def open_access_stores(database: Database) -> AccessStores:
+    """Open them in the store's database."""
+    return AccessStores(KeyStore(database), QuotaStore(database), AuditLog(database))
 
 
 def make_gate(config: Config, access: AccessStores, finders: Finders | None, opened: AsyncExitStack) -> Gate:

@@ -53,6 +53,7 @@ from headrace.service.http.gate import keep_running, make_gate, open_access_stor
 from headrace.service.http.resources import resource_finders
 from headrace.service.http.server import listen, serve
 from headrace.service.processes.heartbeats import role_statuses
+from headrace.service.storage.databases import open_databases
 from headrace.service.storage.layout import Layout
 from headrace.service.storage.logs import log_location, open_log_writer, report_space_again
 from headrace.service.storage.secrets import open_secret_store
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from headrace.config import Config
     from headrace.events.positions import LogPosition
     from headrace.service.http.gate import AccessStores
+    from headrace.service.storage.databases import Databases
     from headrace.subscriptions.store.secrets import SecretStore
 
 _log = logging.getLogger(__name__)
@@ -88,38 +90,39 @@ def run_http(config: Config, *, ingress: bool, control: bool) -> None:
 async def _serve(config: Config, listener: socket.socket, *, ingress: bool, control: bool) -> None:
     layout = Layout(config.data)
     async with AsyncExitStack() as opened:
-        store = Store(config.store.url, config.store.patience_seconds, config.quotas)
-        opened.callback(store.close)
+        databases = opened.enter_context(open_databases(config, config.store.patience_seconds))
+        store = Store(databases.store, config.quotas)
         keep_running(opened, report_turns())
         channels = KnownChannels(store)
         # Without the store events are taken in all the same; the control API can't answer.
         keep_running(opened, channels.follow(_FOLLOW_SECONDS, HEALTH.blocked if control else HEALTH.degraded))
-        access = open_access_stores(config, opened)
-        databases = _open_databases(config, opened) if control else None
+        access = open_access_stores(databases.store)
+        stores = _open_stores(config, databases) if control else None
         finders = (
-            None
-            if databases is None
-            else resource_finders(store, access.keys, databases.jobs, databases.records)
+            None if stores is None else resource_finders(store, access.keys, stores.jobs, stores.records)
         )
         gate = make_gate(config, access, finders, opened)
-        taking, end_of_log = _open_log(config, channels, gate, access, opened) if ingress else (None, None)
+        taking, end_of_log = (
+            _open_log(config, databases, channels, gate, access, opened) if ingress else (None, None)
+        )
         handlers: list[Handler] = [
             HealthHandler(lambda: role_statuses(layout.run, config.roles), metrics=config.api.metrics)
         ]
         address = config.api.address_at(listener.getsockname()[1])
         pull = None
-        if databases is not None:
+        if stores is not None:
             end_of_log = end_of_log or open_log(log_location(config)).end
-            owners = SubscriptionOwners(store, databases.records)
+            owners = SubscriptionOwners(store, stores.records)
             keep_running(opened, owners.follow(_FOLLOW_SECONDS))
-            handlers += _control(config, store, channels, end_of_log, databases, owners, opened, address)
-            pull = _pull_handler(config, store, databases, opened)
+            handlers += _control(config, store, channels, end_of_log, stores, owners, opened, address)
+            pull = _pull_handler(config, store, stores, MessageLeases(databases.ledger))
             handlers.append(pull)
             handlers.append(AccessHandler(access.keys, access.quotas, access.audit, config.quotas))
             handlers.append(
                 _control_plane(
                     config,
                     store,
+                    Registry(databases.store),
                     channels,
                     end_of_log,
                     opened,
@@ -139,10 +142,14 @@ async def _serve(config: Config, listener: socket.socket, *, ingress: bool, cont
 
 
 def _open_log(
-    config: Config, channels: KnownChannels, gate: Gate, access: AccessStores, opened: AsyncExitStack
+    config: Config,
+    databases: Databases,
+    channels: KnownChannels,
+    gate: Gate,
+    access: AccessStores,
+    opened: AsyncExitStack,
 ) -> tuple[Ingress, Callable[[], LogPosition]]:
-    log = open_log_writer(config)
-    opened.callback(log.close)
+    log = open_log_writer(config, databases)
     opened.push_async_callback(log.writer.close)
     pressure = Pressure(log.gauges, config.api)
     keep_running(opened, pressure.follow(_LOOK_SECONDS))
@@ -153,7 +160,7 @@ def _open_log(
     return Ingress(log.writer, channels, pressure, config.api, gate, rates), log.end
 
 
-class _Databases(NamedTuple):
+class _Stores(NamedTuple):
     """What the control API works on besides the store."""
 
     jobs: Jobs
@@ -161,16 +168,9 @@ class _Databases(NamedTuple):
     records: Records
 
 
-def _open_databases(config: Config, opened: AsyncExitStack) -> _Databases:
-    patience = config.store.patience_seconds
-    databases = _Databases(
-        Jobs(config.store.url, patience),
-        open_secret_store(config.store, patience),
-        Records(config.delivery.url, patience),
-    )
-    for each in databases:
-        opened.callback(each.close)
-    return databases
+def _open_stores(config: Config, databases: Databases) -> _Stores:
+    secret_store = open_secret_store(config.store, databases.store)
+    return _Stores(Jobs(databases.store), secret_store, Records(databases.ledger))
 
 
 def _control(
@@ -178,19 +178,19 @@ def _control(
     store: Store,
     channels: KnownChannels,
     end_of_log: Callable[[], LogPosition],
-    databases: _Databases,
+    stores: _Stores,
     owners: SubscriptionOwners,
     opened: AsyncExitStack,
     address: str,
 ) -> list[Handler]:
-    jobs, secret_store, records = databases
+    jobs, secret_store, records = stores
     interests = Interests(store, config.interest)
     opened.callback(interests.close)
     return [
         SubscriptionsHandler(
-            store, end_of_log, jobs, secret_store, Statuses(store, secret_store, records, end_of_log)
+            store, end_of_log, secret_store, Statuses(store, secret_store, records, end_of_log)
         ),
-        BulkHandler(store, end_of_log, jobs, secret_store, config.api),
+        BulkHandler(store, end_of_log, secret_store, config.api),
         ChannelsHandler(store, channels, address),
         FiltersHandler(),
         DiscoveryHandler(store, config.api, address),
@@ -202,10 +202,8 @@ def _control(
     ]
 
 
-def _pull_handler(config: Config, store: Store, databases: _Databases, opened: AsyncExitStack) -> PullHandler:
-    leases = MessageLeases(config.delivery.url, config.store.patience_seconds)
-    opened.callback(leases.close)
-    sources = Sources(EventLookup(open_log(log_location(config))), Replays(databases.jobs).active_at)
+def _pull_handler(config: Config, store: Store, stores: _Stores, leases: MessageLeases) -> PullHandler:
+    sources = Sources(EventLookup(open_log(log_location(config))), Replays(stores.jobs).active_at)
     messages = MessageSource(leases, store, sources, default_spec(config.delivery))
     return PullHandler(store, leases, messages, MailboxNotifier(leases))
 
@@ -213,13 +211,12 @@ def _pull_handler(config: Config, store: Store, databases: _Databases, opened: A
 def _control_plane(
     config: Config,
     store: Store,
+    registry: Registry,
     channels: KnownChannels,
     end_of_log: Callable[[], LogPosition],
     opened: AsyncExitStack,
     address: str,
 ) -> Handler:
-    registry = Registry(config.store.url, config.store.patience_seconds)
-    opened.callback(registry.close)
     plane = ControlPlane(Deployment(store, registry, end_of_log, address))
     keep_running(opened, _repair(plane))
     return ObjectsHandler(plane, channels.refresh, config.api.max_manifest_bytes)

@@ -17,11 +17,13 @@ from headrace.eventlog.archive.verification import explain_spark_error
 from headrace.eventlog.location import open_log
 from headrace.jobs.jobs import Jobs
 from headrace.jobs.replays import Replays
+from headrace.ledger.ledger import Ledger
 from headrace.pipeline.history.history import History
 from headrace.pipeline.history.log_table import LogTable
 from headrace.pipeline.jobs.run import JobResources
 from headrace.pipeline.jobs.runner import JobRunner
 from headrace.pipeline.route.route import Route, RoutePaths
+from headrace.service.storage.databases import open_databases
 from headrace.service.storage.layout import Layout
 from headrace.service.storage.logs import log_location, open_outbox_writer
 from headrace.service.upkeep.archive import archiving
@@ -52,19 +54,19 @@ def run(config: Config) -> None:
 
 def route_until(config: Config, stop: threading.Event, on_ready: Callable[[], None]) -> None:
     """Route, and archive beside it, until `stop` is set."""
-    location, patience = log_location(config), config.store.patience_seconds
-    paths = RoutePaths(location, config.store.url, Layout(config.data).work)
+    location = log_location(config)
+    paths = RoutePaths(location, Layout(config.data).work)
     with (
-        closing(open_outbox_writer(config, open_log(location).start())) as outbox,
-        closing(Store(config.store.url, patience)) as store,
-        closing(Jobs(config.store.url, patience)) as jobs,
+        open_databases(config, config.store.patience_seconds) as databases,
+        closing(open_outbox_writer(config, databases.ledger, open_log(location).start())) as outbox,
         ExitStack() as chores,
     ):
-        route = Route(paths, outbox, config.pipeline, config.matching)
+        store, jobs = Store(databases.store), Jobs(databases.store)
+        route = Route(paths, outbox, store, config.pipeline, config.matching)
         if config.archive.enabled:
-            chores.enter_context(archiving(config))
+            chores.enter_context(archiving(config, databases.store))
         if shrinks(config):
-            chores.enter_context(shrinking(config))
+            chores.enter_context(shrinking(config, Ledger(databases.ledger)))
         route.run(stop, on_ready, partial(_job_runner, config, store, jobs))
 
 

@@ -6,9 +6,9 @@ If the ledger's database can't be reached, the start fails and is repeated: noth
 from __future__ import annotations
 
 import logging
-from contextlib import closing
 from typing import TYPE_CHECKING
 
+from headrace.database.database import Database
 from headrace.errors import ArchiveError, LogUnavailable
 from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.local.continuity import Continuity, LogReference
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-def continuity_of(config: Config, ledger: Ledger) -> Continuity:
+def continuity_of(config: Config, store: Database, ledger: Ledger) -> Continuity:
     """Collect from all witnesses how far they know the log, and which log that was."""
     layout = Layout(config.data)
     referencees = [_outbox(layout.outbox), _remembered(config, ledger), *_archive(config), *_record(layout)]
-    return Continuity(referencees, setting_aside(config))
+    return Continuity(referencees, setting_aside(store))
 
 
 def _record(layout: Layout) -> list[LogReference]:
@@ -97,8 +97,8 @@ def _ledger(config: Config) -> list[LogReference]:
     """Ask the ledger if its tables have the version of this Headrace: checking must not migrate anything."""
     if _version(config) != FAMILY.newest:
         return []
-    with closing(Ledger(config.delivery.url, config.store.patience_seconds)) as ledger:
-        return [_remembered(config, ledger)]
+    with Database(config.delivery.url, config.store.patience_seconds) as database:
+        return [_remembered(config, Ledger(database))]
 
 
 def _remembered(config: Config, ledger: Ledger) -> LogReference:
@@ -118,10 +118,10 @@ def is_of_log(layout: Layout) -> bool:
     return log is None or outbox is None or log.continues(outbox)
 
 
-def begin_of_outbox(config: Config, begin: LogPosition) -> LogPosition:
+def begin_of_outbox(config: Config, database: Database, begin: LogPosition) -> LogPosition:
     """Return where an outbox without files begins: with the log, or earlier if the ledger still expects more."""
     folder = Layout(config.data).outbox
     if folder.is_dir() and list_ranges(folder):
         return begin
-    with closing(Ledger(config.delivery.url, config.store.patience_seconds)) as ledger:
-        return begin.meet(ledger.cursor()) if ledger.cursors() else begin
+    ledger = Ledger(database)
+    return begin.meet(ledger.cursor()) if ledger.cursors() else begin

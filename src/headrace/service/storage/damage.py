@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 from headrace.subscriptions.store.set_aside import Kind, SetAside
@@ -13,19 +12,18 @@ from headrace.telemetry.metrics import SET_ASIDE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headrace.config import Config
+    from headrace.database.database import Database
     from headrace.eventlog.damage import Damage
 
 _log = logging.getLogger(__name__)
 
 
-def setting_aside(config: Config) -> Callable[[Damage], None]:
+def setting_aside(database: Database) -> Callable[[Damage], None]:
     """Return a function that sets damage aside. Reporting the same damage twice changes nothing."""
 
     def set_aside(damage: Damage) -> None:
         record = SetAside(Kind.DAMAGE, damage.start, damage.end, damage.reason())
-        with closing(Store(config.store.url, config.store.patience_seconds)) as store:
-            store.set_aside([record])
+        Store(database).set_aside([record])
         SET_ASIDE.labels(record.kind).inc(record.count)
         _log.error("set aside %s at position %d: %s", record.kind, record.position, record.reason)
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.auth import tables as auth
 from headrace.controlplane import tables as controlplane
-from headrace.database.engine import connect_to, open_database
-from headrace.database.patience import patiently
-from headrace.database.sqlite.listeners import watch
+from headrace.database.database import Database
 from headrace.database.sqlite.locations import sqlite_path
-from headrace.database.versions import version_of
 from headrace.jobs import tables as jobs
 from headrace.ledger import tables as ledger
 from headrace.secrets.masks import without_password
@@ -26,6 +24,24 @@ if TYPE_CHECKING:
 IN_STORE = (subscriptions.FAMILY, jobs.FAMILY, controlplane.FAMILY, auth.FAMILY)
 IN_LEDGER = (ledger.FAMILY,)
 FAMILIES = {family.name: family for family in (*IN_STORE, *IN_LEDGER)}
+
+
+class Databases(NamedTuple):
+    """The databases of a process, which may be one: each is opened once and handed to all who use it."""
+
+    store: Database
+    ledger: Database
+
+
+@contextmanager
+def open_databases(config: Config, patience: float) -> Iterator[Databases]:
+    """Open the databases for as long as a process works; calls try for so many seconds to get past a lost one."""
+    with Database(config.store.url, patience) as store:
+        if config.delivery.url == config.store.url:
+            yield Databases(store, store)
+        else:
+            with Database(config.delivery.url, patience) as ledger:
+                yield Databases(store, ledger)
 
 
 class SchemaVersion(NamedTuple):
@@ -49,8 +65,11 @@ def schema_versions(config: Config) -> list[SchemaVersion]:
 
 def migrate(config: Config) -> list[SchemaVersion]:
     """Migrate all tables to the newest version."""
-    for family, url in _places(config):
-        open_database(url, family, config.store.patience_seconds).dispose()
+    with open_databases(config, config.store.patience_seconds) as databases:
+        for family in IN_STORE:
+            databases.store.bring_up(family)
+        for family in IN_LEDGER:
+            databases.ledger.bring_up(family)
     return schema_versions(config)
 
 
@@ -67,17 +86,5 @@ def _places(config: Config) -> Iterator[tuple[Family, str]]:
 
 
 def _schema_version(family: Family, url: str) -> SchemaVersion:
-    return SchemaVersion(family.name, without_password(url), _version(family, url), family.newest)
-
-
-def _version(family: Family, url: str) -> str | None:
-    path = sqlite_path(url)
-    if path is not None and not path.exists():
-        return None
-    engine = connect_to(url)
-    if path is not None:
-        watch(engine, path, family.contents)
-    try:
-        return patiently(lambda: version_of(engine, family), 0.0)
-    finally:
-        engine.dispose()
+    with Database(url) as database:
+        return SchemaVersion(family.name, without_password(url), database.version_of(family), family.newest)

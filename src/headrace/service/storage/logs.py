@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.config import Config
+    from headrace.database.database import Database
     from headrace.eventlog.log import LogReader, LogWriter
     from headrace.eventlog.outbox import OutboxWriter
+    from headrace.service.storage.databases import Databases
 
 
 _LOOK_SECONDS = 1.0
@@ -34,12 +36,11 @@ _NEEDED_BYTES = 1 << 16
 
 
 class IngressLog(NamedTuple):
-    """What the ingress needs of the log. Close the writer first: `close` releases what the gauges read."""
+    """What the ingress needs of the log."""
 
     writer: LogWriter
     end: Callable[[], LogPosition]
     gauges: Gauges
-    close: Callable[[], object] = lambda: None
 
 
 async def report_space_again(folder: Path) -> None:
@@ -62,30 +63,30 @@ def log_location(config: Config) -> str:
     return kafka_location(config.kafka)
 
 
-def open_log_writer(config: Config) -> IngressLog:
+def open_log_writer(config: Config, databases: Databases) -> IngressLog:
     """Open the log for the ingress. Called from its event loop."""
-    return _local_log(config) if config.log.kind == "local" else _kafka_log(config)
+    return _local_log(config, databases) if config.log.kind == "local" else _kafka_log(config)
 
 
-def open_outbox_writer(config: Config, begin: LogPosition) -> OutboxWriter:
-    """Open the outbox for planning; `begin` is where the log begins."""
+def open_outbox_writer(config: Config, ledger: Database, begin: LogPosition) -> OutboxWriter:
+    """Open the outbox for planning; `begin` is where the log begins, `ledger` the database that knows what is owed."""
     if config.log.kind == "local":
         layout = Layout(config.data)
-        return LocalOutboxWriter(layout.outbox, begin_of_outbox(config, begin), layout.log)
+        return LocalOutboxWriter(layout.outbox, begin_of_outbox(config, ledger, begin), layout.log)
     from headrace.eventlog.kafka.outbox.writer import KafkaOutboxWriter  # optional dependency
 
     return KafkaOutboxWriter(config.kafka, begin)
 
 
-def _local_log(config: Config) -> IngressLog:
+def _local_log(config: Config, databases: Databases) -> IngressLog:
     layout = Layout(config.data)
     outbox = LocalOutboxReader(layout.outbox)
-    ledger = Ledger(config.delivery.url, config.store.patience_seconds)
+    ledger = Ledger(databases.ledger)
     writer = SegmentWriter(
         layout.log,
         config.log.segment_bytes,
         accept_damage=config.log.accept_damage,
-        continuity=continuity_of(config, ledger),
+        continuity=continuity_of(config, databases.store, ledger),
         end_record=layout.log_end,
     )
     remember_log(config, writer.identity, ledger)
@@ -100,7 +101,6 @@ def _local_log(config: Config) -> IngressLog:
         GroupCommitter(writer, config.log.max_pending_bytes),
         lambda: LogPosition.at(writer.end),
         gauges,
-        ledger.close,
     )
 
 

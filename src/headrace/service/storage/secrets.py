@@ -8,9 +8,10 @@ from headrace.secrets.keys import keys_from
 from headrace.subscriptions.store.secrets import SecretStore
 
 if TYPE_CHECKING:
+    from headrace.database.database import Database
     from headrace.subscriptions.settings import StoreSettings
 
 
-def open_secret_store(store: StoreSettings, patience: float) -> SecretStore:
+def open_secret_store(settings: StoreSettings, database: Database) -> SecretStore:
     """Open the store with the configured keys, which are read when they are needed."""
-    return SecretStore(store.url, keys_from(store.secrets_file, store.secrets_keys), patience)
+    return SecretStore(database, keys_from(settings.secrets_file, settings.secrets_keys))

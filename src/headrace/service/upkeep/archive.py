@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.config import Config
+    from headrace.database.database import Database
 
 _log = logging.getLogger(__name__)
 
 
-def archiving(config: Config) -> Chore:
+def archiving(config: Config, store: Database) -> Chore:
     """Archive periodically. When told to stop, finish the current batch of events."""
     storage, log = Storage(config.archive.path), open_log(log_location(config))
-    keeper = ArchiveMaintenance(storage, log, config.archive, setting_aside(config))
+    keeper = ArchiveMaintenance(storage, log, config.archive, setting_aside(store))
 
     def keep(is_stopped: Callable[[], bool]) -> None:
         done = keeper.run(is_stopped)

@@ -37,6 +37,7 @@ from headrace.ledger.ledger import Ledger
 from headrace.ledger.pull.events import Sources
 from headrace.ledger.records.records import Records
 from headrace.service.storage.continuity import is_of_log
+from headrace.service.storage.databases import open_databases
 from headrace.service.storage.layout import Layout
 from headrace.service.storage.logs import log_location
 from headrace.service.storage.secrets import open_secret_store
@@ -47,8 +48,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.config import Config
+    from headrace.database.database import Database
     from headrace.eventlog.outbox import OutboxReader
     from headrace.eventlog.outbox_partitions import OutboxPartitions
+    from headrace.service.storage.databases import Databases
 
 _CLEAR_SECONDS = 10.0
 _log = logging.getLogger(__name__)
@@ -63,8 +66,9 @@ async def drain_all(config: Config, stop: asyncio.Event, on_ready: Callable[[], 
         if config.archive.enabled
         else None
     )
-    # In a thread: on a full disk this waits, and a stop must still be possible.
-    with closing(await asyncio.to_thread(_ledger, config)) as ledger:
+    with open_databases(config, config.delivery.patience_seconds) as databases:
+        # In a thread: on a full disk this waits, and a stop must still be possible.
+        ledger = await asyncio.to_thread(Ledger, databases.ledger)
 
         def clear(dispatcher: Dispatcher) -> None:
             if not is_of_log(layout):
@@ -77,11 +81,7 @@ async def drain_all(config: Config, stop: asyncio.Event, on_ready: Callable[[], 
                 _log.debug("cleared %d bytes", freed)
 
         on_ready()
-        await _drain(config, str(layout.log), outbox, ledger, WHOLE_OUTBOX, stop, clear)
-
-
-def _ledger(config: Config) -> Ledger:
-    return Ledger(config.delivery.url, config.delivery.patience_seconds)
+        await _drain(config, databases, str(layout.log), outbox, ledger, WHOLE_OUTBOX, stop, clear)
 
 
 async def drain_shares(config: Config, stop: asyncio.Event, on_ready: Callable[[], None]) -> None:
@@ -94,21 +94,20 @@ async def drain_shares(config: Config, stop: asyncio.Event, on_ready: Callable[[
     group = OutboxGroup(config.kafka, lambda: loop.call_soon_threadsafe(changed.set), patience)
     on_ready()
     try:
-        while not stop.is_set():
-            changed.clear()
-            assignment = group.assignment
-            if not assignment.partitions.own:
-                group.release()
-                HEALTH.idle("shares", "other dispatchers have all shares of the outbox", FOREVER)
-                await _first_of(stop, changed)
-                continue
-            HEALTH.forget("shares")
-            with closing(
-                Ledger(config.delivery.url, config.delivery.patience_seconds, assignment.partitions)
-            ) as ledger:
+        with open_databases(config, config.delivery.patience_seconds) as databases:
+            while not stop.is_set():
+                changed.clear()
+                assignment = group.assignment
+                if not assignment.partitions.own:
+                    group.release()
+                    HEALTH.idle("shares", "other dispatchers have all shares of the outbox", FOREVER)
+                    await _first_of(stop, changed)
+                    continue
+                HEALTH.forget("shares")
+                ledger = Ledger(databases.ledger, assignment.partitions)
                 outbox = KafkaOutboxReader(group, assignment, ledger.cursors())
                 await _drain_until_changed(
-                    config, location, outbox, ledger, assignment.partitions, stop, changed
+                    config, databases, location, outbox, ledger, assignment.partitions, stop, changed
                 )
     finally:
         await asyncio.to_thread(group.close)
@@ -116,6 +115,7 @@ async def drain_shares(config: Config, stop: asyncio.Event, on_ready: Callable[[
 
 async def _drain_until_changed(
     config: Config,
+    databases: Databases,
     location: str,
     outbox: OutboxReader,
     ledger: Ledger,
@@ -131,13 +131,15 @@ async def _drain_until_changed(
 
     watching = asyncio.create_task(end())
     try:
-        await _drain(config, location, outbox, ledger, shares, ending, lambda _: outbox.drop(ledger.cursor()))
+        clear = lambda _: outbox.drop(ledger.cursor())  # noqa: E731
+        await _drain(config, databases, location, outbox, ledger, shares, ending, clear)
     finally:
         watching.cancel()
 
 
 async def _drain(
     config: Config,
+    databases: Databases,
     location: str,
     outbox: OutboxReader,
     ledger: Ledger,
@@ -145,24 +147,18 @@ async def _drain(
     stop: asyncio.Event,
     clear: Callable[[Dispatcher], object],
 ) -> None:
-    patience = config.delivery.patience_seconds
-    with (
-        ExitStack() as opened,
-        closing(Store(config.store.url, patience)) as store,
-        closing(Jobs(config.store.url, patience)) as jobs,
-        closing(Records(config.delivery.url, patience)) as records,
-        closing(Guard(config.delivery.allow_networks)) as guard,
-        closing(open_secret_store(config.store, patience)) as secret_store,
-    ):
+    with ExitStack() as opened, closing(Guard(config.delivery.allow_networks)) as guard:
+        store, records = Store(databases.store), Records(databases.ledger)
+        secret_store = open_secret_store(config.store, databases.store)
         callback = config.delivery.webhook_callback
         callbacks = Callbacks(records, callback) if callback else None
         log, senders = open_log(location), new_senders(guard, config.delivery, callbacks)
         endpoint = TokenEndpoint(guard, tls_context(config.delivery.ca_file))
-        local_channels = await _local_channels(config, opened)
+        local_channels = await _local_channels(config, databases.store, opened)
         credentials = Credentials(
             secret_store, endpoint, config.delivery.token_refresh_seconds, local_channels
         )
-        replays = Replays(jobs)
+        replays = Replays(Jobs(databases.store))
         dispatcher = Dispatcher(
             outbox,
             log,
@@ -204,13 +200,11 @@ async def _drain(
                 HEALTH.forget(part)
 
 
-async def _local_channels(config: Config, opened: ExitStack) -> LocalChannels | None:
+async def _local_channels(config: Config, store: Database, opened: ExitStack) -> LocalChannels | None:
     """Where channels ask producers who they are, be somebody."""
     if not config.auth.is_on or config.auth.open_publishing:
         return None
-    keys = KeyStore(config.store.url, config.delivery.patience_seconds)
-    opened.callback(keys.close)
-    local_channels = LocalChannels(config.api.own_address, keys)
+    local_channels = LocalChannels(config.api.own_address, KeyStore(store))
     await local_channels.open()
     opened.callback(local_channels.close)
     opened.callback(asyncio.create_task(local_channels.follow()).cancel)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from headrace.eventlog.archive.retention import ArchiveLag
 from headrace.eventlog.archive.storage import Storage
 from headrace.events.positions import LogPosition
-from headrace.ledger.ledger import Ledger
 from headrace.service.upkeep.chores import Chore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.config import Config
+    from headrace.ledger.ledger import Ledger
 
 _INTERVAL = 10.0
 _log = logging.getLogger(__name__)
@@ -29,12 +29,12 @@ def shrinks(config: Config) -> bool:
     return config.log.kind == "kafka" and config.kafka.owned
 
 
-def shrinking(config: Config) -> Chore:
+def shrinking(config: Config, ledger: Ledger) -> Chore:
     """Periodically remove events that are settled, archived for a while, and past the log's retention."""
-    return Chore("log removal", shrink(config), _INTERVAL, _failed)
+    return Chore("log removal", shrink(config, ledger), _INTERVAL, _failed)
 
 
-def shrink(config: Config) -> Callable[[object], None]:
+def shrink(config: Config, ledger: Ledger) -> Callable[[object], None]:
     """Return a function that does it once."""
     from headrace.eventlog.kafka.outbox.writer import count_outbox_partitions  # optional dependency
     from headrace.eventlog.kafka.retention import KafkaRetention
@@ -44,7 +44,6 @@ def shrink(config: Config) -> Callable[[object], None]:
         if config.archive.enabled
         else None
     )
-    ledger = Ledger(config.delivery.url, config.store.patience_seconds)
     removal = KafkaRetention(config.kafka, config.log.retention_seconds)
     shares = count_outbox_partitions(config.kafka)
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, func, insert, select
 
-from headrace.database.engine import open_database
 from headrace.database.patience import repeatable
 from headrace.subscriptions.quotas.checks import overrides_of
 from headrace.subscriptions.store.revisions import next_revision
@@ -18,25 +17,21 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from headrace.database.database import Database
     from headrace.subscriptions.quotas.quotas import Overrides
 
 
 class QuotaStore:
     """Threads and processes may share the database; calls block, so an event loop makes them in a thread."""
 
-    def __init__(self, url: str, patience: float = 0.0) -> None:
-        """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock."""
-        self.patience = patience
-        self._engine = open_database(url, FAMILY, patience)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._engine.dispose()
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        database.bring_up(FAMILY)
 
     @repeatable
     def all(self) -> dict[str, Overrides]:
         """Return what is set, by namespace."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             rows = connection.execute(select(QUOTAS).order_by(QUOTAS.c.namespace))
             return {row.namespace: overrides_of(row) for row in rows}
 
@@ -49,7 +44,7 @@ class QuotaStore:
         What is there already stays, even where it is more.
         """
         values = {name: value for name, value in asdict(overrides).items() if value is not None}
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             next_revision(connection)
             connection.execute(delete(QUOTAS).where(QUOTAS.c.namespace == namespace))
             if values:
@@ -63,7 +58,7 @@ class QuotaStore:
             SUBSCRIPTIONS.c.namespace == namespace, ~SUBSCRIPTIONS.c.deleting
         )
         channels = select(func.count()).where(CHANNELS.c.namespace == namespace)
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return {
                 "subscriptions": connection.execute(subscriptions).scalar() or 0,
                 "channels": connection.execute(channels).scalar() or 0,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, func, insert, select, update
 
-from headrace.database.engine import open_database
 from headrace.database.patience import once, repeatable
 from headrace.errors import NotFound, SecretsLocked
 from headrace.secrets.cipher import seal, unseal
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row
 
+    from headrace.database.companion import Companion
+    from headrace.database.database import Database
     from headrace.secrets.credential import Credential
     from headrace.secrets.keys import Key, Keys
     from headrace.subscriptions.subscription import Recipient, Subscription
@@ -58,14 +59,10 @@ class CredentialStatus:
 class SecretStore:
     """Threads and processes may share the database; calls block, so an event loop makes them in a thread."""
 
-    def __init__(self, url: str, keys: Keys, patience: float = 0.0) -> None:
-        self.patience = patience
+    def __init__(self, database: Database, keys: Keys) -> None:
+        self.database = database
         self.keys = keys
-        self._engine = open_database(url, FAMILY, patience)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._engine.dispose()
+        database.bring_up(FAMILY)
 
     def writing(self, subscription: Subscription) -> Callable[[Connection], None]:
         """Return what writes a proposal's secrets, in the transaction that creates the subscription."""
@@ -82,7 +79,7 @@ class SecretStore:
         """Return a subscription's secrets; SecretsLocked where they can't be opened, or aren't there."""
         its = SECRETS.c.subscription == subscription_id
         query = select(SECRETS, SUBSCRIPTIONS.c.document).join(SUBSCRIPTIONS).where(its)
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             row = connection.execute(query).first()
         if row is None:
             raise SecretsLocked(
@@ -97,13 +94,14 @@ class SecretStore:
         subscription_id: str,
         change: Callable[[Subscription, Secrets | None], Subscription],
         check: Callable[[Connection, Subscription], object] = lambda *_: None,
+        along: Companion | None = None,
     ) -> Subscription:
         """Let a subscription be what `change` makes of it and its old secrets; return that. `check` may refuse it.
 
         `change` is given None for secrets that can't be opened; it keeps the channel and the cuts. Nothing is written
         where what it makes is no different. NotFound where there is no such subscription.
         """
-        with self._engine.begin() as connection:
+        with self.database.writing(along) as connection:
             revision = next_revision(connection)  # before anything is read: nobody else changes it now
             its = SUBSCRIPTIONS.c.id == subscription_id
             row = connection.execute(select(SUBSCRIPTIONS).where(its, ~SUBSCRIPTIONS.c.deleting)).first()
@@ -152,7 +150,7 @@ class SecretStore:
     @repeatable
     def claim(self, subscription_id: str, version: int, now: float, until: float) -> bool:
         """Reserve the right to refresh what is still of this version; false where somebody else has it."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             claimed = connection.execute(
                 update(SECRETS)
                 .where(
@@ -171,7 +169,7 @@ class SecretStore:
         Nothing is done where another one is there by now: its owner gave it, or this was done already.
         """
         its = SECRETS.c.subscription == subscription_id
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             lock_revision(connection)
             row = connection.execute(select(SECRETS).where(its)).first()
             now = Secrets() if row is None else self._unseal(row)
@@ -187,7 +185,7 @@ class SecretStore:
     @repeatable
     def report(self, subscription_id: str, version: int, problem: str) -> None:
         """Say why a token could not be refreshed, and let others try."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             connection.execute(
                 update(SECRETS)
                 .where(SECRETS.c.subscription == subscription_id, SECRETS.c.version == version)
@@ -202,7 +200,7 @@ class SecretStore:
         )
         if among is not None:
             query = query.where(SECRETS.c.subscription.in_(among))
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             rows = connection.execute(query).all()
         return {row.subscription: CredentialStatus(row.expires, row.problem, row.time) for row in rows}
 
@@ -212,14 +210,14 @@ class SecretStore:
     def count_by_key(self) -> dict[str, int]:
         """Return how many rows each key has sealed, by the key's id."""
         query = select(SECRETS.c.key, func.count()).group_by(SECRETS.c.key)
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return {key: count for key, count in connection.execute(query)}  # noqa: C416  rows are no pairs to mypy
 
     @repeatable
     def reseal(self, after: str, most: int) -> Resealed:
         """Seal rows anew that another key than the first has sealed: the next so many, in order of subscriptions."""
         ring, locked = self.keys.ring(), []
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             lock_revision(connection)
             old = select(SECRETS).where(SECRETS.c.key != ring[0].id, SECRETS.c.subscription > after)
             rows = connection.execute(old.order_by(SECRETS.c.subscription).limit(most)).all()
@@ -239,7 +237,7 @@ class SecretStore:
     @repeatable
     def when_unused(self, key_ids: set[str], then: Callable[[], None]) -> bool:
         """Do something while nobody can seal, if no row needs any of these keys."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             lock_revision(connection)
             using = select(SECRETS.c.subscription).where(SECRETS.c.key.in_(key_ids)).limit(1)
             if connection.execute(using).first():

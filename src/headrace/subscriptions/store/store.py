@@ -21,7 +21,6 @@ import msgspec
 from sqlalchemy import bindparam, case, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from headrace.database.engine import open_database
 from headrace.database.patience import once, repeatable
 from headrace.errors import Conflict, NotFound
 from headrace.events.positions import LogPosition
@@ -53,6 +52,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Row
 
+    from headrace.database.companion import Companion
+    from headrace.database.database import Database
     from headrace.subscriptions.channels.config_keys import ConfigKey
     from headrace.subscriptions.imports.batch import Lot
     from headrace.subscriptions.quotas.quotas import Quotas
@@ -68,27 +69,20 @@ _ONE = select(SUBSCRIPTIONS).where(SUBSCRIPTIONS.c.id == bindparam("its_id"), ~S
 class Store:
     """Threads and processes may share the database; calls block, so an event loop makes them in a thread."""
 
-    def __init__(self, url: str, patience: float = 0.0, quotas: Quotas = UNLIMITED) -> None:
-        """Open it. `patience` is how many seconds a call tries to get past a lost connection or a lock.
-
-        `quotas` hold for namespaces that have none of their own.
-        """
-        self.patience = patience
+    def __init__(self, database: Database, quotas: Quotas = UNLIMITED) -> None:
+        """Open it; `quotas` hold for namespaces that have none of their own."""
+        self.database = database
         self._quotas = quotas
-        self._engine = open_database(url, FAMILY, patience)
+        database.bring_up(FAMILY)
         for table, row in (
             (REVISION, {"only": 1, "value": 0}),
             (CHANNELS, {"namespace": DEFAULT_CHANNEL.namespace, "name": DEFAULT_CHANNEL.name}),
         ):
             try:
-                with self._engine.begin() as connection:
+                with self.database.writing() as connection:
                     connection.execute(insert(table).values(row))
             except IntegrityError:
                 pass  # it was made by an earlier start, or by another process at this moment
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._engine.dispose()
 
     # Channels
 
@@ -98,30 +92,33 @@ class Store:
         channel: ChannelName,
         delivery: Mapping[str, Any] | None = None,
         config: Mapping[str, ConfigKey] = MappingProxyType({}),
+        along: Companion | None = None,
     ) -> None:
         """Make a channel, or raise Conflict where it exists."""
         try:
-            with self._engine.begin() as connection:
+            with self.database.writing(along) as connection:
                 channel_rows.add(connection, Channel(channel, delivery, config), self._quotas)
         except IntegrityError:
             raise Conflict(f"channel {channel} exists already") from None
 
     @repeatable
-    def change_channel(self, channel: ChannelName, delivery: Mapping[str, Any] | None) -> None:
+    def change_channel(
+        self, channel: ChannelName, delivery: Mapping[str, Any] | None, along: Companion | None = None
+    ) -> None:
         """Give a channel another delivery object, or none; dispatchers hear of it as of any change."""
-        with self._engine.begin() as connection:
+        with self.database.writing(along) as connection:
             channel_rows.change(connection, Channel(channel, delivery), "delivery")
 
     @repeatable
-    def replace_channel(self, channel: Channel) -> None:
+    def replace_channel(self, channel: Channel, along: Companion | None = None) -> None:
         """Let a channel say this, and nothing else. Subscriptions that are there stay as they are."""
-        with self._engine.begin() as connection:
+        with self.database.writing(along) as connection:
             channel_rows.change(connection, channel)
 
     @repeatable
     def channel(self, channel: ChannelName) -> Channel:
         """Return a channel with what it says, or raise NotFound."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return channel_rows.get(connection, channel)
 
     def declared(self, channel: ChannelName) -> Mapping[str, ConfigKey]:
@@ -134,25 +131,25 @@ class Store:
     @repeatable
     def every_channel(self, namespaces: Collection[str] | None = None) -> list[Channel]:
         """List the channels, of some namespaces or of all, in order of their names, with all that they say."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return channel_rows.everything(connection, namespaces)
 
     @repeatable
     def channels(self, namespaces: Collection[str] | None = None) -> list[ChannelName]:
         """List the channels, of some namespaces or of all, in order of their names."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return channel_rows.names(connection, namespaces)
 
     @repeatable
     def channel_deliveries(self) -> dict[ChannelName, dict[str, Any]]:
         """Return the delivery objects of the channels that have one."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return channel_rows.deliveries(connection)
 
     @once
-    def delete_channel(self, channel: ChannelName) -> None:
+    def delete_channel(self, channel: ChannelName, along: Companion | None = None) -> None:
         """Remove a channel that nobody listens to."""
-        with self._engine.begin() as connection:
+        with self.database.writing(along) as connection:
             channel_rows.remove(connection, channel)
 
     # Subscriptions
@@ -163,9 +160,10 @@ class Store:
         subscription: Subscription,
         end_of_log: Callable[[], LogPosition],
         also: Callable[[Connection], object] = lambda _: None,
+        along: Companion | None = None,
     ) -> Subscription:
         """Add it, and let it see the events accepted from now on; `also` is done in the same transaction."""
-        with self._engine.begin() as connection:
+        with self.database.writing(along) as connection:
             revision = next_revision(connection)
             if not channel_rows.exists(connection, subscription.channel):
                 raise NotFound("channel", str(subscription.channel))
@@ -183,13 +181,14 @@ class Store:
         lot: Lot,
         end_of_log: Callable[[], LogPosition],
         also: Callable[[Connection, Subscription], object] = lambda *_: None,
+        along: Companion | None = None,
     ) -> int:
         """Add many, all or none, beside a pipeline that runs; they see the events accepted from now on.
 
         Whose id is there already stays as it is. `also` is done in the same transaction, for those that need more than
         a row. Return how many were added.
         """
-        with self._engine.begin() as connection:
+        with self.database.writing(along) as connection:
             revision = next_revision(connection)
             added = lots.add(connection, lot, revision, self._quotas, also)
         self._settle("created", SUBSCRIPTIONS.c.first_revision == revision, end_of_log())
@@ -201,7 +200,7 @@ class Store:
 
         Be careful: only while nobody routes; `create` is what settles with a pipeline that runs.
         """
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             revision = next_revision(connection)
             settled = {"created": created.to_json()}
             connection.execute(
@@ -211,7 +210,7 @@ class Store:
     @repeatable
     def get(self, subscription_id: str) -> Subscription:
         """Return the subscription, or raise NotFound."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             row = connection.execute(_ONE, {"its_id": subscription_id}).first()
         if row is None:
             raise NotFound("subscription", subscription_id)
@@ -220,7 +219,7 @@ class Store:
     @repeatable
     def page(self, query: SubscriptionQuery) -> Page:
         """Return some of the subscriptions that are asked for, in the order of their creation, and where to ask on."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             rows, behind = find(connection, query)
         return Page(self._readable(rows), behind)
 
@@ -234,7 +233,7 @@ class Store:
             its += [SUBSCRIPTIONS.c.namespace == channel.namespace, SUBSCRIPTIONS.c.channel == channel.name]
         if namespace is not None:
             its.append(SUBSCRIPTIONS.c.namespace == namespace)
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return connection.execute(select(SUBSCRIPTIONS.c.id).where(*its)).first() is not None
 
     @repeatable
@@ -242,7 +241,7 @@ class Store:
         """Return the ids of so many subscriptions of a channel."""
         its = SUBSCRIPTIONS.c.namespace == channel.namespace, SUBSCRIPTIONS.c.channel == channel.name
         query = select(SUBSCRIPTIONS.c.id).where(*its, ~SUBSCRIPTIONS.c.deleting).limit(limit)
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return list(connection.execute(query).scalars())
 
     @repeatable
@@ -250,7 +249,7 @@ class Store:
         """Return how many subscriptions a channel has."""
         its = SUBSCRIPTIONS.c.namespace == channel.namespace, SUBSCRIPTIONS.c.channel == channel.name
         query = select(func.count()).select_from(SUBSCRIPTIONS).where(*its, ~SUBSCRIPTIONS.c.deleting)
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return int(connection.execute(query).scalar_one())
 
     @once
@@ -259,7 +258,7 @@ class Store:
 
         Be careful: what lies between is planned no more, and has to come to it in another way.
         """
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             moved = connection.execute(
                 update(SUBSCRIPTIONS)
                 .where(SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting)
@@ -275,10 +274,11 @@ class Store:
         subscription_id: str,
         end_of_log: Callable[[], LogPosition],
         check: Callable[[Subscription], object] = lambda _: None,
+        along: Companion | None = None,
     ) -> Subscription:
         """End it: no event accepted from now on is for it. Return what it was; `check` may refuse that."""
         its = SUBSCRIPTIONS.c.id == subscription_id
-        with self._engine.begin() as connection:
+        with self.database.writing(along) as connection:
             revision = next_revision(connection)  # before anything is read: nobody else changes it now
             row = connection.execute(select(SUBSCRIPTIONS).where(its, ~SUBSCRIPTIONS.c.deleting)).first()
             if row is None:
@@ -291,14 +291,14 @@ class Store:
         return subscription
 
     @repeatable
-    def replace(self, subscription: Subscription) -> Subscription:
+    def replace(self, subscription: Subscription, along: Companion | None = None) -> Subscription:
         """Let a subscription be another one under its id: what it wants, where to, and how.
 
         Its cuts stay, so no event is lost or doubled over it. An event that was accepted before and isn't routed yet is
         matched by the new filters, one that is planned already goes to the new sink. Its secrets stay while the
         recipient does, and are forgotten with any other. Its channel can't change.
         """
-        with self._engine.begin() as connection:
+        with self.database.writing(along) as connection:
             revision = next_revision(connection)  # before anything is read: nobody else changes it now
             its = SUBSCRIPTIONS.c.id == subscription.id
             row = connection.execute(select(SUBSCRIPTIONS).where(its, ~SUBSCRIPTIONS.c.deleting)).first()
@@ -321,14 +321,14 @@ class Store:
 
     # Pausing
 
-    def pause(self, subscription_id: str) -> Subscription:
+    def pause(self, subscription_id: str, along: Companion | None = None) -> Subscription:
         """Let its events wait until it is resumed."""
         still = case((SUBSCRIPTIONS.c.ended.is_(None), PAUSED), else_=ENDED)
-        return self._change(subscription_id, {"paused": True, "state": still})
+        return self._change(subscription_id, {"paused": True, "state": still}, along)
 
-    def resume(self, subscription_id: str) -> Subscription:
+    def resume(self, subscription_id: str, along: Companion | None = None) -> Subscription:
         """Deliver again, also where its sink had said that it is gone."""
-        return self._change(subscription_id, {"paused": False, "ended": None, "state": ACTIVE})
+        return self._change(subscription_id, {"paused": False, "ended": None, "state": ACTIVE}, along)
 
     def end(self, subscription_id: str, reason: str) -> Subscription:
         """Let its deliveries end, for a reason that its sink gave. It stays, and may be resumed."""
@@ -337,8 +337,10 @@ class Store:
         return self._change(subscription_id, {"ended": fit, "state": ENDED})
 
     @repeatable
-    def _change(self, subscription_id: str, values: Mapping[str, Any]) -> Subscription:
-        with self._engine.begin() as connection:
+    def _change(
+        self, subscription_id: str, values: Mapping[str, Any], along: Companion | None = None
+    ) -> Subscription:
+        with self.database.writing(along) as connection:
             row = connection.execute(
                 update(SUBSCRIPTIONS)
                 .where(SUBSCRIPTIONS.c.id == subscription_id, ~SUBSCRIPTIONS.c.deleting)
@@ -357,19 +359,19 @@ class Store:
 
         The revision stays: workers follow it, and nothing changes for them.
         """
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             overruns.add(connection, reported)
 
     @repeatable
     def overruns(self, among: Sequence[str] | None = None) -> dict[str, FilterStatus]:
         """Return what was reported, by subscription: of all, or of some."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return overruns.read(connection, among)
 
     @repeatable
     def filters_that_fail(self, among: Sequence[str]) -> tuple[dict[str, FilterStatus], dict[str, str]]:
         """Return, by subscription, what was reported, and why filters can't be used here: of those among these."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return overruns.read(connection, among), set_aside.filters(connection, among)
 
     # What could not be routed
@@ -377,19 +379,19 @@ class Store:
     @repeatable
     def set_aside(self, records: Iterable[SetAside]) -> None:
         """Write down what is left out of the routing, durably."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             set_aside.write(connection, set_aside.join(records))
 
     @repeatable
     def what_is_set_aside(self, limit: int, namespaces: Collection[str] | None = None) -> list[SetAside]:
         """Return what was set aside last, of some namespaces or of all, the newest first."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return set_aside.newest(connection, limit, namespaces)
 
     @repeatable
     def forget_filters_set_aside(self) -> None:
         """Forget what was said of filters: they are about to be looked at again."""
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             set_aside.forget_filters(connection)
 
     # What the pipeline and the dispatcher follow
@@ -397,14 +399,14 @@ class Store:
     @repeatable
     def revision(self) -> int:
         """Return a number that grows with every change."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return last_revision(connection)
 
     @repeatable
     def bounds(self) -> dict[str, tuple[LogPosition | None, LogPosition | None]]:
         """Return the cuts `created` and `deleted` of all subscriptions, ended ones included, by their ids."""
         query = select(SUBSCRIPTIONS.c.id, SUBSCRIPTIONS.c.created, SUBSCRIPTIONS.c.deleted)
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return {row.id: (cut_of(row.created), cut_of(row.deleted)) for row in connection.execute(query)}
 
     @repeatable
@@ -413,7 +415,7 @@ class Store:
         query = select(SUBSCRIPTIONS.c.id)
         if revision is not None:
             query = query.where(SUBSCRIPTIONS.c.revision <= revision)
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             return set(connection.execute(query).scalars())
 
     @repeatable
@@ -422,7 +424,7 @@ class Store:
         query = select(SUBSCRIPTIONS.c.id, SUBSCRIPTIONS.c.namespace, SUBSCRIPTIONS.c.revision).where(
             SUBSCRIPTIONS.c.revision > since
         )
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             rows = connection.execute(query).all()
         return max([since, *(row.revision for row in rows)]), [(row.id, row.namespace) for row in rows]
 
@@ -432,7 +434,7 @@ class Store:
         query = (
             select(SUBSCRIPTIONS).where(SUBSCRIPTIONS.c.revision > since).order_by(SUBSCRIPTIONS.c.revision)
         )
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             rows = connection.execute(query).all()
         return max([since, *(row.revision for row in rows)]), self._readable(rows)
 
@@ -452,7 +454,7 @@ class Store:
     @repeatable
     def settle(self, end_of_log: Callable[[], LogPosition]) -> None:
         """Give subscriptions that wait for a cut the end of the log as it is now, however many they are."""
-        with self._engine.connect() as connection:
+        with self.database.reading() as connection:
             seen = last_revision(connection)  # first: whoever waits at this revision is seen now
             waiting = [
                 column
@@ -469,7 +471,7 @@ class Store:
         Be careful: beyond, not at, their end. Only a batch that went beyond it is known to have seen the end.
         """
         ended = select(SUBSCRIPTIONS.c.id, SUBSCRIPTIONS.c.deleted).where(HAS_ENDED)
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             rows = connection.execute(ended).all()
             gone = [
                 row.id
@@ -484,7 +486,7 @@ class Store:
     @repeatable
     def _settle(self, column: str, whose: ColumnElement[bool], cut: LogPosition) -> None:
         waits = {"created": NO_BEGINNING, "deleted": NO_END}[column]
-        with self._engine.begin() as connection:
+        with self.database.writing() as connection:
             revision = next_revision(connection)
             connection.execute(
                 update(SUBSCRIPTIONS)

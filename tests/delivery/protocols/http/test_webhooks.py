@@ -7,6 +7,7 @@ from tests.delivery.guards import LOOPBACK
 from tests.delivery.protocols.contract import numbered, payloads
 from tests.delivery.raw_sink import RawSink, answer, silence
 
+from headrace.database.database import Database
 from headrace.delivery.attempt.outcome import Verdict
 from headrace.delivery.attempt.target import Target
 from headrace.delivery.protocols.http import webhooks
@@ -191,9 +192,9 @@ class TestCallback:
 
     @pytest.fixture
     def records(self, database_url):
-        records = Records(database_url)
+        records = Records(Database(database_url))
         yield records
-        records.close()
+        records.database.close()
 
     @pytest.fixture
     async def sender(self, records, monkeypatch):

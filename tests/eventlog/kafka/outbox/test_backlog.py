@@ -7,6 +7,7 @@ from tests.eventlog.kafka.outbox.test_writer import NAMES, drain, join, pairs
 from headrace.config import load_config
 from headrace.eventlog.kafka.outbox.writer import KafkaOutboxWriter
 from headrace.events.positions import LogPosition
+from headrace.service.storage.databases import open_databases
 from headrace.service.storage.logs import open_log_writer
 
 __all__ = ["join"]
@@ -22,9 +23,11 @@ async def gauges(settings, tmp_path):
         "HEADRACE_KAFKA_TOPICS": '["' + '","'.join(settings.topics) + '"]',
         "HEADRACE_KAFKA_OUTBOX": settings.outbox,
     }
-    opened = open_log_writer(load_config(environment=environment))
-    yield opened.gauges
-    await opened.writer.close()
+    config = load_config(environment=environment)
+    with open_databases(config, 0.0) as databases:
+        opened = open_log_writer(config, databases)
+        yield opened.gauges
+        await opened.writer.close()
 
 
 async def test_it_grows_while_nobody_drains_and_is_gone_when_somebody_did(settings, gauges, join):
