@@ -165,7 +165,7 @@ class OrderedBuffer:
     def release(self, deliveries: Iterable[Delivery]) -> None:  # noqa: D102
         for order in {self._order(each) for each in deliveries}:
             self._busy[order] -= 1
-            if not self._busy[order]:
+            if self._busy[order] <= 0:
                 del self._busy[order]
             self.is_due(order)
 

@@ -60,7 +60,7 @@ class SchemaVersion(NamedTuple):
 
 def schema_versions(config: Config) -> list[SchemaVersion]:
     """Return the versions without changing anything; SchemaRefused if a database is newer than this Headrace."""
-    return [_schema_version(family, url) for family, url in _places(config)]
+    return [_schema_version(family, url) for family, url in _family_urls(config)]
 
 
 def migrate(config: Config) -> list[SchemaVersion]:
@@ -75,10 +75,10 @@ def migrate(config: Config) -> list[SchemaVersion]:
 
 def families_in(config: Config, file: DatabaseFile) -> list[Family]:
     """List the families whose tables are in a SQLite database."""
-    return [family for family, url in _places(config) if sqlite_path(url) == file.path]
+    return [family for family, url in _family_urls(config) if sqlite_path(url) == file.path]
 
 
-def _places(config: Config) -> Iterator[tuple[Family, str]]:
+def _family_urls(config: Config) -> Iterator[tuple[Family, str]]:
     for family in IN_STORE:
         yield family, config.store.url
     for family in IN_LEDGER:
