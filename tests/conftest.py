@@ -11,6 +11,7 @@ from tests.postgres import Postgres, programs
 from tests.subscriptions.stores import memory_url
 
 from headrace.matching.warm_up import warm_up
+from headrace.telemetry.health import HEALTH, Status
 
 settings.register_profile("headrace", deadline=None)
 settings.load_profile("headrace")
@@ -78,6 +79,16 @@ def pytest_collection_modifyitems(items):
         if _is_extended(item):
             item.add_marker("extended")
     items.sort(key=lambda item: not any(folder in item.path.parts for folder in _LONG))
+
+
+@pytest.fixture(autouse=True)
+def blocked_no_longer():
+    """Forget what a test left as blocked: the register of health is the process's, and so that of all tests."""
+    before = HEALTH.reports()
+    yield
+    for part, report in HEALTH.reports().items():
+        if report.status is Status.BLOCKED and part not in before:
+            HEALTH.forget(part)
 
 
 @pytest.fixture(scope="session")

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import uvloop
 from sqlalchemy import create_engine
 from sqlalchemy.schema import CreateIndex
-from tests.opening import opening
 
+from headrace.database.database import Database
 from headrace.ledger.records.records import Records
 from headrace.ledger.stages import SINK
 from headrace.ledger.tables import WAITING
@@ -73,7 +73,8 @@ async def _run(plan: BacklogPlan, address: str, folder: Path, say: Callable[[str
         await harness.start()
         series = await _watch(harness, database, began, plan, say)
         used = cpu_seconds(harness.service.pid)
-        with opening(Records, f"sqlite:///{database}") as records:
+        with Database(f"sqlite:///{database}") as opened:
+            records = Records(opened)
             asked = time.perf_counter()
             records.statuses()
             status_seconds = time.perf_counter() - asked

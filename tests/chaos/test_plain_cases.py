@@ -17,12 +17,18 @@ def runner(tmp_path_factory):
     made.close()
 
 
-# `make chaos` runs all of them: after a kill and while running, one of each sort of damage has to do here.
+# After a kill and while running, one of each sort of damage has to do here.
 _SOME = (Fault.FLIP_MIDDLE, Fault.HALVE, Fault.REMOVE, Fault.OLDER_RENAMED, Fault.OLDER_WRITTEN)
 
 
+# `make chaos WITH=parts` runs every case. Here each kind of file has every third fault, and the next kind the next ones.
+_ONE_IN = 3
+
+
 def _check(runner, state, fault):
-    outcomes: dict[Case, Outcome | None] = {each: runner.run(each) for each in runner.cases(state, fault)}
+    first = list(Fault).index(fault) % _ONE_IN
+    chosen = [*runner.cases(state, fault)][first::_ONE_IN]
+    outcomes: dict[Case, Outcome | None] = {each: runner.run(each) for each in chosen}
     assert any(outcomes.values()), "no file was damaged"
     bad = {
         str(case): outcome for case, outcome in outcomes.items() if outcome and not outcome.verdict.is_good
