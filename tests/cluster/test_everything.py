@@ -107,7 +107,7 @@ async def the_past_is_asked_on_the_cluster(client: Client, accepted: set[str]) -
     assert {each["event"]["type"] for each in found["examples"]} == {"kill.odd"}
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 async def test_a_worker_the_broker_and_a_dispatcher_are_killed_under_load(deployment, broker, capsys):
     (application,) = deployment.spark.state()["activeapps"]
     assert application["cores"] == 2, "one executor on each worker"
