@@ -24,7 +24,10 @@ _PATIENCE = 240.0
 
 
 class Consumers:
-    """One takes everything at once, one refuses until it is told not to, one is paused, one pulls."""
+    """One takes everything at once, one refuses until it is told not to, one is paused, one pulls.
+
+    The paused one refuses as well: a dispatcher learns of the pause a moment after it was asked for.
+    """
 
     def __init__(self):
         self.url = ""
@@ -34,7 +37,7 @@ class Consumers:
 
     def received(self, delivery):
         name = delivery.path.strip("/")
-        if name == "refusing" and self.refuses:
+        if name != "prompt" and self.refuses:
             return 503
         self.arrived[name].add(delivery.event.id)
         return 200
