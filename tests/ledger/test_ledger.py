@@ -1,14 +1,16 @@
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
 
 from headrace.database.database import Database
+from headrace.eventlog.outbox_partitions import OutboxPartitions
 from headrace.events.positions import LogPosition, position_at
 from headrace.ledger import ledger as ledger_module
 from headrace.ledger.ledger import Changes, GivenUp, Key, Ledger, Wait, WaitBatch
 from headrace.ledger.records.attempts import Attempt
+from headrace.ledger.settled import Settled
 from headrace.ledger.stages import DEAD_LETTER, REPLY, SINK
-from headrace.ledger.tables import ATTEMPTS, DEAD
+from headrace.ledger.tables import ATTEMPTS, DEAD, SETTLED
 
 
 @pytest.fixture
@@ -249,3 +251,44 @@ def test_what_a_sink_says_fits_a_column_whatever_it_is(ledger):
     (found,) = ledger.due("a", SINK, 200.0, 9)
     assert found.reason.startswith("no\ufffd ? xxx")
     assert len(found.reason) < 2100
+
+
+def settled(ledger, *rows, passed=()):
+    ledger.commit(Changes([], [], [], None, settled=rows, passed=passed))
+
+
+def test_what_was_settled_behind_the_cursor_is_known_after_a_start(ledger):
+    settled(ledger, Settled(1, "", {"a": [3, 9], "b": [4]}), Settled(2, "job", {"a": [5]}))
+    assert ledger.kept(0, 8) == {("a", 3), ("b", 4)}
+    assert ledger.kept(0, 8, "job") == {("a", 5)}
+    assert ledger.last_kept() == LogPosition.at(10)
+    known, number = ledger.settled()
+    assert ({each.number for each in known}, number) == ({1, 2}, 3)
+
+
+def test_what_the_cursor_has_passed_and_replays_that_are_over_are_forgotten(ledger):
+    settled(ledger, Settled(1, "", {"a": [3]}), Settled(2, "", {"a": [5]}), Settled(3, "job", {"a": [7]}))
+    settled(ledger, passed=[1])
+    assert ledger.kept(0, 9) == {("a", 5)}
+    ledger.forget_replay("job")
+    assert ledger.settled() == ([Settled(2, "", {"a": [5]})], 3)
+
+
+def test_each_share_has_its_own_part(database_url):
+    with Database(database_url) as database:
+        both = OutboxPartitions(frozenset({0, 1}), 2)
+        names = {both.of(name): name for name in ("a", "b", "c", "d", "e")}
+        settled(Ledger(database, both), Settled(1, "", {names[0]: [1], names[1]: [2]}))
+        second = Ledger(database, OutboxPartitions(frozenset({1}), 2))
+        assert second.kept(0, 9) == {(names[1], 2)}
+        settled(second, passed=[1])
+        assert Ledger(database, both).kept(0, 9) == {(names[0], 1)}
+
+
+def test_what_is_damaged_there_is_repeated_rather_than_lost(ledger, caplog):
+    settled(ledger, Settled(1, "", {"a": [3]}))
+    with ledger.database.writing() as connection:
+        pairs = connection.execute(select(SETTLED.c.pairs)).scalar()
+        connection.execute(update(SETTLED).values(pairs=pairs[:-1] + bytes([pairs[-1] ^ 1])))
+    assert ledger.kept(0, 9) == set()
+    assert "repeated" in caplog.text

@@ -109,7 +109,7 @@ class Dispatcher:
         self._replay_feeds = ReplayFeeds(
             replays, ledger, self._in_thread, self._put_replayed, self._is_known, self._end_replay, shares
         )
-        self._journal = Journal(ledger, self._progress.settled, self._in_thread, self._replay_feeds.settled)
+        self._journal = Journal(ledger, self._progress.settled, self._in_thread, self._replay_feeds.reach)
         self._schedule = RetrySchedule()
         self._reports = Reports()
         self._counts = Counts()

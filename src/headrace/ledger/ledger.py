@@ -19,7 +19,7 @@ from headrace.database.rows import delete_rows, insert_rows
 from headrace.eventlog.local.identity import LogIdentity
 from headrace.eventlog.outbox_partitions import WHOLE_OUTBOX, OutboxPartitions
 from headrace.events.positions import LogPosition, partition_of, position_at
-from headrace.ledger import schedule
+from headrace.ledger import schedule, settled
 from headrace.ledger.pull import mailboxes
 from headrace.ledger.records import attempts
 from headrace.ledger.stages import SINK
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from headrace.database.database import Database
     from headrace.ledger.pull.mailboxes import Message
     from headrace.ledger.records.attempts import Attempt
+    from headrace.ledger.settled import Settled
 
 _FORGOTTEN_AT_A_TIME = 10_000
 
@@ -92,7 +93,7 @@ class WaitBatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What one commit makes durable."""
+    """What one commit makes durable. `passed` are the numbers of `settled` rows that nobody needs any more."""
 
     waits: Sequence[Wait]
     burials: Sequence[GivenUp]
@@ -101,6 +102,8 @@ class Changes:
     replay_cursors: Mapping[str, int] = field(default_factory=dict)
     attempts: Sequence[Attempt] = ()
     batches: Sequence[WaitBatch] = ()
+    settled: Sequence[Settled] = ()
+    passed: Sequence[int] = ()
 
 
 class Ledger:
@@ -155,6 +158,8 @@ class Ledger:
                 connection.execute(delete(REPLAY_CURSORS).where(REPLAY_CURSORS.c.replay == replay))
                 connection.execute(insert(REPLAY_CURSORS).values(replay=replay, number=number))
             attempts.write(connection, changes.attempts)
+            settled.write(connection, changes.settled, self._shares)
+            settled.drop(connection, self._shares.own, changes.passed)
 
     def _move_cursors(self, connection: Connection, cut: LogPosition) -> None:
         """Move the cursors of the shares held here. One that was ahead of the others stays there."""
@@ -167,6 +172,12 @@ class Ledger:
             for share in sorted(self._shares.own)
         ]
         connection.execute(insert(CURSOR), moved)
+
+    @repeatable
+    def settled(self) -> tuple[list[Settled], int]:
+        """Return what was settled behind the cursor, and the number that the next row of it may have."""
+        with self.database.reading() as connection:
+            return list(settled.read(connection, self._shares.own)), settled.next_number(connection)
 
     # What waits
 
@@ -266,9 +277,11 @@ class Ledger:
 
     @repeatable
     def last_kept(self) -> LogPosition:
-        """Return the cut behind everything that waits or is dead: from it on, nothing planned can be here already."""
+        """Return the cut behind all that waits, is dead or was settled: from it on, nothing planned is known here."""
         ends: dict[int, int] = {}
         with self.database.reading() as connection:
+            for row in settled.read(connection, self._shares.own, ""):
+                ends |= row.end().join(LogPosition(ends))
             for table in (WAITING, DEAD):
                 end: int | None = None
                 while (last := _last_position(connection, table, end)) is not None:
@@ -279,7 +292,7 @@ class Ledger:
 
     @repeatable
     def kept(self, first: int, last: int, replay: str = "") -> set[tuple[str, int]]:
-        """Return what waits or is dead, at any stage, of the events from the first position to the last.
+        """Return what waits, is dead or was settled, at any stage, of the events from the first position to the last.
 
         These must not be begun a second time: a crash came before the cursor had passed them.
         """
@@ -290,6 +303,9 @@ class Ledger:
                     table.c.replay == replay, table.c.position.between(first, last)
                 )
                 found.update((row.subscription, row.position) for row in connection.execute(query))
+            for _, _, pairs in settled.read(connection, self._shares.own, replay):
+                for subscription, positions in pairs.items():
+                    found.update((subscription, each) for each in positions if first <= each <= last)
         return found
 
     @repeatable
@@ -346,6 +362,7 @@ class Ledger:
         """
         with self.database.writing() as connection:
             connection.execute(delete(REPLAY_CURSORS).where(REPLAY_CURSORS.c.replay == replay))
+            settled.drop_replay(connection, replay)
         dropped = 0
         while some := self._drop([WAITING.c.replay == replay, WAITING.c.stage == SINK]):
             dropped += some

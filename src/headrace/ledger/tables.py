@@ -50,6 +50,16 @@ REPLAY_CURSORS = Table(
 )
 """Every delivery of a replay's events below this number was acknowledged, waits, or lies with the dead."""
 
+SETTLED = Table(
+    "settled",
+    METADATA,
+    Column("share", Integer, primary_key=True, autoincrement=False),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("replay", String(64), nullable=False),
+    Column("pairs", LargeBinary, nullable=False),
+)
+"""What was settled behind the cursor, a few rows for each commit. `pairs` is MessagePack: positions by subscription."""
+
 WAITING = Table(
     "waiting",
     METADATA,

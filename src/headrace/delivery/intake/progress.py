@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy.typing as npt
+
+
+class Reach(NamedTuple):
+    """The numbers below which everything is settled, and below which everything has begun."""
+
+    settled: int
+    begun: int
 
 
 class Progress:

@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from headrace.delivery.attempt.payload import Payload
-from headrace.delivery.intake.progress import Progress
+from headrace.delivery.intake.progress import Progress, Reach
 from headrace.delivery.queue.delivery import Delivery
 from headrace.delivery.queue.pace import Pace
 from headrace.events.batch import from_batch
@@ -31,7 +31,7 @@ _LOOK_SECONDS = 0.1
 
 
 class ReplayFeed:
-    """`run`, `settle` and `settled` belong to the event loop; `payloads` and `report` block, and belong to threads."""
+    """`run`, `settle` and `reach` belong to the event loop; `payloads` and `report` block, and belong to threads."""
 
     def __init__(self, replay: Replay, replays: Replays, ledger: Ledger) -> None:
         self.replay = replay
@@ -73,9 +73,9 @@ class ReplayFeed:
         """The event at this position needs nothing more from its chunk, or waits in the ledger."""
         self._progress.settle(self._numbers.pop(position))
 
-    def settled(self) -> int:
-        """Return the number below which every event is settled."""
-        return self._progress.settled()
+    def reach(self) -> Reach:
+        """Return how far it is."""
+        return Reach(self._progress.settled(), self._progress.read)
 
     def payloads(self, positions: Collection[int]) -> dict[int, Payload]:
         """Read the events at these positions, which wait in the ledger."""

@@ -12,6 +12,7 @@ from headrace.eventlog.outbox_partitions import WHOLE_OUTBOX
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from headrace.delivery.intake.progress import Reach
     from headrace.delivery.intake.replay import Put
     from headrace.eventlog.outbox_partitions import OutboxPartitions
     from headrace.jobs.replays import Replay, Replays
@@ -52,9 +53,9 @@ class ReplayFeeds:
         if feed := self._feeds.get(key.replay):
             feed.settle(key.position)
 
-    def settled(self) -> Mapping[str, int]:
-        """Return how far each replay is settled."""
-        return {replay: feed.settled() for replay, feed in self._feeds.items()}
+    def reach(self) -> Mapping[str, Reach]:
+        """Return how far each replay is."""
+        return {replay: feed.reach() for replay, feed in self._feeds.items()}
 
     async def refresh(self) -> None:
         """Find out which replays there are."""

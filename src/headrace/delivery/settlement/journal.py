@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from headrace.delivery.settlement.unpassed import Unpassed
 from headrace.ledger.ledger import Changes, GivenUp, Key, Wait, WaitBatch
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from headrace.delivery.intake.progress import Reach
     from headrace.events.positions import LogPosition
     from headrace.ledger.ledger import Ledger
     from headrace.ledger.records.attempts import Attempt
@@ -30,11 +32,11 @@ class Journal:
         ledger: Ledger,
         settled: Callable[[], LogPosition],
         in_thread: Callable[..., Awaitable[None]],
-        replays_settled: Callable[[], Mapping[str, int]] = dict,
+        replays: Callable[[], Mapping[str, Reach]] = dict,
     ) -> None:
         self._ledger = ledger
         self._settled = settled
-        self._replays_settled = replays_settled
+        self._replays = replays
         self._in_thread = in_thread
         self._waits: dict[Key, Wait] = {}
         self._burials: dict[Key, GivenUp] = {}
@@ -43,6 +45,7 @@ class Journal:
         self._batches: list[WaitBatch] = []
         self._in_batches = 0
         self._callbacks: list[Callable[[], None]] = []
+        self._unpassed = Unpassed(*ledger.settled())
         self._cursor = ledger.cursor()
         self._replay_cursors: Mapping[str, int] = {}
         self._room = asyncio.Event()
@@ -72,7 +75,14 @@ class Journal:
         """Remove a waiting delivery that needs no other attempt."""
         self._waits.pop(key, None)
         self._finished[key] = None
+        self._unpassed.settle(key)
         self._collect(then)
+
+    def settle(self, key: Key) -> None:
+        """Take note that a delivery of which the ledger knows nothing needs no other attempt."""
+        self._unpassed.settle(key)
+        if self._unpassed.count >= _MAX_COLLECTED:
+            self._room.clear()
 
     def record(self, attempt: Attempt) -> None:
         """Add an attempt to the log of attempts."""
@@ -86,9 +96,10 @@ class Journal:
 
     async def flush(self) -> None:
         """Commit what was collected and how far the outbox and the replays are settled."""
-        cursor, replays = self._settled(), self._replays_settled()
-        moved = {each: number for each, number in replays.items() if self._replay_cursors.get(each) != number}
-        is_new = bool(self._callbacks or self._attempts)
+        cursor, replays = self._settled(), self._replays()
+        numbers = {replay: reach.settled for replay, reach in replays.items()}
+        moved = {each: number for each, number in numbers.items() if self._replay_cursors.get(each) != number}
+        is_new = bool(self._callbacks or self._attempts or self._unpassed.count)
         if not is_new and cursor == self._cursor and not moved:
             return
         changes = Changes(
@@ -99,12 +110,13 @@ class Journal:
             moved,
             self._attempts,
             self._batches,
+            *self._unpassed.take(cursor, replays),
         )
         callbacks, self._callbacks = self._callbacks, []
         self._waits, self._burials, self._finished, self._attempts = {}, {}, {}, []
         self._batches, self._in_batches = [], 0
         await self._in_thread(self._ledger.commit, changes)
-        self._cursor, self._replay_cursors = cursor, replays
+        self._cursor, self._replay_cursors = cursor, numbers
         self._room.set()
         for callback in callbacks:
             callback()

@@ -163,6 +163,7 @@ class Settlement:
         if delivery.waited:
             self._journal.finish(delivery.key, self._untake(queue, delivery.key))
         else:
+            self._journal.settle(delivery.key)
             self._settled(delivery.key)
 
     def lose(self, queue: SubscriptionQueue | None, key: Key, *, waited: bool) -> None:
