@@ -99,7 +99,7 @@ async def begin(harness, dispatcher, subscription):
     send(harness, [FIRST], subscription)
     await eventually(harness.settled)
     queue = dispatcher._queues.find(subscription)
-    await eventually(lambda: not queue.backlog and queue.joining is None)
+    await eventually(lambda: not queue.state.backlog and not queue.state.is_looking)
 
 
 def all_held(harness):
@@ -184,7 +184,7 @@ async def test_a_first_attempt_that_the_ledger_knows_of_is_pulled_when_it_fails(
         await eventually(lambda: leases.fill(one).waiting == EVENTS)
         assert sorted(drain(leases, one)) == list(positions)
         await eventually(harness.settled)
-        assert dispatcher._queues.queued == 0
+        assert dispatcher._occupancy.queued == 0
 
 
 @pytest.mark.parametrize("spec", [{}, ORDERED])
@@ -308,7 +308,7 @@ def has_come(harness, dispatcher, subscription):
     """Either it is durable somewhere, or a new queue keeps it until the ledger has been looked at."""
     queue = dispatcher._queues.find(subscription)
     is_durable = harness.ledger.cursor() == LogPosition.at(harness.log.end)
-    return is_durable or (queue is not None and len(queue.joining or ()) == EVENTS)
+    return is_durable or (queue is not None and queue.state.joining == EVENTS)
 
 
 async def _lose_sink_while_more_comes(harness, dispatcher, subscription, leases):

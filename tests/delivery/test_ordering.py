@@ -86,7 +86,7 @@ async def test_after_a_backlog_the_ledger_is_left_out_again(harness):
             await asyncio.sleep(0.002)
         await eventually(harness.settled)
         assert mood.accepted == [*range(400)]
-        await eventually(lambda: not dispatcher._queues.get(subscription).backlog)
+        await eventually(lambda: not dispatcher._queues.get(subscription).state.backlog)
         send(harness, [400], subscription)
         await eventually(lambda: len(mood.accepted) == 401)
 
@@ -253,8 +253,8 @@ async def test_more_than_may_join_does_not_overtake_what_joins(harness):
         send(harness, range(5), subscription)
         await eventually(harness.settled)
         queue = dispatcher._queues.get(subscription)
-        await eventually(lambda: not queue.backlog and queue.joining is None)
-        queue.joining = []
+        await eventually(lambda: not queue.state.backlog and not queue.state.is_looking)
+        queue.state.look(is_recovering=False)
         send(harness, range(5, 35), subscription)
         await eventually(lambda: dispatcher._progress.read()[0] == 35)
         dispatcher._schedule.wake(queue.id)

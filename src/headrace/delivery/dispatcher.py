@@ -19,7 +19,8 @@ from headrace.delivery.intake.progress import PartitionProgress
 from headrace.delivery.intake.replays import ReplayFeeds
 from headrace.delivery.intake.standstill import Standstill
 from headrace.delivery.intake.subscribers import Subscribers
-from headrace.delivery.queue.queues import SubscriptionQueues
+from headrace.delivery.queue.queue import QueueContext
+from headrace.delivery.queue.queues import Occupancy, SubscriptionQueues
 from headrace.delivery.queue.unsaved import Unsaved
 from headrace.delivery.retry.events import EventSource
 from headrace.delivery.retry.retries import Retries
@@ -98,14 +99,7 @@ class Dispatcher:
         self._failure: asyncio.Future[None] | None = None
         self._subscribers = Subscribers(store)
         self._progress = PartitionProgress(ledger.cursor())
-        self._queues = SubscriptionQueues(
-            self._subscribers,
-            spec_of or self._spec_of,
-            senders,
-            self._credentials,
-            settings,
-            self._fail,
-        )
+        self._occupancy = Occupancy()
         self._replay_feeds = ReplayFeeds(
             replays, ledger, self._in_thread, self._put_replayed, self._is_known, self._end_replay, shares
         )
@@ -114,10 +108,13 @@ class Dispatcher:
         self._reports = Reports()
         self._counts = Counts()
         self._settlement = Settlement(
-            self._journal, self._queues, self._schedule, settings, self._reports, self._counts, self._progress,
+            self._journal, self._schedule, self._occupancy, settings, self._reports, self._counts, self._progress,
             self._settled, self._end,
         )  # fmt: skip
-        self._queues.settle, self._queues.on_new = self._settlement.attempted, self._begin_queue
+        context = QueueContext(settings, self._credentials, self._settlement.attempted, self._fail)
+        self._queues = SubscriptionQueues(
+            self._subscribers, spec_of or self._spec_of, senders, self._occupancy, self._schedule, context
+        )
         self._unsaved = Unsaved(self._queues, self._settlement, settings.memory_seconds)
         self._events = EventSource(log, self._replay_feeds.feed)
         self._mailboxes = MailboxIntake(
@@ -193,9 +190,8 @@ class Dispatcher:
             if now is None:
                 for queue in self._queues.drop(changed):
                     queue.close()
-                    joining, queue.joining = queue.joining or [], None
-                    self._settlement.discard(queue, joining)
-                    self._drop(queue, queue.drain())
+                    self._settlement.discard(queue, queue.state.part())
+                    self._drop(queue)
             else:
                 for queue in self._queues.existing(changed):
                     self._follow(queue, now)
@@ -208,35 +204,30 @@ class Dispatcher:
 
     def _follow(self, queue: SubscriptionQueue, subscription: Subscription) -> None:
         """Go on with a subscription that changed, in the same queue: it knows what is under way."""
-        ordering = queue.ordering
-        self._drop(queue, queue.drain(lambda delivery: not self._subscribers.wants(delivery.key)))
+        ordering = queue.state.ordering
+        self._drop(queue, lambda delivery: not self._subscribers.wants(delivery.key))
         self._queues.follow(queue, subscription)
         if queue.obstacle is not None or queue.ordering is not ordering:
             self._settlement.part(queue)
             self._settlement.spill(queue, queue.obstacle or "the subscription's ordering changed")
         if queue.ordering is not ordering:
             queue.reorder()
-            queue.backlog = True  # what the ledger holds for it is ahead of what comes
         if queue.obstacle is None:
-            queue.backlog = True
+            queue.state.backlog = True
             self._schedule.wake(queue.id)
 
-    def _begin_queue(self, queue: SubscriptionQueue) -> None:
-        """An ordered queue doesn't know what the ledger holds for it: it has to look first."""
-        if queue.is_ordered:
-            queue.backlog, queue.joining = True, []
-            self._schedule.wake(queue.id)
-
-    def _drop(self, queue: SubscriptionQueue, drained: list[Delivery]) -> None:
-        self._queues.queued -= len(drained)
+    def _drop(self, queue: SubscriptionQueue, which: Callable[[Delivery], bool] = lambda _: True) -> None:
+        drained = queue.state.drain(which)
+        self._occupancy.queued -= len(drained)
         self._settlement.discard(queue, drained)
+        queue.wake()
 
     def _end(self, subscription_id: str, reason: str) -> None:
         """The sink wants nothing more: what is planned for it is dropped until the subscription changes."""
         if self._subscribers.end(subscription_id, reason):
             _log.warning("subscription %s has ended: %s", subscription_id, reason)
             for queue in self._queues.existing(subscription_id):
-                self._drop(queue, queue.drain(lambda delivery: not self._subscribers.wants(delivery.key)))
+                self._drop(queue, lambda delivery: not self._subscribers.wants(delivery.key))
                 self._schedule.wake(queue.id)
             task = asyncio.create_task(self._tell_gone(subscription_id, reason))
             self._telling.add(task)
@@ -271,7 +262,7 @@ class Dispatcher:
         """Take back what was not begun of a replay that is over."""
         self._mailboxes.forget(replay.job)
         for queue in self._queues.existing(replay.subscription):
-            self._drop(queue, queue.drain(lambda delivery: delivery.key.replay == replay.job))
+            self._drop(queue, lambda delivery: delivery.key.replay == replay.job)
 
     def _settled(self, key: Key) -> None:
         if key.replay:

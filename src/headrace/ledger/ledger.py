@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import bindparam, delete, func, insert, select, tuple_, update
+from sqlalchemy import bindparam, delete, func, insert, or_, select, true, tuple_, update
 
 from headrace.clock import CLOCK
 from headrace.database.conflicts import insert_into
@@ -27,7 +27,7 @@ from headrace.ledger.tables import CURSOR, DEAD, FAMILY, LOG_IDENTITY, MAILBOXES
 from headrace.ledger.texts import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Row, Table
 
@@ -51,14 +51,15 @@ class Key(NamedTuple):
     stage: str = SINK
 
 
-_WAITING_COLUMNS = (*Key._fields, "attempts", "due", "reason", "event", "failure", "share")
+_WAITING_COLUMNS = (*Key._fields, "attempts", "due", "reason", "event", "failure", "share", "order_key")
 _DEAD_COLUMNS = (*Key._fields, "attempts", "time", "reason", "event")
 
 
 class Wait(NamedTuple):
     """A delivery that is tried again when it is due; `attempts` were made already at its stage.
 
-    `event` is what goes out where it can't be read elsewhere, `failure` why it is a dead letter.
+    `event` is what goes out where it can't be read elsewhere, `failure` why it is a dead letter. `order_key` tells what
+    it must not overtake, where the subscription asks for order by `partitionkey`.
     """
 
     key: Key
@@ -67,6 +68,7 @@ class Wait(NamedTuple):
     reason: str
     event: bytes | None = None
     failure: str | None = None
+    order_key: str | None = None
 
 
 class GivenUp(NamedTuple):
@@ -230,11 +232,14 @@ class Ledger:
             return connection.execute(query).scalar()
 
     @repeatable
-    def in_order(self, subscription: str, limit: int) -> list[Wait]:
-        """Return what waits for the sink in order of position, due or not.
+    def in_order(self, subscription: str, limit: int, left_out: Collection[str] = ()) -> list[Wait]:
+        """Return what waits for the sink in order of position, due or not, without what has one of these order keys.
 
         Each partition of the log, and each replay, has its own order and the same part of the limit.
         """
+        chosen = (
+            or_(WAITING.c.order_key.is_(None), WAITING.c.order_key.not_in(left_out)) if left_out else true()
+        )
         waits: list[Wait] = []
         with self.database.reading() as connection:
             groups = list(_groups(connection, subscription))
@@ -248,10 +253,20 @@ class Ledger:
                     WAITING.c.stage == SINK,
                     WAITING.c.replay == replay,
                     within,
+                    chosen,
                 )
                 rows = connection.execute(query.order_by(WAITING.c.position).limit(part))
                 waits += [_wait_of(row) for row in rows]
         return waits
+
+    @repeatable
+    def has_keys(self, subscription: str) -> bool:
+        """Tell whether all that waits for the sink has an order key: not what an older version has written."""
+        query = select(WAITING.c.position).where(
+            WAITING.c.subscription == subscription, WAITING.c.stage == SINK, WAITING.c.order_key.is_(None)
+        )
+        with self.database.reading() as connection:
+            return connection.execute(query.limit(1)).first() is None
 
     def _of(self, subscription: str, stage: str) -> tuple[ColumnElement[bool], ...]:
         return (
@@ -478,7 +493,7 @@ class Ledger:
 
 def _wait_of(row: Row[Any]) -> Wait:
     key = Key(row.subscription, row.position, row.replay, row.stage)
-    return Wait(key, row.attempts, row.due, row.reason, row.event, row.failure)
+    return Wait(key, row.attempts, row.due, row.reason, row.event, row.failure, row.order_key)
 
 
 def _groups(connection: Connection, subscription: str) -> Iterator[tuple[str, int]]:
@@ -507,15 +522,15 @@ def _last_position(connection: Connection, table: Table, before: int | None) -> 
 
 
 def _wait_rows(waits: Iterable[Wait], shares: OutboxPartitions) -> Iterator[tuple[Any, ...]]:
-    for key, tries, due, reason, event, failure in waits:
-        yield *key, tries, due, storable(reason), event, failure, shares.of(key.subscription)
+    for key, tries, due, reason, event, failure, order_key in waits:
+        yield *key, tries, due, storable(reason), event, failure, shares.of(key.subscription), order_key
 
 
 def _batch_rows(batches: Iterable[WaitBatch], shares: OutboxPartitions) -> Iterator[tuple[Any, ...]]:
     for subscription, positions, due, reason in batches:
         share = shares.of(subscription)
         for position in positions:
-            yield subscription, position, "", SINK, 0, due, reason, None, None, share
+            yield subscription, position, "", SINK, 0, due, reason, None, None, share, None
 
 
 def _dead_rows(burials: Iterable[GivenUp]) -> Iterator[tuple[Any, ...]]:

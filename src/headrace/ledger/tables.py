@@ -73,6 +73,7 @@ WAITING = Table(
     Column("event", LargeBinary),
     Column("failure", Text),
     Column("share", Integer, nullable=False),
+    Column("order_key", String(16)),
     Index("waiting_due", "share", "stage", "subscription", "due", "position"),
     Index("waiting_position", "replay", "position"),
     sqlite_with_rowid=False,
@@ -80,7 +81,8 @@ WAITING = Table(
 """Deliveries that are tried again. The key's order is the order of ordered subscriptions.
 
 `event`, structured JSON, is what goes out where the log or the replay can't be asked for it: a reply, a dead letter of
-a replay, a dead delivery that is taken up again. `failure` is what a dead letter says about itself.
+a replay, a dead delivery that is taken up again. `failure` is what a dead letter says about itself. `order_key` is the
+digest of its `partitionkey`, empty where it has none, and null where the subscription doesn't ask for that order.
 """
 
 DEAD = Table(

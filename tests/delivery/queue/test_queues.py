@@ -212,7 +212,7 @@ async def test_a_hundred_dead_sinks_do_not_slow_a_live_one(harness, ways, breake
             harness.send(events(range(start, start + 20)), *subscriptions)
         await eventually(lambda: len(live.requests) >= 300)
         assert sorted(map(int, live.ids)) == [*range(300)]
-        assert dispatcher._queues.queued <= 1000 + len(subscriptions)
+        assert dispatcher._occupancy.queued <= 1000 + len(subscriptions)
         await eventually(lambda: harness.ledger.count()[0] > 28_000)
         for number in range(300, 310):
             harness.send(events([number]), *subscriptions)

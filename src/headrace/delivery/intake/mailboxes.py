@@ -73,7 +73,7 @@ class MailboxIntake:
         """
         if subscription_id not in self._direct:
             queue = self._queues.find(subscription_id)
-            taken = set() if queue is None else set(queue.taken)
+            taken = set() if queue is None else set(queue.state.held)
             waits = await self._in_thread(self._ledger.in_order, subscription_id, len(taken) + 1)
             has_waits = any(wait.key not in taken for wait in waits)
             if has_waits or not self.is_pulled(subscription_id) or not self._is_empty(subscription_id):
@@ -83,7 +83,7 @@ class MailboxIntake:
 
     def _is_empty(self, subscription_id: str) -> bool:
         queue = self._queues.find(subscription_id)
-        return queue is None or queue.has_nothing_behind
+        return queue is None or queue.state.has_nothing_behind
 
     async def sort_out(self, pairs: pa.Table) -> pa.Table:
         """Put what is to be pulled into its mailboxes, and return the other pairs."""

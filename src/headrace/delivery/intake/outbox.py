@@ -139,9 +139,9 @@ class Intake:
             if queue is not None and not self._subscribers.wants(delivery.key):
                 self._settlement.discard(queue, [delivery])
                 return
-            is_behind = queue is not None and queue.must_wait
+            is_behind = queue is not None and queue.state.must_wait
             if queue is not None and not is_behind and queue.queued < share and self._queues.room(queue) > 0:
-                self._queues.put(queue, delivery)
+                self._queues.take_up(queue, delivery)
                 return
             await asyncio.sleep(self._settings.poll_seconds)
 
@@ -159,15 +159,13 @@ class Intake:
         steps, now = _MOST_STEPS, time.monotonic()
         for position, subscription in pairs_left:
             queue, payload = self._queues.get(subscription), payloads.get(position)
-            has_room = queue is not None and self._has_room(queue)
-            if queue is not None and not has_room and steps and not queue.is_ordered:
+            if queue is not None and not self._has_room(queue) and steps and not queue.state.is_ordered:
                 steps = await self._wait_for(queue, steps)
-                has_room = self._has_room(queue)
             key = Key(subscription, position)
             if payload is None:
                 self._settlement.lose(None, key, waited=False)
             else:
-                self._begin(queue, Delivery(key, payload, since=now), has_room)
+                self._begin(queue, Delivery(key, payload, since=now))
         await asyncio.sleep(0)
 
     def _spill(self, planned: Planned) -> set[int]:
@@ -189,18 +187,14 @@ class Intake:
 
     def _closed(self, queue: SubscriptionQueue) -> str | None:
         """Return why a queue takes nothing now, whatever it is; None where each delivery has to be looked at."""
-        if queue.is_ordered:
-            if self._queues.is_recovering:
-                return _MAY_PRECEDE
-            if queue.joining is not None and len(queue.joining) < queue.capacity // 2:
-                return None
-            if queue.backlog:
-                return queue.obstacle or _FULL
-        if self._has_room(queue):
+        state = queue.state
+        if state.is_partitioned:  # where the ledger keeps it, it says of which order it is
             return None
-        if queue.obstacle is None and not queue.is_ordered and queue.is_brisk:
-            return None
-        return queue.obstacle or _FULL
+        if state.is_ordered and self._queues.is_recovering:
+            return _MAY_PRECEDE
+        is_open = state.can_join if state.is_ordered and state.must_wait else self._has_room(queue)
+        is_brisk = not state.is_ordered and queue.obstacle is None and queue.throughput.is_brisk
+        return None if is_open or is_brisk else queue.obstacle or _FULL
 
     async def _kept_of(self, positions: Sequence[int]) -> set[tuple[str, int]]:
         """Return what the ledger holds of these; after a start only, until the reading is past all that it held."""
@@ -227,29 +221,30 @@ class Intake:
 
         Nobody waits for a slow one. Return how many steps are left for the next.
         """
-        while steps and queue.is_brisk and queue.obstacle is None and queue.queued > queue.capacity // 4:
+        enough = queue.state.capacity // 4
+        while steps and queue.throughput.is_brisk and queue.obstacle is None and queue.queued > enough:
             await asyncio.sleep(_STEP_SECONDS)
             steps -= 1
         return steps
 
-    def _begin(self, queue: SubscriptionQueue | None, delivery: Delivery, has_room: bool) -> None:
+    def _begin(self, queue: SubscriptionQueue | None, delivery: Delivery) -> None:
         if queue is None or not self._subscribers.wants(delivery.key):
             self._settlement.discard(queue, [delivery])
-        elif queue.is_ordered and self._queues.is_recovering:
-            self._settlement.part(queue)
-            self._settlement.set_aside(queue, delivery, _MAY_PRECEDE)
-        elif queue.joining is not None and len(queue.joining) < queue.capacity // 2:
-            self._queues.join(queue, delivery)
-        elif not has_room or queue.must_wait:
-            self._settlement.part(queue)
-            self._settlement.set_aside(queue, delivery, queue.obstacle or _FULL)
-        else:
-            self._queues.put(queue, delivery)
+            return
+        has_room = self._has_room(queue)
+        if not has_room and queue.state.is_partitioned and queue.obstacle is None:
+            self._settlement.park(queue)
+            has_room = self._has_room(queue)
+        spilled = self._queues.accept(queue, delivery, has_room=has_room)
+        if spilled:
+            is_early = queue.state.is_ordered and self._queues.is_recovering
+            reason = _MAY_PRECEDE if is_early else queue.obstacle or _FULL
+            self._settlement.set_aside(queue, spilled, reason)
 
     def _has_room(self, queue: SubscriptionQueue) -> bool:
         """Tell whether a queue takes what is new: half of a queue is for what waits, or that would wait for ever."""
         room = self._queues.room(queue)
-        return room > 0 and (bool(queue.breaker.until) or queue.queued < max(1, queue.capacity // 2))
+        return room > 0 and (bool(queue.breaker.until) or queue.queued < max(1, queue.state.capacity // 2))
 
 
 def _cut_before(positions: npt.NDArray[np.int64], end: LogPosition) -> LogPosition:

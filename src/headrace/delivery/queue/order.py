@@ -1,11 +1,14 @@
-"""What waits in a queue: in any order, or so that nothing overtakes what has the same order key."""
+"""What waits in a queue: in any order, or so that nothing overtakes what has the same order.
+
+Without I/O and without a clock: whoever takes something says what time it is.
+"""
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Protocol
 
-from headrace.clock import CLOCK
 from headrace.events.positions import partition_of
 from headrace.subscriptions.delivery.spec import Ordering
 
@@ -15,17 +18,18 @@ if TYPE_CHECKING:
     from headrace.delivery.queue.delivery import Delivery
     from headrace.ledger.ledger import Key
 
-    Later = Callable[[float, Hashable], None]
-
 
 class Buffer(Protocol):
-    """For one event loop. What was taken is released when its outcome is settled."""
+    """What was taken is released when its outcome is settled."""
 
     def __len__(self) -> int: ...
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether anything may be taken now."""
+    def is_ready(self, now: float) -> bool:
+        """Tell whether anything may be taken now."""
+        ...
+
+    def next_due(self) -> float | None:
+        """Return when something may be taken that may not be before; None where nothing waits for its time."""
         ...
 
     def put(self, delivery: Delivery) -> None:
@@ -36,7 +40,7 @@ class Buffer(Protocol):
         """Put what was taken before all others of its order; it stays there until it is due."""
         ...
 
-    def take(self, most: int) -> list[Delivery]:
+    def take(self, most: int, now: float) -> list[Delivery]:
         """Take so many, or fewer."""
         ...
 
@@ -46,10 +50,6 @@ class Buffer(Protocol):
 
     def release(self, deliveries: Iterable[Delivery]) -> None:
         """Let what is behind them go. Once for each `take` or `hold`."""
-        ...
-
-    def is_due(self, order: Hashable) -> None:
-        """Look again at what was put off until now."""
         ...
 
     def drain(self, which: Callable[[Delivery], bool]) -> list[Delivery]:
@@ -72,9 +72,11 @@ class UnorderedBuffer:
     def __len__(self) -> int:
         return len(self._items)
 
-    @property
-    def is_ready(self) -> bool:  # noqa: D102
+    def is_ready(self, now: float) -> bool:  # noqa: ARG002, D102
         return bool(self._items)
+
+    def next_due(self) -> float | None:  # noqa: D102
+        return None
 
     def put(self, delivery: Delivery) -> None:  # noqa: D102
         self._items.append(delivery)
@@ -82,7 +84,7 @@ class UnorderedBuffer:
     def put_back(self, deliveries: list[Delivery]) -> None:  # noqa: D102
         self._items.extendleft(reversed(deliveries))
 
-    def take(self, most: int) -> list[Delivery]:  # noqa: D102
+    def take(self, most: int, now: float) -> list[Delivery]:  # noqa: ARG002, D102
         items = self._items
         if most == 1:
             return [items.popleft()] if items else []
@@ -92,9 +94,6 @@ class UnorderedBuffer:
         pass
 
     def release(self, deliveries: Iterable[Delivery]) -> None:  # noqa: D102
-        pass
-
-    def is_due(self, order: Hashable) -> None:  # noqa: D102
         pass
 
     def drain(self, which: Callable[[Delivery], bool]) -> list[Delivery]:  # noqa: D102
@@ -107,28 +106,42 @@ class UnorderedBuffer:
 
 
 class OrderedBuffer:
-    """One under way per order key (or one batch of it). A head that isn't due holds up what is behind it.
+    """One under way per order (or one batch of it). A head that isn't due holds up what is behind it.
 
-    More may be under way at first, begun while the order was another: what is new waits for all of them. `later` is
-    asked to call `is_due` with the order key after so many seconds.
+    More may be under way at first, begun while the ordering was another: what is new waits for all of them.
     """
 
-    __slots__ = ("_busy", "_later", "_order", "_queues", "_ready", "_size")
+    __slots__ = ("_busy", "_delayed", "_dues", "_entries", "_order", "_queues", "_ready", "_size")
 
-    def __init__(self, order: Callable[[Delivery], Hashable], later: Later) -> None:
+    def __init__(self, order: Callable[[Delivery], Hashable]) -> None:
         self._order = order
-        self._later = later
         self._queues: dict[Hashable, deque[Delivery]] = {}
         self._ready: dict[Hashable, None] = {}  # in the order in which they became so
+        self._delayed: dict[Hashable, int] = {}  # to the number of its entry among the dues
+        self._dues: list[tuple[float, int, Hashable]] = []  # a heap, with entries that are out of date
+        self._entries = 0
         self._busy: Counter[Hashable] = Counter()  # attempts under way
         self._size = 0
 
     def __len__(self) -> int:
         return self._size
 
-    @property
-    def is_ready(self) -> bool:  # noqa: D102
+    def __contains__(self, order: Hashable) -> bool:
+        """Tell whether anything of an order is here or under way."""
+        return order in self._queues or order in self._busy
+
+    def is_ready(self, now: float) -> bool:  # noqa: D102
+        self._promote(now)
         return bool(self._ready)
+
+    def next_due(self) -> float | None:  # noqa: D102
+        while self._dues and not self._is_current(self._dues[0]):
+            heapq.heappop(self._dues)
+        return self._dues[0][0] if self._dues else None
+
+    def delayed(self) -> Iterable[Hashable]:
+        """Return the orders whose head waits for its time."""
+        return self._delayed.keys()
 
     def put(self, delivery: Delivery) -> None:  # noqa: D102
         order = self._order(delivery)
@@ -136,7 +149,7 @@ class OrderedBuffer:
         buffer = self._queues.get(order)
         if buffer is None:
             self._queues[order] = deque([delivery])
-            self.is_due(order)
+            self._offer(order)
         else:
             buffer.append(delivery)
 
@@ -145,7 +158,8 @@ class OrderedBuffer:
         for delivery in reversed(deliveries):
             _insert(self._queues.setdefault(self._order(delivery), deque()), delivery)
 
-    def take(self, most: int) -> list[Delivery]:  # noqa: D102
+    def take(self, most: int, now: float) -> list[Delivery]:  # noqa: D102
+        self._promote(now)
         taken: list[Delivery] = []
         while self._ready and len(taken) < most:
             order = next(iter(self._ready))
@@ -160,41 +174,69 @@ class OrderedBuffer:
         return taken
 
     def hold(self, deliveries: Iterable[Delivery]) -> None:  # noqa: D102
-        self._busy.update({self._order(each) for each in deliveries})
+        for order in {self._order(each) for each in deliveries}:
+            self._busy[order] += 1
+            self._withdraw(order)
 
     def release(self, deliveries: Iterable[Delivery]) -> None:  # noqa: D102
         for order in {self._order(each) for each in deliveries}:
             self._busy[order] -= 1
             if self._busy[order] <= 0:
                 del self._busy[order]
-            self.is_due(order)
-
-    def is_due(self, order: Hashable) -> None:  # noqa: D102
-        if order in self._busy or order not in self._queues:
-            return
-        wait = self._queues[order][0].due - CLOCK.time()
-        if wait > 0:
-            self._later(wait, order)
-        else:
-            self._ready[order] = None
+            self._offer(order)
 
     def drain(self, which: Callable[[Delivery], bool]) -> list[Delivery]:  # noqa: D102
         drained: list[Delivery] = []
         for order, buffer in list(self._queues.items()):
             drained += [each for each in buffer if which(each)]
             left = deque(each for each in buffer if not which(each))
+            self._withdraw(order)
             if left:
                 self._queues[order] = left
-                self._ready.pop(order, None)
-                self.is_due(order)  # the head may be another one
+                self._offer(order)  # the head may be another one
             else:
                 del self._queues[order]
-                self._ready.pop(order, None)
+        self._size -= len(drained)
+        return drained
+
+    def drain_behind(self, orders: Iterable[Hashable]) -> list[Delivery]:
+        """Take out everything of these orders but their heads."""
+        drained: list[Delivery] = []
+        for order in orders:
+            head, *behind = self._queues[order]
+            self._queues[order] = deque([head])
+            drained += behind
         self._size -= len(drained)
         return drained
 
     def save(self, before: float) -> list[Delivery]:  # noqa: D102
         return [each for buffer in self._queues.values() for each in save(buffer, before)]
+
+    def _offer(self, order: Hashable) -> None:
+        """Let the head of an order be taken, at once or when it is due, unless one of its order is under way."""
+        if order in self._busy or order not in self._queues:
+            return
+        due = self._queues[order][0].due
+        if due:
+            self._entries += 1
+            self._delayed[order] = self._entries
+            heapq.heappush(self._dues, (due, self._entries, order))
+        else:
+            self._ready[order] = None
+
+    def _withdraw(self, order: Hashable) -> None:
+        self._ready.pop(order, None)
+        self._delayed.pop(order, None)
+
+    def _promote(self, now: float) -> None:
+        while self._dues and self._dues[0][0] <= now:
+            entry = heapq.heappop(self._dues)
+            if self._is_current(entry):
+                del self._delayed[entry[2]]
+                self._ready[entry[2]] = None
+
+    def _is_current(self, entry: tuple[float, int, Hashable]) -> bool:
+        return self._delayed.get(entry[2]) == entry[1]
 
 
 def _insert(buffer: deque[Delivery], delivery: Delivery) -> None:
@@ -214,7 +256,7 @@ def _precedes(one: Key, other: Key) -> bool:
 
 
 def save(deliveries: MutableSequence[Delivery], before: float) -> list[Delivery]:
-    """Mark as `waited`, in its queue_id, what is in memory alone since before a time; return it as it was."""
+    """Mark as `waited`, in its queue, what is in memory alone since before a time; return it as it was."""
     found = [n for n, each in enumerate(deliveries) if each.since < before and not each.waited]
     saved = [deliveries[number] for number in found]
     for number in found:
@@ -222,11 +264,9 @@ def save(deliveries: MutableSequence[Delivery], before: float) -> list[Delivery]
     return saved
 
 
-def buffer_for(ordering: Ordering, later: Later) -> Buffer:
-    """Return an empty buffer of the kind that the ordering asks for."""
-    if ordering is Ordering.UNORDERED:
-        return UnorderedBuffer()
-    return OrderedBuffer(_one_order if ordering is Ordering.ORDERED else _partition, later)
+def order_of(ordering: Ordering) -> Callable[[Delivery], Hashable]:
+    """Return what tells the order of a delivery: those with the same one must not overtake one another."""
+    return _one_order if ordering is Ordering.ORDERED else _partition
 
 
 def _one_order(_: Delivery) -> Hashable:

@@ -1,9 +1,12 @@
-"""Spreading work evenly over time."""
+"""How fast a queue may go, and how fast it goes."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+
+_BRISK = 500.0  # events a second
+_MEASURE_SECONDS, _GUESS_SECONDS = 0.1, 1.0
 
 
 class Pace:
@@ -31,3 +34,26 @@ class Pace:
         """Take so many turns."""
         if self._interval:
             self._next = max(self._next, time.monotonic()) + self._interval * count
+
+
+class Throughput:
+    """What a queue has delivered of late."""
+
+    __slots__ = ("_measured", "_measured_at", "_rate", "delivered")
+
+    def __init__(self) -> None:
+        self.delivered = 0
+        self._measured, self._measured_at, self._rate = 0, 0.0, 0.0
+
+    @property
+    def is_brisk(self) -> bool:
+        """Whether events have been acknowledged quickly, as far as is known: look often, or it has to guess."""
+        now = time.monotonic()
+        seconds, count = now - self._measured_at, self.delivered - self._measured
+        if seconds > _GUESS_SECONDS:
+            self._rate = _BRISK if count else 0.0
+        elif seconds > _MEASURE_SECONDS:
+            self._rate = count / seconds
+        if seconds > _MEASURE_SECONDS:
+            self._measured_at, self._measured = now, self.delivered
+        return self._rate >= _BRISK

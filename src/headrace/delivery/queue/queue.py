@@ -6,52 +6,56 @@ import asyncio
 import logging
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from headrace.clock import CLOCK
 from headrace.delivery.attempt.outcome import Outcome, Verdict
-from headrace.delivery.attempt.stages import address_of, payload_of, sink_target
-from headrace.delivery.attempt.target import Target
-from headrace.delivery.queue.order import buffer_for, save
-from headrace.delivery.queue.pace import Pace
+from headrace.delivery.attempt.stages import payload_of
+from headrace.delivery.attempt.targets import CurrentTarget
+from headrace.delivery.queue.breaker import Breaker
+from headrace.delivery.queue.order import save
+from headrace.delivery.queue.pace import Pace, Throughput
+from headrace.delivery.queue.state import QueueState
 from headrace.errors import CredentialUnusable, SecretsLocked
 from headrace.ledger.stages import SINK
 from headrace.subscriptions.delivery.spec import Ordering
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable
 
     from headrace.delivery.attempt.outcome import Sender
     from headrace.delivery.attempt.target import Credentials
-    from headrace.delivery.queue.breaker import Breaker
     from headrace.delivery.queue.delivery import Delivery
-    from headrace.ledger.ledger import Key
-    from headrace.secrets.credential import Plain, Token
+    from headrace.delivery.settings import DeliverySettings
     from headrace.subscriptions.delivery.spec import DeliverySpec
     from headrace.subscriptions.subscription import Subscription
 
-    Authority = tuple[Plain | Token | None, tuple[str, ...], Mapping[str, Any]]
-    """Credential, signing keys and settings: what a target is made of besides the subscription."""
     Settle = Callable[["SubscriptionQueue", list[Delivery], Outcome, float, float], None]
 
 _log = logging.getLogger(__name__)
-_OTHER_SETTINGS = {"mode": "binary", "method": "POST"}
 _GRACE_SECONDS = 5.0
-_BRISK = 500.0  # events a second
-_MEASURE_SECONDS, _GUESS_SECONDS = 0.1, 1.0
 
 
 class RunningAttempt(NamedTuple):
-    """What a task attempts, and since when, by the monotonic clock. `save` changes the list in its queue_id."""
+    """What a task attempts, and since when, by the monotonic clock. `save` changes the list in its place."""
 
     deliveries: list[Delivery]
     began: float
 
 
+class QueueContext(NamedTuple):
+    """What all queues of a dispatcher share. `settle` hears of each outcome, `fail` of what must not happen."""
+
+    settings: DeliverySettings
+    credentials: Credentials
+    settle: Settle
+    fail: Callable[[BaseException], None]
+
+
 class SubscriptionQueue:
     """Starts tasks while there is something to attempt and has none when idle. For one event loop.
 
-    `taken` are the keys that the ledger holds and that are under way here. `backlog` says that the ledger holds more,
-    as far as is known: in an ordered queue everything new has to go behind that.
+    `state` says where its deliveries are; all that others do with them goes through it.
     """
 
     def __init__(
@@ -60,105 +64,58 @@ class SubscriptionQueue:
         stage: str,
         spec: DeliverySpec,
         sender: Sender | None,
-        capacity: int,
-        breaker: Breaker,
-        credentials: Credentials,
-        settle: Settle,
-        fail: Callable[[BaseException], None],
+        context: QueueContext,
     ) -> None:
-        self.subscription = subscription
         self.stage = stage
         self.id = (subscription.id, stage)
-        self.capacity = capacity
-        self.breaker = breaker
-        self.taken: set[Key] = set()
-        self.backlog = False
-        self.unwritten = 0  # what went from this queue to the journal, and isn't durable yet
-        self.arriving = 0  # the same of what never was in the queue
-        self.spills = 0  # how often something went back to the ledger that is ahead of what waits there
-        # What comes while an ordered queue looks whether the ledger holds anything that is ahead of it.
-        self.joining: list[Delivery] | None = None
-        self.delivered = 0
-        self._measured, self._measured_at, self._rate = 0, 0.0, 0.0
+        self.breaker = Breaker(context.settings)
+        self.throughput = Throughput()
         self.idle_since = time.monotonic()
-        self._credentials = credentials
-        self._settle = settle
-        self._fail = fail
-        self._closed = False
+        self._context = context
+        self._is_closed = False
         self._tasks: dict[asyncio.Task[None], RunningAttempt] = {}
         self._overdue: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
         self._ripe_at = 0.0
         self.follow(subscription, spec, sender)
-        self._buffer = buffer_for(self.ordering, self._later)
+        self.state = QueueState(self.ordering, context.settings.queue_length)
 
     def follow(self, subscription: Subscription, spec: DeliverySpec, sender: Sender | None) -> None:
-        """Go on with a subscription that changed. Drain it first where the ordering changes."""
+        """Go on with a subscription that changed. Spill it first where the ordering changes, and `reorder`."""
         self.subscription, self.spec, self.sender = subscription, spec, sender
         is_sink = self.stage == SINK
-        self.ordering = spec.ordering if is_sink else Ordering.UNORDERED
-        self.is_ordered = self.ordering is not Ordering.UNORDERED
         self._is_pulled = is_sink and subscription.is_pulled
         settings = spec.settings(subscription.protocol, subscription.protocolsettings)
         self._batch = spec.batch(settings["mode"]) if is_sink and not self._is_pulled else 1
         self._pace = Pace(spec.rate) if is_sink and spec.rate is not None else None
-        self._target: Target | None = None
-        self._authority: Authority = (None, (), {})
+        self._target = CurrentTarget(subscription, spec, self.stage, self._context.credentials)
+
+    @property
+    def ordering(self) -> Ordering:
+        """What the subscription asks for at this stage."""
+        return self.spec.ordering if self.stage == SINK else Ordering.UNORDERED
 
     def reorder(self) -> None:
-        """Take a buffer of the kind that the spec asks for now; what was in the old one has been drained.
-
-        What is under way stays so, and what has the same order waits for it.
-        """
-        self._buffer = buffer_for(self.ordering, self._later)
-        for attempt in self._tasks.values():
-            self._buffer.hold(attempt.deliveries)
+        """Keep to the ordering that the spec asks for now; what was queued has been spilled."""
+        self.state.reorder(self.ordering, (attempt.deliveries for attempt in self._tasks.values()))
 
     @property
     def queued(self) -> int:
         """How many deliveries wait in memory."""
-        return len(self._buffer)
-
-    @property
-    def is_brisk(self) -> bool:
-        """Whether it has been acknowledging events quickly, as far as is known: look often, or it has to guess."""
-        now = time.monotonic()
-        seconds, count = now - self._measured_at, self.delivered - self._measured
-        if seconds > _GUESS_SECONDS:
-            self._rate = _BRISK if count else 0.0
-        elif seconds > _MEASURE_SECONDS:
-            self._rate = count / seconds
-        if seconds > _MEASURE_SECONDS:
-            self._measured_at, self._measured = now, self.delivered
-        return self._rate >= _BRISK
-
-    @property
-    def must_wait(self) -> bool:
-        """Whether what is new has to go behind something: the ledger's, or what waits to join."""
-        return self.is_ordered and (self.backlog or self.joining is not None)
+        return len(self.state)
 
     @property
     def is_busy(self) -> bool:
         """Whether anything is under way, or waits in memory."""
-        return bool(self._tasks or self._buffer or self.joining)
-
-    @property
-    def has_nothing_behind(self) -> bool:
-        """Whether nothing but attempts under way could still go to the ledger."""
-        return not (self._buffer or self.joining or self.unwritten or self.arriving)
+        return bool(self._tasks or self.state or self.state.joining)
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing would be missed if the queue were dropped."""
         return not (
             self._tasks
-            or self._buffer
-            or self.taken
-            or self.backlog
-            or self.unwritten
-            or self.arriving
-            or self.joining
+            or not self.state.is_empty
             or (self.breaker.until and self.sender is not None)
             or (self._pace is not None and self._pace.wait())
         )
@@ -166,9 +123,11 @@ class SubscriptionQueue:
     @property
     def is_active(self) -> bool:
         """Whether something is attempted, or waits on purpose: for its time, its pace, or a batch to fill."""
-        return bool(self._tasks) or (
-            bool(self._buffer) and (self._timer is not None or not self._buffer.is_ready)
-        )
+        return bool(self._tasks) or (bool(self.state) and (self._timer is not None or not self._is_ready))
+
+    @property
+    def _is_ready(self) -> bool:
+        return self.state.buffer.is_ready(CLOCK.time())
 
     @property
     def obstacle(self) -> str | None:
@@ -186,47 +145,50 @@ class SubscriptionQueue:
     @property
     def room(self) -> int:
         """How many more the queue takes; one in all while it is asked whether the address is back."""
-        if self._closed or self.obstacle is not None:
+        if self._is_closed or self.obstacle is not None:
             return 0
         if self.breaker.until:
-            return max(0, 1 - len(self._buffer) - len(self._tasks))
-        return self.capacity - len(self._buffer)
+            return max(0, 1 - len(self.state) - len(self._tasks))
+        return self.state.capacity - len(self.state)
 
-    def put(self, delivery: Delivery) -> None:
-        """Buffer a delivery; look at `room` first."""
-        if not self._buffer:
+    def wake(self) -> None:
+        """Start another task if there is something for it to do."""
+        if self._is_closed or len(self._tasks) >= self.spec.concurrency or not self.state:
+            return
+        if not self._is_ready:
+            self._wait_for_head()
+            return
+        if not self._is_ripe():
+            self._wake_in(self._ripe_at - time.monotonic())
+            return
+        task = asyncio.create_task(self._work())
+        self._tasks[task] = RunningAttempt([], time.monotonic())
+        task.add_done_callback(self._ended)
+
+    def came(self) -> None:
+        """Something was queued."""
+        if self._batch > 1 and len(self.state) == 1:
             self._ripen()
-        self._buffer.put(delivery)
         self.wake()
-
-    def put_back(self, deliveries: list[Delivery]) -> None:
-        """Put what was attempted in front of what is behind it, until it is due. Only while its outcome is settled."""
-        self._buffer.put_back(deliveries)
-
-    def drain(self, which: Callable[[Delivery], bool] = lambda _: True) -> list[Delivery]:
-        """Take back what was not begun: all, or those that are asked for."""
-        drained = self._buffer.drain(which)
-        self.wake()
-        return drained
 
     def save(self, before: float) -> list[Delivery]:
         """Mark as `waited` what is here, under way or not, and in memory alone since before a time.
 
         Return it as it was: the ledger has to be told of it.
         """
-        saved = self._buffer.save(before)
+        saved = self.state.buffer.save(before)
         for attempt in self._tasks.values():
             saved += save(attempt.deliveries, before)
         return saved
 
     def close(self) -> None:
         """Begin nothing any more; what is queued stays where it is."""
-        self._closed = True
+        self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
 
     def end_overdue(self) -> None:
-        """End attempts whose sender broke its promise to be in time: they would keep their queue_id for ever."""
+        """End attempts whose sender broke its promise to be in time: they would keep their place for ever."""
         limit = time.monotonic() - self.spec.timeout - _GRACE_SECONDS
         for task, attempt in self._tasks.items():
             if attempt.began < limit and task not in self._overdue:
@@ -237,16 +199,7 @@ class SubscriptionQueue:
         """Wait for the attempts under way."""
         await asyncio.gather(*self._tasks)
 
-    def wake(self) -> None:
-        """Start another task if there is something for it to do."""
-        if self._closed or len(self._tasks) >= self.spec.concurrency or not self._buffer.is_ready:
-            return
-        if not self._is_ripe():
-            self._wake_in(self._ripe_at - time.monotonic())
-            return
-        task = asyncio.create_task(self._work())
-        self._tasks[task] = RunningAttempt([], time.monotonic())
-        task.add_done_callback(self._ended)
+    # Attempts
 
     async def _work(self) -> None:
         task = asyncio.current_task()
@@ -255,8 +208,7 @@ class SubscriptionQueue:
             began, start = time.time(), time.monotonic()
             self._tasks[task] = RunningAttempt(deliveries, start)
             outcome = await self._attempt(deliveries)
-            self._settle(self, deliveries, outcome, began, time.monotonic() - start)
-            self._buffer.release(deliveries)
+            self._context.settle(self, deliveries, outcome, began, time.monotonic() - start)
         # Now, not when the loop calls back: what is put in between would be left to a task that has ended.
         self._tasks.pop(task, None)
         self.idle_since = time.monotonic()
@@ -264,10 +216,13 @@ class SubscriptionQueue:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.pop(task, None)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._fail(error)
+            self._context.fail(error)
 
     def _take(self) -> list[Delivery]:
-        if self._closed or not self._buffer.is_ready or self.obstacle is not None:
+        if self._is_closed or self.obstacle is not None:
+            return []
+        if not self._is_ready:
+            self._wait_for_head()
             return []
         if not self._is_ripe():  # the timer that was set for it may have rung while all tasks were busy
             self._wake_in(self._ripe_at - time.monotonic())
@@ -280,7 +235,7 @@ class SubscriptionQueue:
         if self._pace is not None and (wait := self._pace.wait()):
             self._wake_in(wait)
             return []
-        taken = self._buffer.take(most)
+        taken = self.state.take(most, CLOCK.time())
         if self._pace is not None:
             self._pace.take(len(taken))
         self._ripen()
@@ -307,50 +262,28 @@ class SubscriptionQueue:
     async def _send(self, deliveries: list[Delivery]) -> Outcome:
         if self.sender is None:
             return Outcome(Verdict.AGAIN, f"this dispatcher can't deliver over {self.subscription.protocol}")
-        target = await self._current_target()
+        source = self._target
+        target = await source.get()
         if target is None:
             return Outcome(Verdict.NEVER, f"the subscription has no address for stage {self.stage} now")
         outcome = await self.sender.send(target, [payload_of(each) for each in deliveries])
-        if outcome.unauthorized and target.credential is not None:
-            return self._after_refusal(target, outcome)
-        return outcome
-
-    def _after_refusal(self, target: Target, outcome: Outcome) -> Outcome:
-        """A token that the sink doesn't accept may be replaced by a better one; our own is known in a moment."""
-        if self._credentials.is_own(target.credential) or self._credentials.invalidate(self.subscription.id):
+        if outcome.unauthorized and source.can_improve(target):
             return replace(outcome, verdict=Verdict.AGAIN)
         return outcome
-
-    async def _current_target(self) -> Target | None:
-        """Return the same one as long as nothing changes: it is needed for each attempt."""
-        known, subscription = self._target, self.subscription
-        if self.stage == SINK:
-            credential = await self._credentials.current(subscription)
-            credential = credential or self._credentials.for_local_channel(subscription, subscription.sink)
-            signing = self._credentials.signing(subscription)
-            settings = self._credentials.settings(subscription)
-            authority = credential, signing, settings
-            if known is None or any(
-                new is not old for new, old in zip(authority, self._authority, strict=True)
-            ):
-                known, self._authority = sink_target(subscription, self.spec, *authority), authority
-        elif (address := address_of(subscription, self.spec, self.stage)) is not None:
-            own = self._credentials.for_local_channel(subscription, address)
-            if known is None or known.credential is not own:
-                known = Target(subscription.id, "HTTP", address, _OTHER_SETTINGS, self.spec.timeout, own)
-        if subscription is self.subscription:
-            self._target = known
-        return known
 
     # Batches, paces and heads that wait wake the queue by timers: no task sleeps.
 
     def _is_ripe(self) -> bool:
         """Tell whether a batch is full, or old enough."""
-        return self._batch == 1 or len(self._buffer) >= self._batch or time.monotonic() >= self._ripe_at
+        return self._batch == 1 or len(self.state) >= self._batch or time.monotonic() >= self._ripe_at
 
     def _ripen(self) -> None:
         if self._batch > 1:
             self._ripe_at = time.monotonic() + self.spec.batch_age
+
+    def _wait_for_head(self) -> None:
+        if (due := self.state.buffer.next_due()) is not None:
+            self._wake_in(due - CLOCK.time())
 
     def _wake_in(self, seconds: float) -> None:
         """Wake it then, or earlier where that is to happen already: whoever wakes it looks at everything."""
@@ -365,11 +298,4 @@ class SubscriptionQueue:
 
     def _ring(self) -> None:
         self._timer = None
-        self.wake()
-
-    def _later(self, seconds: float, order: Hashable) -> None:
-        asyncio.get_running_loop().call_later(seconds, self._is_due, order)
-
-    def _is_due(self, order: Hashable) -> None:
-        self._buffer.is_due(order)
         self.wake()

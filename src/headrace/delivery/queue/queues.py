@@ -7,50 +7,52 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-from headrace.delivery.queue.breaker import Breaker
 from headrace.delivery.queue.queue import SubscriptionQueue
 from headrace.delivery.settlement.backoff import longest_wait
 from headrace.ledger.stages import SINK, STAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from headrace.delivery.attempt.outcome import Sender
     from headrace.delivery.attempt.specs import SpecOf
-    from headrace.delivery.attempt.target import Credentials
     from headrace.delivery.intake.subscribers import Subscribers
     from headrace.delivery.queue.delivery import Delivery
-    from headrace.delivery.queue.queue import Settle
-    from headrace.delivery.settings import DeliverySettings
+    from headrace.delivery.queue.queue import QueueContext
+    from headrace.delivery.retry.schedule import RetrySchedule
     from headrace.subscriptions.subscription import Subscription
 
 _log = logging.getLogger(__name__)
 _IDLE_SECONDS = 60.0
 
 
+class Occupancy:
+    """How many deliveries are in the memory of all queues, what is under way included."""
+
+    def __init__(self) -> None:
+        self.queued = 0
+
+
 class SubscriptionQueues:
-    """For one event loop. `queued` counts what is in memory in all of them, what is under way included."""
+    """For one event loop. A new queue that is ordered is put on the schedule: it has to look what the ledger holds."""
 
     def __init__(
         self,
         subscribers: Subscribers,
         spec_of: SpecOf,
         senders: Mapping[str, Sender],
-        credentials: Credentials,
-        settings: DeliverySettings,
-        fail: Callable[[BaseException], None],
+        occupancy: Occupancy,
+        schedule: RetrySchedule,
+        context: QueueContext,
     ) -> None:
-        self.queued = 0
         # After a start the outbox may hold what comes before that which the ledger has: ordered queues have to wait.
         self.is_recovering = True
-        self.settle: Settle
-        self.on_new: Callable[[SubscriptionQueue], None]
         self._subscribers = subscribers
         self._spec_of = spec_of
         self._senders = senders
-        self._credentials = credentials
-        self._settings = settings
-        self._fail = fail
+        self._occupancy = occupancy
+        self._schedule = schedule
+        self._context = context
         self._queues: dict[str, dict[str, SubscriptionQueue]] = {stage: {} for stage in STAGES}
         self._busy: set[SubscriptionQueue] = set()  # all that are, and some that were
         self._unsupported: set[str] = set()
@@ -76,20 +78,25 @@ class SubscriptionQueues:
 
     def room(self, queue: SubscriptionQueue) -> int:
         """Return how many more a queue takes: no more than all queues have left, so that a newcomer finds as much."""
-        fair = max(1, self._settings.max_queued - self.queued) - queue.queued
+        fair = max(1, self._context.settings.max_queued - self._occupancy.queued) - queue.queued
         return min(queue.room, fair)
 
-    def put(self, queue: SubscriptionQueue, delivery: Delivery) -> None:
-        """Queue a delivery; look at `room` first."""
-        self.queued += 1
+    def accept(self, queue: SubscriptionQueue, delivery: Delivery, *, has_room: bool) -> list[Delivery]:
+        """Let a queue take in what is new; return what has to go to the ledger instead."""
+        before = len(queue.state)
+        spilled = queue.state.accept(delivery, has_room=has_room, is_recovering=self.is_recovering)
         self._busy.add(queue)
-        queue.put(delivery)
+        if len(queue.state) > before:
+            self._occupancy.queued += 1
+            queue.came()
+        return spilled
 
-    def join(self, queue: SubscriptionQueue, delivery: Delivery) -> None:
-        """Let a delivery wait until its queue knows whether the ledger holds anything that is ahead of it."""
-        assert queue.joining is not None  # noqa: S101  the caller looked
+    def take_up(self, queue: SubscriptionQueue, delivery: Delivery) -> None:
+        """Queue what the ledger holds, or what has waited until that was known; look at `room` first."""
+        self._occupancy.queued += 1
         self._busy.add(queue)
-        queue.joining.append(delivery)
+        queue.state.take_up(delivery)
+        queue.came()
 
     def busy(self) -> list[SubscriptionQueue]:
         """Return those with anything in memory, also where their subscription has ended."""
@@ -99,7 +106,9 @@ class SubscriptionQueues:
     def longest_wait(self, subscription_id: str) -> float:
         """Return how far ahead anything may be due: not at all for a subscription that isn't known."""
         subscription = self._subscribers.get(subscription_id)
-        return 0.0 if subscription is None else longest_wait(self._spec_of(subscription), self._settings)
+        return (
+            0.0 if subscription is None else longest_wait(self._spec_of(subscription), self._context.settings)
+        )
 
     def follow(self, queue: SubscriptionQueue, subscription: Subscription) -> None:
         """Let a queue go on with a subscription that changed."""
@@ -137,20 +146,14 @@ class SubscriptionQueues:
             _log.warning("attempts still under way at the stop will be repeated at the next start")
 
     def _make(self, subscription: Subscription, stage: str) -> SubscriptionQueue:
-        queue = self._queues[stage][subscription.id] = SubscriptionQueue(
-            subscription,
-            stage,
-            self._spec_of(subscription),
-            self._sender(subscription, stage),
-            self._settings.queue_length,
-            Breaker(self._settings),
-            self._credentials,
-            self.settle,
-            self._fail,
-        )
+        spec, sender = self._spec_of(subscription), self._sender(subscription, stage)
+        queue = SubscriptionQueue(subscription, stage, spec, sender, self._context)
+        self._queues[stage][subscription.id] = queue
         if self._is_closed:
             queue.close()
-        self.on_new(queue)
+        if queue.state.is_ordered:
+            queue.state.begin()
+            self._schedule.wake(queue.id)
         return queue
 
     def _sender(self, subscription: Subscription, stage: str) -> Sender | None:

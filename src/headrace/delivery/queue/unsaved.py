@@ -38,7 +38,7 @@ class Unsaved:
 
     def _save(self, before: float, most: float) -> None:
         for queue in self._queues.busy():
-            if queue.joining and queue.joining[0].since < before:
+            if queue.state.joins_since(before):
                 self._settlement.part(queue)
             saved = queue.save(before)
             self._settlement.save(queue, saved)

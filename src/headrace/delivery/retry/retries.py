@@ -9,10 +9,12 @@ import asyncio
 import time
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headrace.clock import CLOCK
 from headrace.delivery.queue.delivery import Delivery
+from headrace.delivery.queue.state import order_key
 from headrace.events.positions import partition_of
 from headrace.ledger.schedule import HELD
 from headrace.ledger.stages import SINK
@@ -110,7 +112,9 @@ class Retries:
         """Make due what is held for these, where nothing is under way here: who held it is gone."""
         queues = {queue_id: self._queues.find(*queue_id) for queue_id in queue_ids}
         now = CLOCK.time()
-        orphaned = {queue_id: now for queue_id, queue in queues.items() if queue is None or not queue.taken}
+        orphaned = {
+            queue_id: now for queue_id, queue in queues.items() if queue is None or not queue.state.held
+        }
         if orphaned:
             await self._in_thread(self._ledger.bring_forward, orphaned, now)
             for queue_id in orphaned:
@@ -132,21 +136,22 @@ class Retries:
             await self._forget(queue_id, SINK)
         elif queue.obstacle is not None:
             self._settlement.part(queue)
-            queue.backlog = True
+            queue.state.backlog = True
             if queue.breaker.is_open:
                 self._schedule.add(queue_id, queue.breaker.until)
         elif (room := self._room(queue)) <= 0:
             self._settlement.part(queue)
-            queue.backlog = True
+            self._settlement.park(queue)
+            queue.state.backlog = True
             queue.wake()  # what it holds may have come while there was an obstacle
             self._schedule.add(queue_id, CLOCK.time() + _LATER_SECONDS)
-        elif queue.is_ordered:
+        elif queue.state.is_ordered:
             await self._take_up_in_order(queue, room)
         else:
             await self._take_up_due(queue, room)
 
     def _room(self, queue: SubscriptionQueue) -> int:
-        return min(self._queues.room(queue), 2 * queue.capacity - len(queue.taken))
+        return min(self._queues.room(queue), 2 * queue.state.capacity - len(queue.state.held))
 
     async def _forget(self, queue_id: QueueId, stage: str | None) -> None:
         dropped = await self._in_thread(self._ledger.forget, queue_id[0], stage)
@@ -163,31 +168,31 @@ class Retries:
         if queue is not None:
             self._settlement.part(queue)
         # What is read again after a start may come before what the ledger has already.
-        if self._queues.is_recovering or (queue is not None and queue.unwritten):
+        if self._queues.is_recovering or (queue is not None and queue.state.is_leaving):
             self._schedule.add(queue_id, CLOCK.time() + _SOON_SECONDS)
             return
-        limit = _MOVED_AT_A_TIME + (0 if queue is None else len(queue.taken))
+        limit = _MOVED_AT_A_TIME + (0 if queue is None else len(queue.state.held))
         waits = await self._in_thread(self._ledger.in_order, queue_id[0], limit)
-        moved = [wait for wait in waits if queue is None or wait.key not in queue.taken]
+        moved = [wait for wait in waits if queue is None or wait.key not in queue.state.held]
         if moved:
             await self._in_thread(self._ledger.move_to_mail, moved)
             self._schedule.add(queue_id, CLOCK.time())
         if queue is not None:
-            queue.backlog = bool(moved) or queue.is_busy
+            queue.state.backlog = bool(moved) or queue.is_busy
 
     async def _take_up_due(self, queue: SubscriptionQueue, room: int) -> None:
-        now, asked = CLOCK.time(), room + len(queue.taken)
+        now, asked = CLOCK.time(), room + len(queue.state.held)
         waits = await self._in_thread(self._ledger.due, *queue.id, now, asked)
         new, is_more = _choose(queue, waits, room, asked)
         payloads = await self._events.payloads(new)
-        if not self._is_current(queue) or queue.is_ordered:  # what was read may not be what comes next
+        if not self._is_current(queue) or queue.state.is_ordered:  # what was read may not be what comes next
             self._schedule.add(queue.id, CLOCK.time())
             return
         # While we read, the queue may have been filled, or an obstacle has come: what is put before one stays there.
         room = max(0, self._room(queue))
         self._put(queue, new[:room], payloads)
-        queue.backlog = is_more or len(new) > room
-        if queue.backlog:
+        queue.state.backlog = is_more or len(new) > room
+        if queue.state.backlog:
             self._schedule.add(queue.id, CLOCK.time() + _LATER_SECONDS)
         elif (due := await self._in_thread(self._ledger.next_due, *queue.id, now)) is not None:
             self._schedule.add(queue.id, due)
@@ -197,43 +202,41 @@ class Retries:
 
         What comes meanwhile joins behind it, where the ledger turns out to hold nothing else.
         """
-        # What left the queue, or is read again after a start, may come before everything that the ledger has already.
-        if queue.unwritten or self._queues.is_recovering:
-            queue.backlog = True
+        state = queue.state
+        if state.is_partitioned and not state.is_keyed:
+            state.is_keyed = await self._in_thread(self._ledger.has_keys, queue.id[0])
+        look = state.look(is_recovering=self._queues.is_recovering)
+        if look is None:
             self._schedule.add(queue.id, CLOCK.time() + _SOON_SECONDS)
             return
-        queue.joining, spills = queue.joining or [], queue.spills
-        try:
-            if queue.arriving:
-                await self._journal.flush()
-            asked = room + len(queue.taken)
-            waits = await self._in_thread(self._ledger.in_order, queue.id[0], asked)
-            new, is_more = _choose_in_order(queue, waits, room, asked)
-            payloads = await self._events.payloads(new)
-        except BaseException:
-            queue.joining = None
-            raise
+        if state.is_arriving:
+            await self._journal.flush()
+        asked = room + len(state.held)
+        left_out = [order_key(each) for each in look.left_out]
+        waits = await self._in_thread(self._ledger.in_order, queue.id[0], asked, left_out)
+        new, is_more = _choose_in_order(queue, waits, room, asked)
+        payloads = await self._events.payloads(new)
         if not self._is_current(queue):
             self._schedule.add(queue.id, CLOCK.time())
-            return
-        if queue.spills != spills or queue.obstacle is not None:  # what was read isn't what comes next
+        elif state.is_stale(look) or queue.obstacle is not None:  # what was read isn't what comes next
             self._settlement.part(queue)
+            state.backlog = True
             self._schedule.add(queue.id, CLOCK.time() + _SOON_SECONDS)
-            return
-        self._put(queue, new, payloads)
-        queue.backlog = is_more or queue.joining is None or bool(queue.arriving)
-        if queue.backlog:
-            self._settlement.part(queue)
-            self._schedule.add(queue.id, CLOCK.time() + (_LATER_SECONDS if queue.queued else _SOON_SECONDS))
         else:
-            self._join(queue)
+            self._put(queue, new, payloads)
+            self._rejoin(queue, state.rejoin(look, is_more=is_more))
 
-    def _join(self, queue: SubscriptionQueue) -> None:
-        """Let what came meanwhile into the queue."""
-        joining, queue.joining = queue.joining or [], None
+    def _rejoin(self, queue: SubscriptionQueue, joining: list[Delivery] | None) -> None:
+        """Let what came meanwhile into the queue; or into the ledger, where that holds more."""
+        if joining is None:
+            self._settlement.part(queue)
+            if queue.state.is_partitioned:
+                self._settlement.park(queue)
+            self._schedule.add(queue.id, CLOCK.time() + (_LATER_SECONDS if queue.queued else _SOON_SECONDS))
+            return
         for delivery in joining:
             if self._subscribers.wants(delivery.key):
-                self._queues.put(queue, delivery)
+                self._queues.take_up(queue, delivery)
             else:
                 self._settlement.discard(queue, [delivery])
 
@@ -242,20 +245,20 @@ class Retries:
         return self._queues.find(*queue.id) is queue
 
     def _put(self, queue: SubscriptionQueue, waits: list[Wait], payloads: dict[Key, Payload]) -> None:
-        queue.taken.update(wait.key for wait in waits)
+        queue.state.held.update(wait.key for wait in waits)
         for wait in waits:
             payload = payloads.get(wait.key)
             is_wanted = self._subscribers.wants(wait.key)
             if is_wanted and payload is not None:
                 due = wait.due if wait.due < HELD else 0.0  # who held it is gone
-                self._queues.put(
+                self._queues.take_up(
                     queue, Delivery(wait.key, payload, wait.attempts, True, due, wait.event, wait.failure)
                 )
             elif is_wanted and (not wait.key.replay or wait.event is not None):
                 self._settlement.lose(queue, wait.key, waited=True)
             else:  # it waited for a replay that is over, or a seek went past it
                 DISCARDED.inc()
-                self._journal.finish(wait.key, lambda key=wait.key: queue.taken.discard(key))  # type: ignore[misc]
+                self._journal.finish(wait.key, partial(queue.state.held.discard, wait.key))
 
 
 def next_look(began: float, ended: float) -> float:
@@ -265,7 +268,7 @@ def next_look(began: float, ended: float) -> float:
 
 def _choose(queue: SubscriptionQueue, waits: list[Wait], room: int, asked: int) -> tuple[list[Wait], bool]:
     """Return what the queue is to take, and whether the ledger holds more."""
-    new = [wait for wait in waits if wait.key not in queue.taken]
+    new = [wait for wait in waits if wait.key not in queue.state.held]
     return new[:room], len(new) > room or len(waits) >= asked
 
 

@@ -14,6 +14,7 @@ from headrace.clock import CLOCK
 from headrace.delivery.attempt.hops import answer_to, hops_left
 from headrace.delivery.attempt.outcome import Outcome, Verdict
 from headrace.delivery.attempt.stages import Failure, address_of, failure_of, stored_event
+from headrace.delivery.queue.state import Write
 from headrace.delivery.settlement.backoff import wait_after
 from headrace.events.bindings.http import encode_structured
 from headrace.ledger.ledger import GivenUp, Key, Wait, WaitBatch
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from headrace.delivery.intake.progress import PartitionProgress
     from headrace.delivery.queue.delivery import Delivery
     from headrace.delivery.queue.queue import SubscriptionQueue
-    from headrace.delivery.queue.queues import SubscriptionQueues
+    from headrace.delivery.queue.queues import Occupancy
     from headrace.delivery.retry.schedule import RetrySchedule
     from headrace.delivery.settings import DeliverySettings
     from headrace.delivery.settlement.counts import Counts
@@ -59,8 +60,8 @@ class Settlement:
     def __init__(
         self,
         journal: Journal,
-        queues: SubscriptionQueues,
         schedule: RetrySchedule,
+        occupancy: Occupancy,
         settings: DeliverySettings,
         reports: Reports,
         counts: Counts,
@@ -69,8 +70,8 @@ class Settlement:
         gone: Callable[[str, str], None],
     ) -> None:
         self._journal = journal
-        self._queues = queues
         self._schedule = schedule
+        self._occupancy = occupancy
         self._settings = settings
         self._reports = reports
         self._counts = counts
@@ -87,7 +88,7 @@ class Settlement:
         seconds: float,
     ) -> None:
         """Take note of an attempt's outcome. Called by the queues."""
-        self._queues.queued -= len(deliveries)
+        self._occupancy.queued -= len(deliveries)
         if outcome.attempted:
             if outcome.verdict is not Verdict.DONE or self._settings.record_successes:
                 self._record(deliveries, outcome, began, seconds)
@@ -103,46 +104,52 @@ class Settlement:
             for delivery in deliveries:
                 self._give_up(queue, delivery, outcome)
         self._refill(queue)
+        if queue.state.release(deliveries):
+            self._schedule.wake(queue.id)
 
     # What else there is to settle
 
-    def set_aside(self, queue: SubscriptionQueue, delivery: Delivery, reason: str) -> None:
+    def set_aside(self, queue: SubscriptionQueue, deliveries: Iterable[Delivery], reason: str) -> None:
         """Let the ledger keep what comes and its queue can't take now."""
-        self._counts.spilled += 1
-        queue.backlog = True
-        self._wait(queue, delivery, max(CLOCK.time(), queue.breaker.until), reason, arrives=True)
+        due = max(CLOCK.time(), queue.breaker.until)
+        for delivery in deliveries:
+            self._counts.spilled += 1
+            why = Write.JOINS_PARKED if queue.state.is_parked(delivery) else Write.ARRIVES
+            self._wait(queue, delivery, due, reason, why)
 
     def set_aside_all(self, queue: SubscriptionQueue, positions: Sequence[int], reason: str) -> None:
         """Let the ledger keep events that come from the outbox, without an object for each."""
         self._counts.spilled += len(positions)
-        queue.backlog = True
-        self._keep(queue, positions, reason, arrives=True)
+        queue.state.backlog = True
+        self._keep(queue, positions, reason, Write.ARRIVES)
 
     def part(self, queue: SubscriptionQueue) -> None:
         """Let the ledger keep what was to join the queue: its turn is later."""
-        joining, queue.joining = queue.joining, None
-        for delivery in joining or ():
-            self.set_aside(queue, delivery, "it waits for its turn")
+        self.set_aside(queue, queue.state.part(), "it waits for its turn")
 
     def spill(self, queue: SubscriptionQueue, reason: str) -> None:
         """Let the ledger keep what is queued, so that nothing is held up where it came from."""
-        queue.spills += 1
-        drained = queue.drain()
-        self._queues.queued -= len(drained)
-        queue.backlog = queue.backlog or bool(drained)
-        due = max(CLOCK.time(), queue.breaker.until)
-        waited = [each for each in drained if each.waited]
-        queue.taken.difference_update(each.key for each in waited)
-        for delivery in waited:
-            if delivery.since:  # the ledger may have it as held here
-                self._wait(queue, delivery, max(due, delivery.due), reason)
-        arrived = [each for each in drained if not each.waited]
-        self._counts.spilled += len(arrived)
-        self._keep(queue, [each.key.position for each in arrived if _is_as_it_came(each)], reason)
-        for delivery in arrived:
-            if not _is_as_it_came(delivery):
-                self._wait(queue, delivery, due, reason)
-        self._schedule.add(queue.id, due)
+        drained = queue.state.spill()
+        self._let_go(queue, drained, reason)
+        queue.wake()
+        self._schedule.add(queue.id, max(CLOCK.time(), queue.breaker.until))
+
+    def park(self, queue: SubscriptionQueue) -> None:
+        """Let the ledger keep what is queued behind failed heads, where others of the queue need the room."""
+        self._let_go(queue, queue.state.park(), "it waits for what is ahead of it")
+
+    def _let_go(self, queue: SubscriptionQueue, drained: list[Delivery], reason: str) -> None:
+        self._occupancy.queued -= len(drained)
+        self._counts.spilled += sum(not each.waited for each in drained)
+        due, has_keys = max(CLOCK.time(), queue.breaker.until), queue.state.is_partitioned
+        plain: list[int] = []
+        for delivery in drained:
+            if _is_as_it_came(delivery) and not has_keys:
+                plain.append(delivery.key.position)
+            # What waited is there; but maybe as held here, or without the key of its order.
+            elif not delivery.waited or delivery.since or has_keys:
+                self._wait(queue, delivery, max(due, delivery.due), reason, Write.LEAVES)
+        self._keep(queue, plain, reason, Write.LEAVES)
 
     def save(self, queue: SubscriptionQueue, deliveries: Iterable[Delivery]) -> None:
         """Let the ledger know of what stays in memory, under way or queued: no attempt is counted.
@@ -194,14 +201,14 @@ class Settlement:
     def _tell_breaker(self, queue: SubscriptionQueue, outcome: Outcome) -> None:
         if outcome.verdict is not Verdict.AGAIN:
             if queue.breaker.succeeded():
-                queue.backlog = True  # what waited meanwhile
+                queue.state.backlog = True  # what waited meanwhile
                 self._schedule.wake(queue.id)
         elif queue.breaker.failed():
             BREAKERS_OPENED.inc()
             self.spill(queue, outcome.reason)
 
     def _delivered(self, queue: SubscriptionQueue, deliveries: list[Delivery], outcome: Outcome) -> None:
-        queue.delivered += len(deliveries)
+        queue.throughput.delivered += len(deliveries)
         if outcome.reply is not None and queue.stage == SINK:
             self._reply(queue, deliveries[0], outcome.reply)
             deliveries = deliveries[1:]
@@ -246,17 +253,15 @@ class Settlement:
         due = CLOCK.time() + max(
             wait_after(outcome, each.attempts, queue.spec, self._settings) for each in again
         )
-        stays = queue.is_ordered and queue.obstacle is None and not queue.breaker.until
-        for delivery in again:
-            if stays:
+        if queue.state.is_ordered and queue.obstacle is None and not queue.breaker.until:
+            for delivery in again:
                 self._stay(queue, delivery, due, outcome.reason)
-            else:
-                queue.backlog = queue.backlog or queue.is_ordered
-                queue.spills += 1
-                self._wait(queue, delivery, due, outcome.reason)
-        if stays:
-            self._queues.queued += len(again)
-            queue.put_back([each._replace(waited=True, due=due) for each in again])
+            self._occupancy.queued += len(again)
+            queue.state.stay([each._replace(waited=True, due=due) for each in again])
+            return
+        queue.state.leave()
+        for delivery in again:
+            self._wait(queue, delivery, due, outcome.reason, Write.LEAVES)
 
     def _give_up(self, queue: SubscriptionQueue, delivery: Delivery, outcome: Outcome) -> None:
         delivery = delivery._replace(attempts=delivery.attempts + 1)
@@ -301,35 +306,27 @@ class Settlement:
     # What is to be done once the ledger has it
 
     def _wait(
-        self, queue: SubscriptionQueue, delivery: Delivery, due: float, reason: str, *, arrives: bool = False
+        self, queue: SubscriptionQueue, delivery: Delivery, due: float, reason: str, why: Write
     ) -> None:
         after = self._after(queue, delivery)
-        queue.arriving += arrives
-        queue.unwritten += not arrives
+        queue.state.writing(why)
 
         def then() -> None:
-            queue.arriving -= arrives
-            queue.unwritten -= not arrives
+            queue.state.made_durable(why)
             after()
             self._schedule.add(queue.id, due)
 
-        self._journal.wait(
-            Wait(delivery.key, delivery.attempts, due, reason, delivery.event, delivery.failure), then
-        )
+        self._journal.wait(_waiting(queue, delivery, due, reason), then)
 
-    def _keep(
-        self, queue: SubscriptionQueue, positions: Sequence[int], reason: str, *, arrives: bool = False
-    ) -> None:
+    def _keep(self, queue: SubscriptionQueue, positions: Sequence[int], reason: str, why: Write) -> None:
         """Do the same for events that are as they came from the outbox."""
         if not positions:
             return
         due, count = max(CLOCK.time(), queue.breaker.until), len(positions)
-        queue.arriving += count * arrives
-        queue.unwritten += count * (not arrives)
+        queue.state.writing(why, count)
 
         def then() -> None:
-            queue.arriving -= count * arrives
-            queue.unwritten -= count * (not arrives)
+            queue.state.made_durable(why, count)
             self._progress.settle_all(positions)
             self._schedule.add(queue.id, due)
 
@@ -337,19 +334,17 @@ class Settlement:
 
     def _stay(self, queue: SubscriptionQueue, delivery: Delivery, due: float, reason: str) -> None:
         """Let the ledger know of a delivery that stays in its queue: a head that failed, or what is on its way."""
-        queue.taken.add(delivery.key)
-        queue.unwritten += 1
+        queue.state.held.add(delivery.key)
+        queue.state.writing(Write.STAYS)
 
         def then() -> None:
-            queue.unwritten -= 1
+            queue.state.made_durable(Write.STAYS)
             if not delivery.waited:
                 self._settled(delivery.key)
-            if delivery.key not in queue.taken:  # it has left the queue meanwhile
+            if delivery.key not in queue.state.held:  # it has left the queue meanwhile
                 self._schedule.add(queue.id, due)
 
-        self._journal.wait(
-            Wait(delivery.key, delivery.attempts, due, reason, delivery.event, delivery.failure), then
-        )
+        self._journal.wait(_waiting(queue, delivery, due, reason), then)
 
     def _hand_on(self, queue: SubscriptionQueue, delivery: Delivery, wait: Wait) -> None:
         """Let a delivery end where it is and go on at another stage, in one commit."""
@@ -373,15 +368,20 @@ class Settlement:
             return _nothing
 
         def then() -> None:
-            queue.taken.discard(key)
+            queue.state.held.discard(key)
             self._refill(queue)
 
         return then
 
     def _refill(self, queue: SubscriptionQueue) -> None:
         """Look for more in good time, before a queue with a backlog is empty."""
-        if queue.backlog and queue.queued <= queue.capacity // 4:
+        if queue.state.backlog and queue.queued <= queue.state.capacity // 4:
             self._schedule.wake(queue.id)
+
+
+def _waiting(queue: SubscriptionQueue, delivery: Delivery, due: float, reason: str) -> Wait:
+    key, attempts, event, failure = delivery.key, delivery.attempts, delivery.event, delivery.failure
+    return Wait(key, attempts, due, reason, event, failure, queue.state.order_key(delivery))
 
 
 def _is_as_it_came(delivery: Delivery) -> bool:
