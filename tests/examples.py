@@ -5,7 +5,9 @@ from typing import Any
 
 from hypothesis import settings
 
-_SHARE = 1 if os.environ.get("TEST_ALL") else 4
+THOROUGH = bool(os.environ.get("TEST_ALL"))
+"""Whether every example is to be tried."""
+_SHARE = 1 if THOROUGH else 4
 
 
 def examples(count: int, **others: Any) -> settings:

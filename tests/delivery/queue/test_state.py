@@ -1,12 +1,14 @@
 """The laws of a queue's state, tried on generated histories: nothing is lost, order is kept, memory is bounded."""
 
+import random
 from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.examples import examples
+from tests.examples import THOROUGH, examples
 
 from headrace.delivery.queue.delivery import Delivery
 from headrace.delivery.queue.order import OrderedBuffer
@@ -260,7 +262,52 @@ class History(RuleBasedStateMachine):
 
 
 TestHistory = History.TestCase
-TestHistory.settings = examples(600, stateful_step_count=60, deadline=None)
+TestHistory.settings = examples(400, stateful_step_count=60, deadline=None)
+
+
+def random_history(seed):
+    """Walk at random, with steps as likely as they are in a busy queue: long histories that a generator rarely makes."""
+    chance, history = random.Random(seed), History()
+    history.begin(chance.choice(list(Ordering)[1:]), chance.randint(2, 9), chance.random() < 0.1)
+    is_sick = chance.random() < 0.5  # so that `x` keeps failing
+
+    def end():
+        which = chance.randrange(len(history.under_way))
+        keys = {history.order(each) for each in history.under_way[which]}
+        if chance.random() < 0.3 or (is_sick and "x" in keys and chance.random() < 0.9):
+            history.an_attempt_fails(which, chance.randrange(4))
+        else:
+            history.an_attempt_succeeds(which)
+
+    steps = {
+        5: lambda: history.deliveries_come(
+            chance.choices(("x", "y", None), (3, 2, 1), k=chance.randint(1, 4))
+        ),
+        8: lambda: history.an_attempt_begins(chance.randint(1, BATCH)),
+        15: lambda: history.under_way and end(),
+        18: lambda: history.look is None and history.ledger_is_read_at_once(),
+        20: lambda: history.look is None and history.the_ledger_is_read(),
+        22: lambda: history.look is not None and history.what_was_read_is_taken_up(),
+        23: history.everything_is_spilled,
+        24: history.what_is_old_is_saved,
+        26: lambda: history.time_passes(chance.randint(1, 3)),
+        28: history.writes_become_durable,
+        29: history.everything_is_read_again_after_the_start,
+    }
+    for _ in range(80):
+        drawn = chance.randrange(29)
+        if drawn in range(5, 8) and len(history.under_way) == ATTEMPTS:
+            continue
+        next(step for most, step in steps.items() if drawn < most)()
+        history.nothing_is_lost_and_nothing_is_there_twice()
+        history.memory_is_bounded()
+    history.teardown()
+
+
+@pytest.mark.parametrize("hundred", range(5 if THOROUGH else 2))
+def test_long_histories(hundred):
+    for seed in range(400 * hundred, 400 * (hundred + 1)):
+        random_history(seed)
 
 
 def test_a_digest_is_short_and_says_nothing_of_the_key():
