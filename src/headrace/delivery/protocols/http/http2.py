@@ -1,4 +1,4 @@
-"""HTTP/2 for servers that offer it: httpcore, with its connections through the guard.
+"""HTTP/2 for servers that offer it: httpcore2, with its connections through the guard.
 
 Whether a server offers it is found out by a handshake of TLS (ALPN), and remembered for a while. Each server has a line
 of its own; one on which an answer failed, or was too long to be read, takes no more requests and closes after its last.
@@ -11,9 +11,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import h2  # noqa: F401 -- httpcore itself looks for it only when a connection is made
-import httpcore
-from httpcore import AnyIOBackend, AsyncNetworkBackend
+import h2  # noqa: F401 -- httpcore2 itself looks for it only when a connection is made
+import httpcore2
+from httpcore2 import AnyIOBackend, AsyncNetworkBackend
 
 from headrace.delivery.protocols.http.answers import Answer
 from headrace.delivery.protocols.questions import Questions
@@ -36,7 +36,7 @@ _Origin = tuple[str, int]
 class _Line:
     """The connections to one server."""
 
-    pool: httpcore.AsyncConnectionPool
+    pool: httpcore2.AsyncConnectionPool
     network: _GuardedBackend
     users: int = 0
     used_at: float = 0.0
@@ -53,7 +53,7 @@ class Http2:
     def __init__(self, guard: Guard, ca_file: str = "") -> None:
         self._guard = guard
         self._asking_tls = tls_context(ca_file, _ALPN)
-        self._tls = tls_context(ca_file)  # httpcore writes its own ALPN into it
+        self._tls = tls_context(ca_file)  # httpcore2 writes its own ALPN into it
         self._known: dict[_Origin, tuple[bool, float]] = {}
         self._questions: Questions[bool] = Questions()
         self._lines: dict[_Origin, _Line] = {}
@@ -114,7 +114,7 @@ class Http2:
 
     def _new_line(self) -> _Line:
         network = _GuardedBackend(self._guard)
-        pool = httpcore.AsyncConnectionPool(
+        pool = httpcore2.AsyncConnectionPool(
             ssl_context=self._tls,
             max_connections=None,
             http1=True,  # should the server have changed its mind
@@ -133,28 +133,28 @@ class Http2:
 class _GuardedBackend(AsyncNetworkBackend):
     """Connects to addresses that were checked, never to names; TLS still verifies the name.
 
-    It remembers what it opened: httpcore forgets a connection that breaks in the middle of its handshake.
+    It remembers what it opened: httpcore2 forgets a connection that breaks in the middle of its handshake.
     """
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
         self._network = AnyIOBackend()
-        self._opened: list[httpcore.AsyncNetworkStream] = []
+        self._opened: list[httpcore2.AsyncNetworkStream] = []
 
     async def connect_tcp(
         self,
         host: str,
         port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 -- httpcore's signature
+        timeout: float | None = None,  # noqa: ASYNC109 -- httpcore2's signature
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
+    ) -> httpcore2.AsyncNetworkStream:
         *others, last = await self._guard.resolve(host, port)
         options = (port, timeout, local_address, socket_options)
         for address in others:
             try:
                 return self._note(await self._network.connect_tcp(address.host, *options))
-            except httpcore.ConnectError:
+            except httpcore2.ConnectError:
                 continue
         return self._note(await self._network.connect_tcp(last.host, *options))
 
@@ -163,7 +163,7 @@ class _GuardedBackend(AsyncNetworkBackend):
         for stream in opened:
             await stream.aclose()
 
-    def _note(self, stream: httpcore.AsyncNetworkStream) -> httpcore.AsyncNetworkStream:
+    def _note(self, stream: httpcore2.AsyncNetworkStream) -> httpcore2.AsyncNetworkStream:
         self._opened.append(stream)
         return stream
 
@@ -177,7 +177,7 @@ async def _converse_on(line: _Line, request: Request, limit: int, deadline: floa
     try:
         answer = await _converse(line.pool, request, limit, deadline)
         whole = answer.whole
-    except (httpcore.NetworkError, httpcore.ProtocolError) as error:
+    except (httpcore2.NetworkError, httpcore2.ProtocolError) as error:
         raise ConnectionError(f"{type(error).__name__}: {error}") from None
     else:
         return answer
@@ -190,15 +190,15 @@ async def _converse_on(line: _Line, request: Request, limit: int, deadline: floa
 
 
 async def _converse(
-    pool: httpcore.AsyncConnectionPool, request: Request, limit: int, deadline: float
+    pool: httpcore2.AsyncConnectionPool, request: Request, limit: int, deadline: float
 ) -> Answer:
-    url = httpcore.URL(request.uri)
+    url = httpcore2.URL(request.uri)
     headers = [
         (b"host", _authority(url)),
         (b"content-length", str(len(request.body)).encode()),
         *((name.lower().encode("latin-1"), value.encode()) for name, value in request.headers),
     ]
-    sent = httpcore.Request(request.method, url, headers=headers, content=request.body)
+    sent = httpcore2.Request(request.method, url, headers=headers, content=request.body)
     async with asyncio.timeout_at(deadline):
         response = await pool.handle_async_request(sent)
     try:
@@ -208,12 +208,12 @@ async def _converse(
         await response.aclose()
 
 
-def _authority(url: httpcore.URL) -> bytes:
+def _authority(url: httpcore2.URL) -> bytes:
     host = b"[" + url.host + b"]" if b":" in url.host else url.host
     return host if url.port in (None, 443) else b"%b:%d" % (host, url.port)
 
 
-async def _read(response: httpcore.Response, limit: int, deadline: float) -> tuple[bytes, bool]:
+async def _read(response: httpcore2.Response, limit: int, deadline: float) -> tuple[bytes, bool]:
     """Read up to the limit and a byte; whatever breaks then doesn't change the status that was read before."""
     body = b""
     try:
@@ -222,6 +222,6 @@ async def _read(response: httpcore.Response, limit: int, deadline: float) -> tup
                 body += chunk
                 if len(body) > limit:
                     return body[: limit + 1], False
-    except (httpcore.NetworkError, httpcore.ProtocolError, TimeoutError):
+    except (httpcore2.NetworkError, httpcore2.ProtocolError, TimeoutError):
         return body, False
     return body, True
