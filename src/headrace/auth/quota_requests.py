@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headrace.documents.schemas import Named, nullable, record
 from headrace.documents.whole_numbers import whole_number
 from headrace.errors import InvalidRequest
 from headrace.subscriptions.quotas.quotas import MEMBERS, Overrides
@@ -13,6 +14,18 @@ if TYPE_CHECKING:
 
 _HIGHEST = 2**53
 _FRACTIONAL = "eventsPerSecond"
+_LIMITS = {
+    name: {"type": "number" if name == _FRACTIONAL else "integer", "minimum": 0, "maximum": _HIGHEST}
+    for name in MEMBERS
+}
+QUOTAS = Named("Quotas", {"type": "object", "description": "0 is no limit.", "properties": _LIMITS})
+QUOTA_REQUEST = Named(
+    "QuotaRequest",
+    record(
+        {name: nullable(limit) for name, limit in _LIMITS.items()},
+        description="What is left out, or null, has the default.",
+    ),
+)
 
 
 def parse_overrides(document: object) -> Overrides:

@@ -8,14 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from headrace.documents.filter_schemas import EITHER_FILTER, EXACTLY_ONE_FILTER, FILTER_OR_FILTERS
+from headrace.documents.schemas import Named, nullable, record
 from headrace.documents.whole_numbers import whole_number
 from headrace.errors import InvalidChannel, InvalidRequest
-from headrace.subscriptions.channels.name import DEFAULT_CHANNEL, ChannelName, parse_channel
-from headrace.subscriptions.delivery.members import HIGHEST_RATE, is_rate
-from headrace.subscriptions.points import EARLIEST, Point, check_filter, parse_point, parse_time
+from headrace.subscriptions.channels.name import CHANNEL_NAME, DEFAULT_CHANNEL, ChannelName, parse_channel
+from headrace.subscriptions.delivery.members import HIGHEST_RATE, RATE, is_rate
+from headrace.subscriptions.points import EARLIEST, POINT, TIME, Point, check_filter, parse_point, parse_time
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection
 
     from headrace.documents.faults import Faults
 
@@ -24,6 +26,39 @@ KINDS = (SEEK, BACKTEST, REPLAY, CATCH_UP)
 _EXAMPLES, _MOST_EXAMPLES = 5, 100
 _BUCKETS, _MOST_BUCKETS = 60, 1000
 _UINT64 = range(2**64)
+_ID = {"type": ["integer", "null"], "minimum": 0, "maximum": _UINT64.stop - 1}
+_SEEK = {
+    "to": POINT,
+    "dryRun": {"type": "boolean", "default": False, "description": "Only tell the position."},
+    "consumerId": _ID,
+    "requestId": _ID,
+}
+_REPLAY = {
+    "from": POINT,
+    "to": POINT,
+    "filter": nullable(FILTER_OR_FILTERS),
+    "rate": {**nullable(RATE), "description": "Events a second."},
+}
+_BACKTEST = {
+    **EITHER_FILTER,
+    "channel": CHANNEL_NAME,
+    "from": nullable(TIME),
+    "to": nullable(TIME),
+    "examples": {"type": "integer", "minimum": 0, "maximum": _MOST_EXAMPLES, "default": _EXAMPLES},
+    "buckets": {"type": "integer", "minimum": 0, "maximum": _MOST_BUCKETS, "default": _BUCKETS},
+}
+SEEK_REQUEST = Named(
+    "SeekRequest", record(_SEEK, ["to"], examples=[{"to": {"time": "2026-01-31T12:00:00Z"}}])
+)
+REPLAY_REQUEST = Named("ReplayRequest", record(_REPLAY, examples=[{"from": EARLIEST, "rate": 100}]))
+BACKTEST_REQUEST = Named(
+    "BacktestRequest",
+    record(
+        _BACKTEST,
+        oneOf=EXACTLY_ONE_FILTER,
+        examples=[{"filter": {"prefix": {"type": "com.example."}}, "channel": str(DEFAULT_CHANNEL)}],
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +130,7 @@ class BacktestRequest:
 
 def parse_seek(document: object) -> SeekRequest:
     """Check a request to seek; InvalidRequest lists every fault with its path."""
-    members, faults = _members(document, ("to", "dryRun", "consumerId", "requestId"))
+    members, faults = _members(document, _SEEK)
     to = _required_point(members, "to", faults)
     dry_run = members.get("dryRun", False)
     if not isinstance(dry_run, bool):
@@ -107,7 +142,7 @@ def parse_seek(document: object) -> SeekRequest:
 
 def parse_replay(document: object) -> ReplayRequest:
     """Check a request to replay; InvalidRequest lists every fault with its path."""
-    members, faults = _members(document, ("from", "to", "filter", "rate"))
+    members, faults = _members(document, _REPLAY)
     from_ = parse_point(members.get("from", EARLIEST), "from", faults)
     to = parse_point(members["to"], "to", faults) if "to" in members else None
     if members.get("filter") is not None:
@@ -121,9 +156,7 @@ def parse_replay(document: object) -> ReplayRequest:
 
 def parse_backtest(document: object) -> BacktestRequest:
     """Check a request to test a filter on the past; InvalidRequest lists every fault with its path."""
-    members, faults = _members(
-        document, ("filter", "filters", "channel", "from", "to", "examples", "buckets")
-    )
+    members, faults = _members(document, _BACKTEST)
     given = [name for name in ("filter", "filters") if name in members]
     if len(given) != 1 or members[given[0]] is None:
         faults.append(("filter", "give either filter or filters"))
@@ -145,7 +178,7 @@ def parse_backtest(document: object) -> BacktestRequest:
     return request
 
 
-def _members(document: object, known: Sequence[str]) -> tuple[dict[str, Any], Faults]:
+def _members(document: object, known: Collection[str]) -> tuple[dict[str, Any], Faults]:
     if not isinstance(document, dict):
         raise InvalidRequest([("", f"the body has to be a JSON object with: {', '.join(known)}")])
     unknown = [str(key) for key in document if key not in known]

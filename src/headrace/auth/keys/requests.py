@@ -5,18 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.auth.grants import parse_grants
+from headrace.auth.grants import GRANTS, parse_grants
 from headrace.auth.keys.key import KeyText, new_key
 from headrace.auth.keys.record import KeyRecord
+from headrace.documents.schemas import Named, nullable, record
 from headrace.errors import InvalidRequest
-from headrace.subscriptions.points import parse_time
+from headrace.subscriptions.points import TIME, parse_time
 
 if TYPE_CHECKING:
     from headrace.auth.roles import Grants
     from headrace.documents.faults import Faults
 
-_MEMBERS = ("name", "grants", "expires")
 _LONGEST_NAME = 100
+_MEMBERS = {
+    "name": {
+        "type": "string",
+        "description": "Whose key it is.",
+        "pattern": f"^[ -~]{{1,{_LONGEST_NAME}}}$",
+        "examples": ["ci"],
+    },
+    "grants": GRANTS,
+    "expires": nullable(TIME),
+}
+KEY_REQUEST = Named("KeyRequest", record(_MEMBERS, ["name", "grants"]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,37 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from headrace.documents.filter_schemas import FILTER_OR_FILTERS
+from headrace.documents.schemas import Named, nullable, record
 from headrace.errors import InvalidChannel, InvalidRequest
 from headrace.ledger.times import shown_time
-from headrace.subscriptions.channels.name import ChannelName, parse_channel
-from headrace.subscriptions.delivery.members import HIGHEST_RATE, is_rate
-from headrace.subscriptions.points import check_filter, parse_time
+from headrace.subscriptions.channels.name import CHANNEL_NAME, ChannelName, parse_channel
+from headrace.subscriptions.delivery.members import HIGHEST_RATE, RATE, is_rate
+from headrace.subscriptions.points import TIME, check_filter, parse_time
 
 if TYPE_CHECKING:
     from headrace.documents.faults import Faults
 
 DEAD_STATE, WAITING_STATE = "dead", "waiting"
-_MEMBERS = ("subscription", "channel", "namespace", "filter", "state", "since", "until", "rate", "dryRun")
+_MEMBERS = {
+    "subscription": {"type": ["string", "null"]},
+    "channel": nullable(CHANNEL_NAME),
+    "namespace": {"type": ["string", "null"], "description": "Of the channels of this namespace."},
+    "filter": nullable(FILTER_OR_FILTERS),
+    "state": {"enum": [DEAD_STATE, WAITING_STATE], "default": DEAD_STATE},
+    "since": nullable(TIME),
+    "until": nullable(TIME),
+    "rate": {**nullable(RATE), "description": "Deliveries a second."},
+    "dryRun": {"type": "boolean", "default": False, "description": "Only count."},
+}
+REDRIVE_REQUEST = Named(
+    "RedriveRequest",
+    record(
+        _MEMBERS,
+        description="Which deliveries are to be made again.",
+        examples=[{"channel": "default/default", "dryRun": True}],
+    ),
+)
 
 
 class State(enum.StrEnum):
