@@ -116,11 +116,30 @@ _NO_COLON = credential_rule({"identifier": {"not": {"pattern": ":"}}})
 HTTP = Protocol(
     address=WEB_ADDRESS,
     settings={
-        "method": Setting(one_of("POST", "PUT", "PATCH"), "POST"),
-        "mode": Setting(one_of("binary", "structured", "batched"), "binary"),
-        "headers": Setting(Kind(_HEADERS, _check_headers)),
-        "webhook": Setting(Kind(_WEBHOOK, _check_webhook, _normal_webhook)),
-        "signing": Setting(Kind(SIGNING, check_signing)),
+        "method": Setting(one_of("POST", "PUT", "PATCH"), "The method of requests.", "POST"),
+        "mode": Setting(
+            one_of("binary", "structured", "batched"),
+            "`binary`: attributes as `ce-` headers, data as the body. `structured`: the event as one document, "
+            "`application/cloudevents+json`. `batched`: several events as one array, "
+            "`application/cloudevents-batch+json`; one answer counts for all of them.",
+            "binary",
+        ),
+        "headers": Setting(
+            Kind(_HEADERS, _check_headers, "a map of header names to strings"),
+            "More headers, the same for every request.",
+        ),
+        "webhook": Setting(
+            Kind(
+                _WEBHOOK,
+                _check_webhook,
+                "`true`, `false`, or an object with `origin` and `rate`",
+                _normal_webhook,
+            ),
+            "Ask for consent first.",
+        ),
+        "signing": Setting(
+            Kind(SIGNING, check_signing, "keys, `generate` or `generate-ed25519`"), "Sign every request."
+        ),
     },
     check_credential=_check_credential,
     rules=(_NO_AUTHORIZATION, _NO_COLON),

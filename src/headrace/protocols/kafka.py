@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _ACKS = {"all": "all", "-1": "all", "1": "1", "0": "0"}
 _OAUTHBEARER = "OAUTHBEARER"
-_check_topic = text(
+_topic = text(
     249, r"(?!\.{1,2}$)[a-zA-Z0-9._-]+", "a name of a topic (letters, digits, dot, dash and underscore)"
 )
 
@@ -38,7 +38,7 @@ def _check_address(address: Address, settings: Mapping[str, Any]) -> Faults:
     if "topicname" not in settings:
         if not address.path:
             return [("protocolsettings.topicname", "is required, unless the sink ends with /topic")]
-        return [("sink", problem) for _, problem in _check_topic(address.path)]
+        return [("sink", problem) for _, problem in _topic(address.path)]
     if address.path not in ("", settings["topicname"]):
         return [("sink", f"names the topic {shown(address.path)}, and protocolsettings.topicname another")]
     return []
@@ -76,14 +76,31 @@ KAFKA = Protocol(
     ),
     target="topicname",
     settings={
-        "topicname": Setting(_check_topic),
+        "topicname": Setting(_topic, "The topic. Required, unless the sink names it."),
         "partitionkeyextractor": Setting(
-            text(255, r"[a-z0-9]+", "the name of an attribute, such as subject")
+            text(255, r"[a-z0-9]+", "the name of an attribute, such as subject"),
+            "The attribute or extension whose value is the record's key; `partitionkey` where none is given. Records "
+            "of events that don't have it have no key, and go to any partition.",
         ),
-        "clientid": Setting(text(255)),
-        "acks": Setting(Kind({"enum": [*_ACKS, -1, 0, 1]}, _check_acks, _normal_acks), "all"),
-        "saslmechanism": Setting(one_of("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", _OAUTHBEARER)),
-        "mode": Setting(one_of("binary", "structured"), "binary"),
+        "clientid": Setting(
+            text(255), "The name by which the brokers know us; `headrace` where none is given."
+        ),
+        "acks": Setting(
+            Kind({"enum": [*_ACKS, -1, 0, 1]}, _check_acks, '`"all"`, `"1"`, `"0"`', _normal_acks),
+            '`"all"`: all replicas in sync have the record. `"1"`: the leader has it. `"0"`: it was sent; nobody '
+            "says that it arrived.",
+            "all",
+        ),
+        "saslmechanism": Setting(
+            one_of("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", _OAUTHBEARER),
+            "How a credential is sent. Where none is given, `PLAIN` for a name and a password, and `OAUTHBEARER`, "
+            "the only one that there is, for tokens.",
+        ),
+        "mode": Setting(
+            one_of("binary", "structured"),
+            "`binary`: `ce_` headers, `content-type`, the data as the value. `structured`: a JSON document.",
+            "binary",
+        ),
     },
     check_address=_check_address,
     check_credential=_check_credential,

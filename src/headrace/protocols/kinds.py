@@ -1,4 +1,4 @@
-"""Kinds of values that settings take: a check, and the same as JSON Schema for those who ask before they send.
+"""Kinds of values that settings take: a check, the same as JSON Schema for who asks before sending, and in words.
 
 Be careful: a value may be a secret, or next to one. A problem repeats a value only where the kind says so.
 """
@@ -26,12 +26,13 @@ NO_CONTROLS = r"[^\x00-\x1f\x7f]"
 class Kind:
     """`check` yields what is wrong with a value, with the path below the setting.
 
-    `schema` never refuses what the check takes; what JSON Schema can't say, it takes. `normal` turns a value that was
-    found good into the one form in which it is kept.
+    `schema` never refuses what the check takes; what JSON Schema can't say, it takes. `words` name the values in
+    documentation. `normal` turns a value that was found good into the one form in which it is kept.
     """
 
     schema: Mapping[str, Any]
     check: Check
+    words: str
     normal: Callable[[Any], Any] = lambda value: value
 
     def __call__(self, value: Any) -> Problems:
@@ -52,7 +53,7 @@ def one_of(*allowed: str) -> Kind:
         if not isinstance(value, str) or value not in allowed:
             yield "", f"{shown(value)} is not one of {', '.join(allowed)}"
 
-    return Kind({"enum": list(allowed)}, check)
+    return Kind({"enum": list(allowed)}, check, ", ".join(f"`{each}`" for each in allowed))
 
 
 def whole(low: int, high: int) -> Kind:
@@ -63,7 +64,7 @@ def whole(low: int, high: int) -> Kind:
         if number is None or not low <= number <= high:
             yield "", f"{shown(value)} is not a whole number from {low} to {high}"
 
-    return Kind({"type": "integer", "minimum": low, "maximum": high}, check, int)
+    return Kind({"type": "integer", "minimum": low, "maximum": high}, check, f"{low} to {high}", int)
 
 
 def text(longest: int, pattern: str = f"{NO_CONTROLS}+", wanted: str = "a text") -> Kind:
@@ -79,7 +80,21 @@ def text(longest: int, pattern: str = f"{NO_CONTROLS}+", wanted: str = "a text")
         elif len(value.encode(errors="replace")) > longest:
             yield "", f"has {len(value.encode(errors='replace'))} bytes and the limit is {longest}"
 
-    return Kind({"type": "string", "pattern": f"^(?:{pattern})$", "maxLength": longest}, check)
+    return Kind({"type": "string", "pattern": f"^(?:{pattern})$", "maxLength": longest}, check, wanted)
+
+
+def mapping(names: Kind, values: Kind, wanted: str) -> Kind:
+    """An object of any names of a kind, with values of another."""
+
+    def check(value: Any) -> Problems:
+        if not isinstance(value, dict):
+            yield "", f"has to be {wanted}"
+            return
+        for name, each in value.items():
+            yield from ((f".{name}", problem) for _, problem in (*names(name), *values(each)))
+
+    schema = {"type": "object", "propertyNames": names.schema, "additionalProperties": values.schema}
+    return Kind(schema, check, wanted)
 
 
 def _check_flag(value: Any) -> Problems:
@@ -87,5 +102,5 @@ def _check_flag(value: Any) -> Problems:
         yield "", f"{shown(value)} is not true or false"
 
 
-flag = Kind({"type": "boolean"}, _check_flag)
+flag = Kind({"type": "boolean"}, _check_flag, "`true`, `false`")
 """True or false."""

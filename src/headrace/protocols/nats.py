@@ -15,9 +15,20 @@ NATS = Protocol(
     target="subject",
     settings={
         "subject": Setting(
-            text(1024, _SUBJECT, "a subject (names joined by dots; no spaces, no wildcards * and >)")
+            text(1024, _SUBJECT, "a subject (names joined by dots; no spaces, no wildcards * and >)"),
+            "Where to publish. Required.",
         ),
-        "jetstream": Setting(flag, default=False),
-        "mode": Setting(one_of("binary", "structured"), "binary"),
+        "jetstream": Setting(
+            flag,
+            "`true`: done when a stream has stored the message. `false`: done when the server has it; core NATS "
+            "hands it to those who listen at that moment, and keeps nothing.",
+            default=False,
+        ),
+        "mode": Setting(
+            one_of("binary", "structured"),
+            "`binary`: `ce-` headers, `ce-datacontenttype` among them, percent-encoded as in HTTP. `structured`: a "
+            "JSON document, and the header `content-type`.",
+            "binary",
+        ),
     },
 )

@@ -17,10 +17,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """`check` is the kind of its value. A `default` of None is none."""
+    """`check` is the kind of its value, `about` its documentation. A `default` of None is none."""
 
     check: Kind
+    about: str
     default: Any = None
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The setting as JSON Schema."""
+        default = {} if self.default is None else {"default": self.default}
+        return {**self.check.schema, **default, "description": self.about}
 
 
 def no_more(_: Address, __: Mapping[str, Any]) -> Faults:

@@ -18,8 +18,17 @@ PULL = Protocol(
     has_sink=False,
     credentials=(),
     settings={
-        "lease": Setting(whole(1, _LONGEST_LEASE), 30),
-        "expired": Setting(one_of(KEEP, DROP), KEEP),
+        "lease": Setting(
+            whole(1, _LONGEST_LEASE),
+            "For how many seconds a consumer holds what it was handed, unless it acknowledges it before.",
+            30,
+        ),
+        "expired": Setting(
+            one_of(KEEP, DROP),
+            f"What becomes of events that nobody pulled in time. `{KEEP}`: they are dead letters. `{DROP}`: they are "
+            f"gone.",
+            KEEP,
+        ),
     },
     delivery=("ordering",),
 )

@@ -29,11 +29,7 @@ _FILTERS = {"anyOf": [FILTERS, FILTER]}
 
 def settings_schema(protocol: Protocol) -> Schema:
     """Return the schema of `protocolsettings`."""
-    properties = {}
-    for name, setting in protocol.settings.items():
-        default = {} if setting.default is None else {"default": setting.default}
-        properties[name] = dict(setting.check.schema) | default
-    return record(properties)
+    return record({name: setting.schema for name, setting in protocol.settings.items()})
 
 
 def _with_shown_keys(protocol: Protocol) -> Schema:
@@ -42,7 +38,7 @@ def _with_shown_keys(protocol: Protocol) -> Schema:
     if "signing" in schema["properties"]:
         generated, keys = SIGNING["anyOf"]
         either = {"anyOf": [keys["items"], ShownKey]}
-        schema["properties"]["signing"] = {"anyOf": [generated, keys | {"items": either}]}
+        schema["properties"]["signing"] |= {"anyOf": [generated, keys | {"items": either}]}
     return schema
 
 
