@@ -190,7 +190,7 @@ def aim(case, url, session):
     """
     path, components = case.operation.path, case.meta.components
     if path.endswith("/import") and case.query.get("skipFaulty") in (True, "true"):
-        case.query["skipFaulty"] = False
+        case.query["skipFaulty"] = "false"
     wrong = components.get(ParameterLocation.PATH)
     if "subscriptions/{id}" in path and case.method != "DELETE" and not (wrong and wrong.mode.is_negative):
         wish = {"sink": "http://127.0.0.1:9/", "protocol": "HTTP", "config": {"channel": KEPT}}
