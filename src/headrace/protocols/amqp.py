@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.documents.addresses import AddressForm
-from headrace.protocols.kinds import Kind, mapping, one_of, text
-from headrace.protocols.protocol import Protocol, Setting
+from headrace.documents.forms import Member
+from headrace.documents.kinds import Kind, mapping, one_of, text
+from headrace.protocols.protocol import Protocol
 from headrace.protocols.rules import has_setting
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from headrace.documents.addresses import Address
     from headrace.documents.faults import Faults
-    from headrace.protocols.kinds import Problems
+    from headrace.documents.kinds import Problems
 
 _symbol = text(255, r"[\x20-\x7e]+", "a name in ASCII")
 
@@ -50,26 +51,26 @@ AMQP = Protocol(
     ),
     target="address",
     settings={
-        "address": Setting(
+        "address": Member(
             text(2048),
             "The node: a queue, topic or exchange, as the server names it. Required, unless the sink has it.",
         ),
-        "linkname": Setting(
+        "linkname": Member(
             text(255),
             "The link's name. Where none is given each link has a random one. A link with a name has a connection of "
             "its own.",
         ),
-        "sendersettlementmode": Setting(
+        "sendersettlementmode": Member(
             one_of("settled", "unsettled"),
             "`unsettled`: done when the node accepted the message. `settled`: done when it is handed to the network; "
             "**it may be lost**, and nobody will know.",
             "unsettled",
         ),
-        "linkproperties": Setting(
+        "linkproperties": Member(
             mapping(_symbol, _property, "a map of names to strings, numbers, true or false"),
             "Properties of the link.",
         ),
-        "mode": Setting(
+        "mode": Member(
             one_of("binary", "structured"),
             "`binary`: attributes are application properties `cloudEvents_…`, the media type is the content type. "
             "`structured`: a JSON document.",

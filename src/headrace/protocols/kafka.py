@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.documents.addresses import AddressForm
+from headrace.documents.forms import Member
+from headrace.documents.kinds import Kind, one_of, shown, text
 from headrace.documents.whole_numbers import whole_number
-from headrace.protocols.kinds import Kind, one_of, shown, text
-from headrace.protocols.protocol import Protocol, Setting
+from headrace.protocols.protocol import Protocol
 from headrace.protocols.rules import credential_rule, has_setting
 from headrace.secrets.credential import CredentialType
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from headrace.documents.addresses import Address
     from headrace.documents.faults import Faults
-    from headrace.protocols.kinds import Problems
+    from headrace.documents.kinds import Problems
 
 _ACKS = {"all": "all", "-1": "all", "1": "1", "0": "0"}
 _OAUTHBEARER = "OAUTHBEARER"
@@ -76,27 +77,27 @@ KAFKA = Protocol(
     ),
     target="topicname",
     settings={
-        "topicname": Setting(_topic, "The topic. Required, unless the sink names it."),
-        "partitionkeyextractor": Setting(
+        "topicname": Member(_topic, "The topic. Required, unless the sink names it."),
+        "partitionkeyextractor": Member(
             text(255, r"[a-z0-9]+", "the name of an attribute, such as subject"),
             "The attribute or extension whose value is the record's key; `partitionkey` where none is given. Records "
             "of events that don't have it have no key, and go to any partition.",
         ),
-        "clientid": Setting(
+        "clientid": Member(
             text(255), "The name by which the brokers know us; `headrace` where none is given."
         ),
-        "acks": Setting(
+        "acks": Member(
             Kind({"enum": [*_ACKS, -1, 0, 1]}, _check_acks, '`"all"`, `"1"`, `"0"`', _normal_acks),
             '`"all"`: all replicas in sync have the record. `"1"`: the leader has it. `"0"`: it was sent; nobody '
             "says that it arrived.",
             "all",
         ),
-        "saslmechanism": Setting(
+        "saslmechanism": Member(
             one_of("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", _OAUTHBEARER),
             "How a credential is sent. Where none is given, `PLAIN` for a name and a password, and `OAUTHBEARER`, "
             "the only one that there is, for tokens.",
         ),
-        "mode": Setting(
+        "mode": Member(
             one_of("binary", "structured"),
             "`binary`: `ce_` headers, `content-type`, the data as the value. `structured`: a JSON document.",
             "binary",

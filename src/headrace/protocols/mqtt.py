@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.documents.addresses import AddressForm
-from headrace.protocols.kinds import NO_CONTROLS, Kind, flag, mapping, one_of, text, whole
-from headrace.protocols.protocol import Protocol, Setting
+from headrace.documents.forms import Member
+from headrace.documents.kinds import NO_CONTROLS, Kind, flag, mapping, one_of, text, whole
+from headrace.protocols.protocol import Protocol
 
 if TYPE_CHECKING:
-    from headrace.protocols.kinds import Problems
+    from headrace.documents.kinds import Problems
 
 _LONGEST = 65_535  # of any text in a packet
 _SECONDS = 2**32 - 1
@@ -28,17 +29,17 @@ def _check_name(name: Any) -> Problems:
 
 _name = Kind({**_text.schema, "minLength": 1, "not": {"enum": sorted(_ATTRIBUTES)}}, _check_name, "a name")
 _COMMON = {
-    "topicname": Setting(
+    "topicname": Member(
         text(_LONGEST, r"[^+#\x00-\x1f\x7f]+", "a name of a topic (without the wildcards + and #)"),
         "Where to publish. Required.",
     ),
-    "qos": Setting(
+    "qos": Member(
         whole(0, 2),
         "`1`: done when the server acknowledged. `2`: done after all four packets. `0`: done when the event is "
         "handed to the network; **it may be lost**, and nobody will know.",
         1,
     ),
-    "retain": Setting(
+    "retain": Member(
         flag,
         "`true`: the server keeps the last event of the topic for those who subscribe later.",
         default=False,
@@ -50,7 +51,7 @@ MQTT3 = Protocol(
     target="topicname",
     settings={
         **_COMMON,
-        "mode": Setting(
+        "mode": Member(
             one_of("structured"),
             "MQTT 3.1.1 has no properties, so an event is always a JSON document.",
             "structured",
@@ -63,15 +64,15 @@ MQTT5 = Protocol(
     target="topicname",
     settings={
         **_COMMON,
-        "expiry": Setting(
+        "expiry": Member(
             whole(1, _SECONDS), "Seconds after which the server drops an event that it could not pass on."
         ),
-        "userproperties": Setting(
+        "userproperties": Member(
             mapping(_name, _text, "a map of names to strings"),
             "Added to each publication. In binary mode a consumer takes them for extensions of the event: they stand "
             "beside its attributes, which have no prefix.",
         ),
-        "mode": Setting(
+        "mode": Member(
             one_of("binary", "structured"),
             "`binary`: attributes are user properties, the media type is the content type. `structured`: a JSON "
             "document.",

@@ -12,22 +12,7 @@ if TYPE_CHECKING:
 
     from headrace.documents.addresses import Address, AddressForm
     from headrace.documents.faults import Faults
-    from headrace.protocols.kinds import Kind
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """`check` is the kind of its value, `about` its documentation. A `default` of None is none."""
-
-    check: Kind
-    about: str
-    default: Any = None
-
-    @property
-    def schema(self) -> dict[str, Any]:
-        """The setting as JSON Schema."""
-        default = {} if self.default is None else {"default": self.default}
-        return {**self.check.schema, **default, "description": self.about}
+    from headrace.documents.forms import Member
 
 
 def no_more(_: Address, __: Mapping[str, Any]) -> Faults:
@@ -54,7 +39,7 @@ class Protocol:
     """
 
     address: AddressForm
-    settings: Mapping[str, Setting]
+    settings: Mapping[str, Member]
     target: str | None = None
     has_sink: bool = True
     delivery: tuple[str, ...] | None = None

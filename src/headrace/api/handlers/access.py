@@ -21,8 +21,8 @@ from headrace.api.routes.tags import ACCESS
 from headrace.auth.audit import entries as audit
 from headrace.auth.audit.entries import AuditEntry, AuditQuery, difference
 from headrace.auth.grants import show_grants
-from headrace.auth.keys.requests import KEY_REQUEST, parse_key_request
-from headrace.auth.quota_requests import QUOTA_REQUEST, parse_overrides
+from headrace.auth.keys.requests import KEY_FORM, parse_key_request
+from headrace.auth.quota_requests import QUOTA_FORM, parse_overrides
 from headrace.subscriptions.channels.name import check_channel
 from headrace.subscriptions.quotas.quotas import Overrides
 
@@ -79,7 +79,7 @@ class AccessHandler:
         "POST /api/keys",
         admin(Target.HANDLER),
         {201: Answer("The key.", NewKey, (LOCATION,), {"look": "showKey", "revoke": "revokeKey"})},
-        body=Body(KEY_REQUEST),
+        body=Body(KEY_FORM.schema),
     )
     async def create_key(self, request: Request) -> Response:
         """Make an API key, which is shown this once."""
@@ -128,7 +128,7 @@ class AccessHandler:
         check_channel(name, "x")
         return json_response(await asyncio.to_thread(self._shown_quotas, name))
 
-    @ACCESS.route("PUT /api/quotas/{namespace}", admin(Target.EVERY), _QUOTAS, body=Body(QUOTA_REQUEST))
+    @ACCESS.route("PUT /api/quotas/{namespace}", admin(Target.EVERY), _QUOTAS, body=Body(QUOTA_FORM.schema))
     async def set_quotas(self, request: Request) -> Response:
         """Set the quotas of a namespace; for the rest the defaults hold."""
         return await self._change_quotas(

@@ -29,7 +29,7 @@ from headrace.eventlog.lookup import read_events_at
 from headrace.ledger.records.attempts import VERDICTS, AttemptQuery
 from headrace.ledger.records.dead_letters import DeadQuery
 from headrace.ledger.redrives.redrive import (
-    REDRIVE_REQUEST,
+    REDRIVE_FORM,
     Delivered,
     Redrive,
     RedriveRequest,
@@ -198,7 +198,7 @@ class AttemptsHandler:
         },
         records="redrive",
         parameters=(PREFER,),
-        body=Body(REDRIVE_REQUEST),
+        body=Body(REDRIVE_FORM.schema),
         problems={404},
     )
     async def redrive(self, request: Request) -> Response:

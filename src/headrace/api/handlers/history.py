@@ -21,12 +21,12 @@ from headrace.filters.message import Version, decode_seek, to_json
 from headrace.jobs.job import Job
 from headrace.jobs.requests import (
     BACKTEST,
-    BACKTEST_REQUEST,
+    BACKTEST_FORM,
     KINDS,
     REPLAY,
-    REPLAY_REQUEST,
+    REPLAY_FORM,
     SEEK,
-    SEEK_REQUEST,
+    SEEK_FORM,
     parse_backtest,
     parse_replay,
     parse_seek,
@@ -52,7 +52,7 @@ _BEGUN = {
     200: Answer("The job, which has ended.", ShownJob, (PREFERENCE_APPLIED, LOCATION), _LINKS),
     202: Answer("The job, which waits or runs.", ShownJob, (PREFERENCE_APPLIED, LOCATION), _LINKS),
 }
-_SEEK_BODY = Body({JSON: SEEK_REQUEST, _PROTOBUF[0]: {"description": "The message `CommandSeek`."}})
+_SEEK_BODY = Body({JSON: SEEK_FORM.schema, _PROTOBUF[0]: {"description": "The message `CommandSeek`."}})
 
 
 class HistoryHandler:
@@ -85,7 +85,7 @@ class HistoryHandler:
         _BEGUN,
         records="replay",
         parameters=(PREFER,),
-        body=Body(REPLAY_REQUEST),
+        body=Body(REPLAY_FORM.schema),
     )
     async def replay(self, request: Request) -> Response:
         """Deliver past events to a subscription again."""
@@ -101,7 +101,7 @@ class HistoryHandler:
         _BEGUN,
         records="backtest",
         parameters=(PREFER,),
-        body=Body(BACKTEST_REQUEST),
+        body=Body(BACKTEST_FORM.schema),
         problems={404},
     )
     async def backtest(self, request: Request) -> Response:

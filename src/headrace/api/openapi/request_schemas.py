@@ -108,7 +108,7 @@ SUBSCRIPTION_TEST = Named(
 def _secrets_change() -> Schema:
     signing = {"anyOf": [SIGNING, {"enum": [ROTATE, None]}]}
     credential = {"anyOf": [{"allOf": [CREDENTIAL, _UNMASKED]}, {"type": "null"}]}
-    headers = dict(PROTOCOLS[DEFAULT].settings["headers"].check.schema)
+    headers = dict(PROTOCOLS[DEFAULT].settings["headers"].kind.schema)
     headers["propertyNames"] = {"allOf": [headers["propertyNames"], {"pattern": _SENSITIVE_HEADER}]}
     headers["additionalProperties"] = headers["additionalProperties"] | {"not": {"const": MASK}}
     return record(

@@ -1,4 +1,4 @@
-"""Kinds of values that settings take: a check, the same as JSON Schema for who asks before sending, and in words.
+"""Kinds of values: a check, the same as JSON Schema for those who ask before they send, and in words.
 
 Be careful: a value may be a secret, or next to one. A problem repeats a value only where the kind says so.
 """
@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from headrace.documents.whole_numbers import whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
+
+    from headrace.documents.faults import Faults
 
     Problems = Iterator[tuple[str, str]]
     Check = Callable[[Any], Problems]
@@ -24,15 +26,15 @@ NO_CONTROLS = r"[^\x00-\x1f\x7f]"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`check` yields what is wrong with a value, with the path below the setting.
+    """`check` yields what is wrong with a value, with the path below it.
 
     `schema` never refuses what the check takes; what JSON Schema can't say, it takes. `words` name the values in
     documentation. `normal` turns a value that was found good into the one form in which it is kept.
     """
 
-    schema: Mapping[str, Any]
+    schema: Any
     check: Check
-    words: str
+    words: str = ""
     normal: Callable[[Any], Any] = lambda value: value
 
     def __call__(self, value: Any) -> Problems:
@@ -81,6 +83,27 @@ def text(longest: int, pattern: str = f"{NO_CONTROLS}+", wanted: str = "a text")
             yield "", f"has {len(value.encode(errors='replace'))} bytes and the limit is {longest}"
 
     return Kind({"type": "string", "pattern": f"^(?:{pattern})$", "maxLength": longest}, check, wanted)
+
+
+def any_text(wanted: str) -> Kind:
+    """A text, whatever stands in it."""
+
+    def check(value: Any) -> Problems:
+        if not isinstance(value, str):
+            yield "", f"has to be {wanted}"
+
+    return Kind({"type": "string"}, check, wanted)
+
+
+def kind_of(schema: Any, read: Callable[[Any, str, Faults], Any]) -> Kind:
+    """The kind of what `read` reads: it takes a value, its path, and a list for the faults."""
+
+    def check(value: Any) -> Problems:
+        faults: Faults = []
+        read(value, "", faults)
+        yield from faults
+
+    return Kind(schema, check, normal=lambda value: read(value, "", []))
 
 
 def mapping(names: Kind, values: Kind, wanted: str) -> Kind:
