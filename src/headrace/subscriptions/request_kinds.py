@@ -13,12 +13,14 @@ from headrace.subscriptions.points import POINT, TIME, check_filter, parse_point
 
 if TYPE_CHECKING:
     from headrace.documents.faults import Faults
+    from headrace.documents.kinds import Problems
     from headrace.subscriptions.channels.name import ChannelName
 
 
-def _filter(value: Any, path: str, faults: Faults) -> Any:
-    check_filter(value, path, faults)
-    return value
+def _check_filter(value: Any) -> Problems:
+    faults: Faults = []
+    check_filter(value, "", faults)
+    yield from faults
 
 
 def _channel(value: Any, path: str, faults: Faults) -> ChannelName | None:
@@ -31,7 +33,7 @@ def _channel(value: Any, path: str, faults: Faults) -> ChannelName | None:
 
 A_TIME = kind_of(TIME, parse_time)
 A_POINT = kind_of(POINT, parse_point)
-A_FILTER = kind_of(FILTER_OR_FILTERS, _filter)
+A_FILTER = Kind(FILTER_OR_FILTERS, _check_filter)
 A_CHANNEL = kind_of(CHANNEL_NAME, _channel)
 
 

@@ -18,7 +18,7 @@ async def test_everything_that_can_be_chosen_is_listed(api):
         "description": "The method of requests.",
     }
     assert found["protocols"]["MQTT5"]["settings"]["qos"] == {
-        "type": "integer", "minimum": 0, "maximum": 2, "default": 1,
+        "type": "integer", "minimum": 0, "maximum": 2, "default": 1, "description": PROTOCOLS["MQTT5"].settings["qos"].about,
     }  # fmt: skip
     assert found["credentials"]["PLAIN"] == ["identifier", "secret"]
     assert found["limits"]["filters"]["atoms"] == 1000
