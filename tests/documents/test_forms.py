@@ -1,5 +1,7 @@
 """What is checked and what is described are the same declaration."""
 
+from typing import Any
+
 import jsonschema_rs
 import pytest
 
@@ -24,7 +26,7 @@ GOOD = [
     {"name": "x", "count": 9, "mode": "b", "is_dry": True, "note": None, "labels": {"a": 1}, "twice": 4},
     {"name": "abcde", "count": 5.0, "note": "", "labels": {}},
 ]
-BAD = {
+BAD: dict[str, list[Any]] = {
     "name": [1, "", "X", "abcdef", None],
     "count": [0, 10, 1.5, "3", True, None],
     "mode": ["c", 1, None],
