@@ -21,9 +21,10 @@ from headrace.api.handlers.channels import ChannelsHandler
 from headrace.api.handlers.consents import ConsentsHandler
 from headrace.api.handlers.discovery import DiscoveryHandler
 from headrace.api.handlers.filters import FiltersHandler
-from headrace.api.handlers.health import HealthHandler
+from headrace.api.handlers.health import HealthHandler, MetricsHandler
 from headrace.api.handlers.history import HistoryHandler
 from headrace.api.handlers.interest import InterestHandler
+from headrace.api.handlers.openapi import OpenApiHandler
 from headrace.api.handlers.probes import ProbesHandler
 from headrace.api.handlers.pull import PullHandler
 from headrace.api.handlers.subscriptions import SubscriptionsHandler
@@ -35,6 +36,7 @@ from headrace.api.pull.messages import MessageSource
 from headrace.api.pull.notifier import MailboxNotifier
 from headrace.api.requests.hosts import hosts_of
 from headrace.api.requests.proxies import Proxies
+from headrace.api.routes.route import Route, routes_of
 from headrace.api.subscriptions.status import Statuses
 from headrace.auth.audit.entries import by_command
 from headrace.auth.audit.log import AuditLog
@@ -132,7 +134,7 @@ class Application:
         gauges = Gauges(lambda: self.backlog, lambda: self.backlog_bytes, lambda: self.outbox_bytes, [folder])
         self.pressure = Pressure(gauges, settings_)
         self.jobs = Jobs(database)
-        health = HealthHandler(lambda: self.roles, metrics=metrics)
+        health = HealthHandler(lambda: self.roles)
         self.secret_store = SecretStore(database, KeyFile(folder / "secrets.key"))
         self.records = Records(deliveries)
         self.ring = KeyRing(self.keys)
@@ -158,6 +160,7 @@ class Application:
         self.interests = Interests(self.store, config.interest)
         self.handlers = (
             health,
+            *([MetricsHandler()] if metrics else []),
             subscriptions,
             BulkHandler(self.store, end, self.secret_store, settings_),
             ChannelsHandler(self.store, self.channels, ADDRESS),
@@ -188,12 +191,10 @@ class Application:
         for each in self._databases:
             each.close()
 
-    def served_paths(self) -> dict[str, list[str]]:
-        """List what is served under which methods, without the channels' addresses."""
-        served = {
-            path: list(methods) for handler in self.handlers for path, methods in handler.routes().items()
-        }
-        return served | {"/openapi.json": ["GET"]}
+    def routes(self) -> list[Route]:
+        """List what is served, the channels' addresses and the description included."""
+        served = (self.ingress, *self.handlers, OpenApiHandler([]))
+        return [route for handler in served for route, _ in routes_of(handler)]
 
     async def key(self, **grants: list[str]) -> dict[str, str]:
         """Make a key with these roles by namespace, `everywhere` for all; return the header that shows it."""

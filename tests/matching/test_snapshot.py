@@ -1,6 +1,5 @@
 """An index in a file: the same answers after opening, and nothing that is broken or old is used."""
 
-import pickle
 import subprocess
 import sys
 
@@ -17,7 +16,6 @@ from headrace.events.event import Event
 from headrace.events.recorded import Arrival
 from headrace.filters import compile_filter
 from headrace.matching import Matcher, Scope
-from headrace.matching.snapshot import _Unpickler
 
 EVENT = Event({"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}, b'{"a": [1, "x"]}')
 
@@ -117,14 +115,6 @@ def test_another_version_is_refused_by_its_number(saved):
 def test_no_file(tmp_path):
     with pytest.raises(SnapshotRefused, match="can't be mapped"):
         Matcher.open(tmp_path / "nothing")
-
-
-def test_nothing_but_filters_is_unpickled():
-    import io
-    import os
-
-    with pytest.raises(pickle.UnpicklingError, match="no place in a filter"):
-        _Unpickler(io.BytesIO(pickle.dumps(os.system))).load()
 
 
 def test_all_cases_through_a_file(tmp_path):

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Route as Path
 
 from headrace.api.access.gate import OPEN_GATE
 from headrace.api.handlers.openapi import OpenApiHandler
-from headrace.api.openapi.document import CHANNEL_ADDRESS
 from headrace.api.problems import MEDIA_TYPE, body_of, on_error, on_status
 from headrace.api.requests.documents import MAX_DOCUMENT
 from headrace.api.requests.hosts import Hosts
 from headrace.api.requests.proxies import Proxies
+from headrace.api.routes.route import routes_of
 from headrace.errors import HeadraceError, InvalidRequest, NotFound
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from headrace.api.access.gate import Gate
-    from headrace.api.handlers.handler import Endpoint, Handler
     from headrace.api.ingress.ingress import Ingress
+    from headrace.api.routes.route import Endpoint
 
 _ERROR_HANDLERS: dict[Any, Any] = {
     HeadraceError: on_error,
@@ -47,23 +47,26 @@ _ERROR_HANDLERS[ClientDisconnect] = _on_disconnect
 
 def build_app(
     ingress: Ingress | None,
-    *handlers: Handler,
+    *handlers: object,
     gate: Gate = OPEN_GATE,
     hosts: Hosts | None = None,
     proxies: Proxies | None = None,
     max_document_bytes: int = MAX_DOCUMENT,
 ) -> Callable[..., Awaitable[None]]:
-    """Put the handlers behind the gate, and add one that describes them.
+    """Put the handlers, whose endpoints declare their routes, behind the gate; add one that describes them.
 
     Without an ingress no channel takes events here. Without `hosts` every host name is accepted; without `proxies` no
     proxy is trusted.
     """
     hosts, proxies = hosts or Hosts(), proxies or Proxies()
-    served = {path: endpoints for handler in handlers for path, endpoints in handler.routes().items()}
-    addresses = {CHANNEL_ADDRESS: ["POST"]} if ingress else {}
-    served |= OpenApiHandler(addresses | {path: list(methods) for path, methods in served.items()}).routes()
+    others = [ingress, *handlers] if ingress else handlers
+    described = OpenApiHandler([route for each in others for route, _ in routes_of(each)])
+    served: dict[str, dict[str, Endpoint]] = {}
+    for handler in (*handlers, described):
+        for route, endpoint in routes_of(handler):
+            served.setdefault(route.path, {})[route.method] = gate.guard(route, endpoint)
     routes = [
-        Route(path, _without_nul(gate.guard(path, _by_method(endpoints))), methods=list(endpoints))
+        Path(path, _without_nul(_by_method(endpoints)), methods=list(endpoints))
         for path, endpoints in served.items()
     ]
     control = Starlette(

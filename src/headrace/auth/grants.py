@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from headrace.auth.roles import EVERYWHERE, Grants, Role
+from headrace.documents.schemas import Named
 from headrace.errors import InvalidChannel
-from headrace.subscriptions.channels.name import check_channel
+from headrace.subscriptions.channels.name import LABEL_PATTERN, check_channel
 
 if TYPE_CHECKING:
     from headrace.documents.faults import Faults
 
 _FORM = 'has to be an object of namespaces with lists of roles, {"shop": ["publish"]}'
+GRANTS = Named(
+    "Grants",
+    {
+        "type": "object",
+        "description": "Roles by namespace; `*` stands for every namespace.",
+        "minProperties": 1,
+        "propertyNames": {"pattern": rf"^({re.escape(EVERYWHERE)}|{LABEL_PATTERN})$"},
+        "additionalProperties": {"type": "array", "minItems": 1, "items": {"enum": list(Role)}},
+        "examples": [{"shop": ["publish", "subscribe"]}],
+    },
+)
 
 
 def show_grants(grants: Grants) -> dict[str, list[str]]:

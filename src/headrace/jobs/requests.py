@@ -8,22 +8,58 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headrace.documents.whole_numbers import whole_number
-from headrace.errors import InvalidChannel, InvalidRequest
-from headrace.subscriptions.channels.name import DEFAULT_CHANNEL, ChannelName, parse_channel
-from headrace.subscriptions.delivery.members import HIGHEST_RATE, is_rate
-from headrace.subscriptions.points import EARLIEST, Point, check_filter, parse_point, parse_time
+from headrace.documents.filter_schemas import EXACTLY_ONE_FILTER
+from headrace.documents.forms import Form, Member, refuse
+from headrace.documents.kinds import flag, whole
+from headrace.subscriptions.channels.name import DEFAULT_CHANNEL
+from headrace.subscriptions.points import EARLIEST, Point
+from headrace.subscriptions.request_kinds import A_CHANNEL, A_FILTER, A_POINT, A_TIME, a_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from headrace.documents.faults import Faults
+    from headrace.subscriptions.channels.name import ChannelName
 
 SEEK, BACKTEST, REPLAY, CATCH_UP = "seek", "backtest", "replay", "catch-up"
 KINDS = (SEEK, BACKTEST, REPLAY, CATCH_UP)
 _EXAMPLES, _MOST_EXAMPLES = 5, 100
 _BUCKETS, _MOST_BUCKETS = 60, 1000
-_UINT64 = range(2**64)
+_ID = Member(whole(0, 2**64 - 1), takes_null=True)
+SEEK_FORM = Form(
+    "SeekRequest",
+    {
+        "to": Member(A_POINT, is_required=True),
+        "dryRun": Member(flag, "Only tell the position.", default=False),
+        "consumerId": _ID,
+        "requestId": _ID,
+    },
+    {"examples": [{"to": {"time": "2026-01-31T12:00:00Z"}}]},
+)
+REPLAY_FORM = Form(
+    "ReplayRequest",
+    {
+        "from": Member(A_POINT),
+        "to": Member(A_POINT),
+        "filter": Member(A_FILTER, takes_null=True),
+        "rate": Member(a_rate("events"), "Events a second.", takes_null=True),
+    },
+    {"examples": [{"from": EARLIEST, "rate": 100}]},
+)
+BACKTEST_FORM = Form(
+    "BacktestRequest",
+    {
+        "filter": Member(A_FILTER),
+        "filters": Member(A_FILTER),
+        "channel": Member(A_CHANNEL),
+        "from": Member(A_TIME, takes_null=True),
+        "to": Member(A_TIME, takes_null=True),
+        "examples": Member(whole(0, _MOST_EXAMPLES), default=_EXAMPLES),
+        "buckets": Member(whole(0, _MOST_BUCKETS), default=_BUCKETS),
+    },
+    {
+        "oneOf": EXACTLY_ONE_FILTER,
+        "examples": [{"filter": {"prefix": {"type": "com.example."}}, "channel": str(DEFAULT_CHANNEL)}],
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,95 +131,34 @@ class BacktestRequest:
 
 def parse_seek(document: object) -> SeekRequest:
     """Check a request to seek; InvalidRequest lists every fault with its path."""
-    members, faults = _members(document, ("to", "dryRun", "consumerId", "requestId"))
-    to = _required_point(members, "to", faults)
-    dry_run = members.get("dryRun", False)
-    if not isinstance(dry_run, bool):
-        faults.append(("dryRun", "has to be true or false"))
-    ids = [_id(members, name, faults) for name in ("consumerId", "requestId")]
-    _refuse(faults)
-    return SeekRequest(to, dry_run, *ids)
+    given, faults = SEEK_FORM.read(document)
+    refuse(faults)
+    return SeekRequest(given["to"], given["dryRun"], given["consumerId"], given["requestId"])
 
 
 def parse_replay(document: object) -> ReplayRequest:
     """Check a request to replay; InvalidRequest lists every fault with its path."""
-    members, faults = _members(document, ("from", "to", "filter", "rate"))
-    from_ = parse_point(members.get("from", EARLIEST), "from", faults)
-    to = parse_point(members["to"], "to", faults) if "to" in members else None
-    if members.get("filter") is not None:
-        check_filter(members["filter"], "filter", faults)
-    rate = members.get("rate")
-    if rate is not None and not is_rate(rate):
-        faults.append(("rate", f"{rate!r} is no number of events a second above 0 and up to {HIGHEST_RATE}"))
-    _refuse(faults)
-    return ReplayRequest(from_, to, members.get("filter"), None if rate is None else float(rate))
+    given, faults = REPLAY_FORM.read(document)
+    refuse(faults)
+    return ReplayRequest(given["from"] or Point(edge=EARLIEST), given["to"], given["filter"], given["rate"])
 
 
-def parse_backtest(document: object) -> BacktestRequest:
+def parse_backtest(document: Any) -> BacktestRequest:
     """Check a request to test a filter on the past; InvalidRequest lists every fault with its path."""
-    members, faults = _members(
-        document, ("filter", "filters", "channel", "from", "to", "examples", "buckets")
-    )
-    given = [name for name in ("filter", "filters") if name in members]
-    if len(given) != 1 or members[given[0]] is None:
-        faults.append(("filter", "give either filter or filters"))
-    for name in given[:1]:
-        check_filter(members[name], name, faults)
-    filters = members.get("filters", members.get("filter", []))
-    start, end = (parse_time(members.get(name), name, faults) for name in ("from", "to"))
+    given, faults = BACKTEST_FORM.read(document)
+    together: Faults = []
+    filters = [document[name] for name in ("filter", "filters") if name in document]
+    if len(filters) != 1 or filters[0] is None:
+        together.append(("filter", "give either filter or filters"))
+    start, end = given["from"], given["to"]
     if start is not None and end is not None and start >= end:
-        faults.append(("to", "has to be later than from"))
-    request = BacktestRequest(
-        tuple(filters if isinstance(filters, list) else [filters]),
-        _channel(members, faults),
+        together.append(("to", "has to be later than from"))
+    refuse(together + faults)
+    return BacktestRequest(
+        tuple(filters[0] if isinstance(filters[0], list) else filters),
+        given["channel"] or DEFAULT_CHANNEL,
         start,
         end,
-        _count(members, "examples", _EXAMPLES, _MOST_EXAMPLES, faults),
-        _count(members, "buckets", _BUCKETS, _MOST_BUCKETS, faults),
+        given["examples"],
+        given["buckets"],
     )
-    _refuse(faults)
-    return request
-
-
-def _members(document: object, known: Sequence[str]) -> tuple[dict[str, Any], Faults]:
-    if not isinstance(document, dict):
-        raise InvalidRequest([("", f"the body has to be a JSON object with: {', '.join(known)}")])
-    unknown = [str(key) for key in document if key not in known]
-    return document, [(key, f"unknown member; this request has: {', '.join(known)}") for key in unknown]
-
-
-def _required_point(members: dict[str, Any], name: str, faults: Faults) -> Point:
-    if name in members:
-        return parse_point(members[name], name, faults)
-    faults.append((name, "is required"))
-    return Point()
-
-
-def _channel(members: dict[str, Any], faults: Faults) -> ChannelName:
-    try:
-        return parse_channel(members.get("channel", str(DEFAULT_CHANNEL)))
-    except InvalidChannel as error:
-        faults.append(("channel", str(error)))
-        return DEFAULT_CHANNEL
-
-
-def _id(members: dict[str, Any], name: str, faults: Faults) -> int | None:
-    value = members.get(name)
-    number = whole_number(value)
-    if value is not None and (number is None or number not in _UINT64):
-        faults.append((name, f"{value!r} is no whole number of 64 bits, without a sign"))
-    return number
-
-
-def _count(members: dict[str, Any], name: str, default: int, most: int, faults: Faults) -> int:
-    value = members.get(name, default)
-    number = whole_number(value)
-    if number is not None and 0 <= number <= most:
-        return number
-    faults.append((name, f"{value!r} is no number from 0 to {most}"))
-    return default
-
-
-def _refuse(faults: Faults) -> None:
-    if faults:
-        raise InvalidRequest(faults)

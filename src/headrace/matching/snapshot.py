@@ -7,7 +7,6 @@ are pickled one by one and read only where they are asked for; nothing but filte
 
 from __future__ import annotations
 
-import io
 import mmap
 import pickle
 import re
@@ -20,6 +19,7 @@ import msgspec
 import numpy as np
 
 from headrace.errors import SnapshotRefused
+from headrace.filters.compiled import load_tree
 from headrace.filters.filter import Filter
 from headrace.matching.index.level import Legend, Level
 from headrace.matching.index.state import Index, Layer, View
@@ -210,13 +210,4 @@ class _Trees(Sequence[Any]):
 
     def _load(self, number: int) -> Any:
         pickled = self._pickled[self._ends[number] : self._ends[number + 1]].tobytes()
-        return _Unpickler(io.BytesIO(pickled)).load()
-
-
-class _Unpickler(pickle.Unpickler):
-    """Reads the nodes of filters and plain values, nothing else."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if not module.startswith("headrace.filters."):
-            raise pickle.UnpicklingError(f"{module}.{name} has no place in a filter")
-        return super().find_class(module, name)
+        return load_tree(pickled)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.documents.addresses import AddressForm
-from headrace.protocols.kinds import Kind, one_of, text
-from headrace.protocols.protocol import Protocol, Setting
+from headrace.documents.forms import Member
+from headrace.documents.kinds import Kind, mapping, one_of, text
+from headrace.protocols.protocol import Protocol
 from headrace.protocols.rules import has_setting
 
 if TYPE_CHECKING:
@@ -14,24 +15,19 @@ if TYPE_CHECKING:
 
     from headrace.documents.addresses import Address
     from headrace.documents.faults import Faults
-    from headrace.protocols.kinds import Problems
+    from headrace.documents.kinds import Problems
 
-_check_symbol = text(255, r"[\x20-\x7e]+", "a name in ASCII")
-_LINK_PROPERTIES = {
-    "type": "object",
-    "propertyNames": _check_symbol.schema,
-    "additionalProperties": {"type": ["string", "number", "boolean"]},
-}
+_symbol = text(255, r"[\x20-\x7e]+", "a name in ASCII")
 
 
-def _check_link_properties(value: Any) -> Problems:
-    if not isinstance(value, dict):
-        yield "", "has to be a map of names to strings, numbers, true or false"
-        return
-    for name, each in value.items():
-        yield from ((f".{name}", problem) for _, problem in _check_symbol(name))
-        if not isinstance(each, str | int | float | bool):
-            yield f".{name}", "has to be a string, a number, true or false"
+def _check_property(value: Any) -> Problems:
+    if not isinstance(value, str | int | float | bool):
+        yield "", "has to be a string, a number, true or false"
+
+
+_property = Kind(
+    {"type": ["string", "number", "boolean"]}, _check_property, "a string, a number, true or false"
+)
 
 
 def _check_address(address: Address, settings: Mapping[str, Any]) -> Faults:
@@ -55,11 +51,31 @@ AMQP = Protocol(
     ),
     target="address",
     settings={
-        "address": Setting(text(2048)),
-        "linkname": Setting(text(255)),
-        "sendersettlementmode": Setting(one_of("settled", "unsettled"), "unsettled"),
-        "linkproperties": Setting(Kind(_LINK_PROPERTIES, _check_link_properties)),
-        "mode": Setting(one_of("binary", "structured"), "binary"),
+        "address": Member(
+            text(2048),
+            "The node: a queue, topic or exchange, as the server names it. Required, unless the sink has it.",
+        ),
+        "linkname": Member(
+            text(255),
+            "The link's name. Where none is given each link has a random one. A link with a name has a connection of "
+            "its own.",
+        ),
+        "sendersettlementmode": Member(
+            one_of("settled", "unsettled"),
+            "`unsettled`: done when the node accepted the message. `settled`: done when it is handed to the network; "
+            "**it may be lost**, and nobody will know.",
+            "unsettled",
+        ),
+        "linkproperties": Member(
+            mapping(_symbol, _property, "a map of names to strings, numbers, true or false"),
+            "Properties of the link.",
+        ),
+        "mode": Member(
+            one_of("binary", "structured"),
+            "`binary`: attributes are application properties `cloudEvents_…`, the media type is the content type. "
+            "`structured`: a JSON document.",
+            "binary",
+        ),
     },
     check_address=_check_address,
     rules=(_ONE_ADDRESS,),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.documents.addresses import BadAddress, read_address
-from headrace.protocols.kinds import shown
+from headrace.documents.kinds import shown
 from headrace.protocols.table import PROTOCOLS
 
 if TYPE_CHECKING:
@@ -32,9 +32,7 @@ def check_protocol(protocol: object, settings: object) -> Faults:
     ]
     for key, setting in known_settings.items():
         if key in settings:
-            faults += [
-                (f"{_SETTINGS}.{key}{path}", problem) for path, problem in setting.check(settings[key])
-            ]
+            faults += [(f"{_SETTINGS}.{key}{path}", problem) for path, problem in setting.kind(settings[key])]
     return faults
 
 
@@ -94,7 +92,7 @@ def check_delivery_members(protocol: str, delivery: Mapping[str, Any]) -> Faults
 def complete(protocol: str, sink: str | None, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return good settings in their normal form, with what the address says and with defaults applied."""
     known = PROTOCOLS[protocol]
-    given = {key: known.settings[key].check.normal(value) for key, value in settings.items()}
+    given = {key: known.settings[key].kind.normal(value) for key, value in settings.items()}
     defaults = {key: each.default for key, each in known.settings.items() if each.default is not None}
     if sink is None:
         return {**defaults, **given}

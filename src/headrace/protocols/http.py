@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from headrace.documents.addresses import WEB_ADDRESS, any_case
-from headrace.protocols.kinds import Kind, flag, one_of, shown, text, whole
-from headrace.protocols.protocol import Protocol, Setting
+from headrace.documents.forms import Member
+from headrace.documents.kinds import Kind, flag, one_of, shown, text, whole
+from headrace.protocols.protocol import Protocol
 from headrace.protocols.rules import HAS_CREDENTIAL, credential_rule, settings_rule
 from headrace.secrets.masks import MASK, is_sensitive
 from headrace.secrets.signing_keys import SIGNING, check_signing
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.documents.faults import Faults
-    from headrace.protocols.kinds import Problems
+    from headrace.documents.kinds import Problems
     from headrace.secrets.credential import CredentialType
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -116,11 +117,30 @@ _NO_COLON = credential_rule({"identifier": {"not": {"pattern": ":"}}})
 HTTP = Protocol(
     address=WEB_ADDRESS,
     settings={
-        "method": Setting(one_of("POST", "PUT", "PATCH"), "POST"),
-        "mode": Setting(one_of("binary", "structured", "batched"), "binary"),
-        "headers": Setting(Kind(_HEADERS, _check_headers)),
-        "webhook": Setting(Kind(_WEBHOOK, _check_webhook, _normal_webhook)),
-        "signing": Setting(Kind(SIGNING, check_signing)),
+        "method": Member(one_of("POST", "PUT", "PATCH"), "The method of requests.", "POST"),
+        "mode": Member(
+            one_of("binary", "structured", "batched"),
+            "`binary`: attributes as `ce-` headers, data as the body. `structured`: the event as one document, "
+            "`application/cloudevents+json`. `batched`: several events as one array, "
+            "`application/cloudevents-batch+json`; one answer counts for all of them.",
+            "binary",
+        ),
+        "headers": Member(
+            Kind(_HEADERS, _check_headers, "a map of header names to strings"),
+            "More headers, the same for every request.",
+        ),
+        "webhook": Member(
+            Kind(
+                _WEBHOOK,
+                _check_webhook,
+                "`true`, `false`, or an object with `origin` and `rate`",
+                _normal_webhook,
+            ),
+            "Ask for consent first.",
+        ),
+        "signing": Member(
+            Kind(SIGNING, check_signing, "keys, `generate` or `generate-ed25519`"), "Sign every request."
+        ),
     },
     check_credential=_check_credential,
     rules=(_NO_AUTHORIZATION, _NO_COLON),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.documents.addresses import AddressForm
+from headrace.documents.forms import Member
+from headrace.documents.kinds import Kind, one_of, shown, text
 from headrace.documents.whole_numbers import whole_number
-from headrace.protocols.kinds import Kind, one_of, shown, text
-from headrace.protocols.protocol import Protocol, Setting
+from headrace.protocols.protocol import Protocol
 from headrace.protocols.rules import credential_rule, has_setting
 from headrace.secrets.credential import CredentialType
 
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
 
     from headrace.documents.addresses import Address
     from headrace.documents.faults import Faults
-    from headrace.protocols.kinds import Problems
+    from headrace.documents.kinds import Problems
 
 _ACKS = {"all": "all", "-1": "all", "1": "1", "0": "0"}
 _OAUTHBEARER = "OAUTHBEARER"
-_check_topic = text(
+_topic = text(
     249, r"(?!\.{1,2}$)[a-zA-Z0-9._-]+", "a name of a topic (letters, digits, dot, dash and underscore)"
 )
 
@@ -38,7 +39,7 @@ def _check_address(address: Address, settings: Mapping[str, Any]) -> Faults:
     if "topicname" not in settings:
         if not address.path:
             return [("protocolsettings.topicname", "is required, unless the sink ends with /topic")]
-        return [("sink", problem) for _, problem in _check_topic(address.path)]
+        return [("sink", problem) for _, problem in _topic(address.path)]
     if address.path not in ("", settings["topicname"]):
         return [("sink", f"names the topic {shown(address.path)}, and protocolsettings.topicname another")]
     return []
@@ -76,14 +77,31 @@ KAFKA = Protocol(
     ),
     target="topicname",
     settings={
-        "topicname": Setting(_check_topic),
-        "partitionkeyextractor": Setting(
-            text(255, r"[a-z0-9]+", "the name of an attribute, such as subject")
+        "topicname": Member(_topic, "The topic. Required, unless the sink names it."),
+        "partitionkeyextractor": Member(
+            text(255, r"[a-z0-9]+", "the name of an attribute, such as subject"),
+            "The attribute or extension whose value is the record's key; `partitionkey` where none is given. Records "
+            "of events that don't have it have no key, and go to any partition.",
         ),
-        "clientid": Setting(text(255)),
-        "acks": Setting(Kind({"enum": [*_ACKS, -1, 0, 1]}, _check_acks, _normal_acks), "all"),
-        "saslmechanism": Setting(one_of("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", _OAUTHBEARER)),
-        "mode": Setting(one_of("binary", "structured"), "binary"),
+        "clientid": Member(
+            text(255), "The name by which the brokers know us; `headrace` where none is given."
+        ),
+        "acks": Member(
+            Kind({"enum": [*_ACKS, -1, 0, 1]}, _check_acks, '`"all"`, `"1"`, `"0"`', _normal_acks),
+            '`"all"`: all replicas in sync have the record. `"1"`: the leader has it. `"0"`: it was sent; nobody '
+            "says that it arrived.",
+            "all",
+        ),
+        "saslmechanism": Member(
+            one_of("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", _OAUTHBEARER),
+            "How a credential is sent. Where none is given, `PLAIN` for a name and a password, and `OAUTHBEARER`, "
+            "the only one that there is, for tokens.",
+        ),
+        "mode": Member(
+            one_of("binary", "structured"),
+            "`binary`: `ce_` headers, `content-type`, the data as the value. `structured`: a JSON document.",
+            "binary",
+        ),
     },
     check_address=_check_address,
     check_credential=_check_credential,

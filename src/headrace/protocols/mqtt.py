@@ -5,49 +5,58 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.documents.addresses import AddressForm
-from headrace.protocols.kinds import NO_CONTROLS, Kind, flag, one_of, text, whole
-from headrace.protocols.protocol import Protocol, Setting
+from headrace.documents.forms import Member
+from headrace.documents.kinds import NO_CONTROLS, Kind, flag, mapping, one_of, text, whole
+from headrace.protocols.protocol import Protocol
 
 if TYPE_CHECKING:
-    from headrace.protocols.kinds import Problems
+    from headrace.documents.kinds import Problems
 
 _LONGEST = 65_535  # of any text in a packet
 _SECONDS = 2**32 - 1
 _EXAMPLE = "mqtt://host:port, or mqtts:// for TLS"
 # In binary mode these are user properties of the same packet.
 _ATTRIBUTES = {"specversion", "id", "source", "type", "subject", "time", "dataschema", "datacontenttype"}
-_check_text = text(_LONGEST, f"{NO_CONTROLS}*")
-_USER_PROPERTIES = {
-    "type": "object",
-    "propertyNames": {**_check_text.schema, "minLength": 1, "not": {"enum": sorted(_ATTRIBUTES)}},
-    "additionalProperties": _check_text.schema,
-}
+_text = text(_LONGEST, f"{NO_CONTROLS}*")
 
 
-def _check_user_properties(value: Any) -> Problems:
-    if not isinstance(value, dict):
-        yield "", "has to be a map of names to strings"
-        return
-    for name, each in value.items():
-        if not name or any(_check_text(name)):
-            yield f".{name}", "is not a name"
-        elif name in _ATTRIBUTES:
-            yield f".{name}", "is an attribute of the event, which Headrace sets itself"
-        yield from ((f".{name}", problem) for _, problem in _check_text(each))
+def _check_name(name: Any) -> Problems:
+    if not name or any(_text(name)):
+        yield "", "is not a name"
+    elif name in _ATTRIBUTES:
+        yield "", "is an attribute of the event, which Headrace sets itself"
 
 
+_name = Kind({**_text.schema, "minLength": 1, "not": {"enum": sorted(_ATTRIBUTES)}}, _check_name, "a name")
 _COMMON = {
-    "topicname": Setting(
-        text(_LONGEST, r"[^+#\x00-\x1f\x7f]+", "a name of a topic (without the wildcards + and #)")
+    "topicname": Member(
+        text(_LONGEST, r"[^+#\x00-\x1f\x7f]+", "a name of a topic (without the wildcards + and #)"),
+        "Where to publish. Required.",
     ),
-    "qos": Setting(whole(0, 2), 1),
-    "retain": Setting(flag, default=False),
+    "qos": Member(
+        whole(0, 2),
+        "`1`: done when the server acknowledged. `2`: done after all four packets. `0`: done when the event is "
+        "handed to the network; **it may be lost**, and nobody will know.",
+        1,
+    ),
+    "retain": Member(
+        flag,
+        "`true`: the server keeps the last event of the topic for those who subscribe later.",
+        default=False,
+    ),
 }
 
 MQTT3 = Protocol(
     address=AddressForm(("mqtt", "mqtts"), _EXAMPLE),
     target="topicname",
-    settings={**_COMMON, "mode": Setting(one_of("structured"), "structured")},
+    settings={
+        **_COMMON,
+        "mode": Member(
+            one_of("structured"),
+            "MQTT 3.1.1 has no properties, so an event is always a JSON document.",
+            "structured",
+        ),
+    },
 )
 
 MQTT5 = Protocol(
@@ -55,8 +64,19 @@ MQTT5 = Protocol(
     target="topicname",
     settings={
         **_COMMON,
-        "expiry": Setting(whole(1, _SECONDS)),
-        "userproperties": Setting(Kind(_USER_PROPERTIES, _check_user_properties)),
-        "mode": Setting(one_of("binary", "structured"), "binary"),
+        "expiry": Member(
+            whole(1, _SECONDS), "Seconds after which the server drops an event that it could not pass on."
+        ),
+        "userproperties": Member(
+            mapping(_name, _text, "a map of names to strings"),
+            "Added to each publication. In binary mode a consumer takes them for extensions of the event: they stand "
+            "beside its attributes, which have no prefix.",
+        ),
+        "mode": Member(
+            one_of("binary", "structured"),
+            "`binary`: attributes are user properties, the media type is the content type. `structured`: a JSON "
+            "document.",
+            "binary",
+        ),
     },
 )

@@ -12,15 +12,7 @@ if TYPE_CHECKING:
 
     from headrace.documents.addresses import Address, AddressForm
     from headrace.documents.faults import Faults
-    from headrace.protocols.kinds import Kind
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """`check` is the kind of its value. A `default` of None is none."""
-
-    check: Kind
-    default: Any = None
+    from headrace.documents.forms import Member
 
 
 def no_more(_: Address, __: Mapping[str, Any]) -> Faults:
@@ -47,7 +39,7 @@ class Protocol:
     """
 
     address: AddressForm
-    settings: Mapping[str, Setting]
+    settings: Mapping[str, Member]
     target: str | None = None
     has_sink: bool = True
     delivery: tuple[str, ...] | None = None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from headrace.documents.addresses import AddressForm
-from headrace.protocols.kinds import one_of, whole
-from headrace.protocols.protocol import Protocol, Setting
+from headrace.documents.forms import Member
+from headrace.documents.kinds import one_of, whole
+from headrace.protocols.protocol import Protocol
 
 NAME = "PULL"
 
@@ -18,8 +19,17 @@ PULL = Protocol(
     has_sink=False,
     credentials=(),
     settings={
-        "lease": Setting(whole(1, _LONGEST_LEASE), 30),
-        "expired": Setting(one_of(KEEP, DROP), KEEP),
+        "lease": Member(
+            whole(1, _LONGEST_LEASE),
+            "For how many seconds a consumer holds what it was handed, unless it acknowledges it before.",
+            30,
+        ),
+        "expired": Member(
+            one_of(KEEP, DROP),
+            f"What becomes of events that nobody pulled in time. `{KEEP}`: they are dead letters. `{DROP}`: they are "
+            f"gone.",
+            KEEP,
+        ),
     },
     delivery=("ordering",),
 )

@@ -16,6 +16,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from headrace.documents.filter_schemas import FILTER_OR_FILTERS
+from headrace.documents.schemas import Named, nullable, record
 from headrace.documents.whole_numbers import whole_number
 from headrace.errors import FilterError
 from headrace.filters import compile_filter
@@ -28,11 +30,55 @@ if TYPE_CHECKING:
     from headrace.documents.faults import Faults
 
 EARLIEST, LATEST = "earliest", "latest"
-_MEMBERS = ("position", "time", "eventTime", "filter")
 _PARTITION = re.compile("0|[1-9][0-9]{0,8}")
 _POSITIONS = range(2**63)
 # The years 1 to 9999, which RFC 3339 can write, in milliseconds.
 TIMES = range(-62_135_596_800_000, 253_402_300_800_000)
+TIME = Named(
+    "Time",
+    {
+        "description": "RFC 3339, or milliseconds since the epoch.",
+        "anyOf": [
+            {"type": "string", "format": "date-time"},
+            {"type": "integer", "minimum": TIMES.start, "maximum": TIMES.stop - 1},
+        ],
+        "examples": ["2026-01-31T12:00:00Z"],
+    },
+)
+POSITION = Named(
+    "Position",
+    {
+        "type": "integer",
+        "description": "A position of the log.",
+        "minimum": 0,
+        "maximum": _POSITIONS.stop - 1,
+    },
+)
+_POSITION_BY_PARTITION = {
+    "type": "object",
+    "minProperties": 1,
+    "propertyNames": {"pattern": f"^({_PARTITION.pattern})$"},
+    "additionalProperties": POSITION,
+}
+_CONDITIONS = {
+    "position": {
+        "description": "At this position or behind it; in a log of several partitions, a position per partition.",
+        "anyOf": [POSITION, _POSITION_BY_PARTITION],
+    },
+    "time": {"description": "Accepted at this time or later.", **nullable(TIME)},
+    "eventTime": {"description": "Happened at this time or later, by its own `time`.", **nullable(TIME)},
+    "filter": FILTER_OR_FILTERS,
+}
+POINT = Named(
+    "Point",
+    {
+        "description": "A point of the history, just before the first event that meets all of the conditions.",
+        "anyOf": [{"enum": [EARLIEST, LATEST]}, record(_CONDITIONS, minProperties=1)],
+        "examples": [
+            {"time": "2026-01-31T12:00:00Z", "filter": {"exact": {"type": "com.example.order.created"}}}
+        ],
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +115,14 @@ def parse_point(value: object, path: str, faults: Faults) -> Point:
         return Point(edge=value)
     if not isinstance(value, dict) or not value:
         problem = (
-            f"has to be {EARLIEST!r}, {LATEST!r} or an object with one or more of: {', '.join(_MEMBERS)}"
+            f"has to be {EARLIEST!r}, {LATEST!r} or an object with one or more of: {', '.join(_CONDITIONS)}"
         )
         faults.append((path, problem))
         return Point(edge=LATEST)
     faults += [
-        (f"{path}.{key}", f"unknown member; a point has: {', '.join(_MEMBERS)}")
+        (f"{path}.{key}", f"unknown member; a point has: {', '.join(_CONDITIONS)}")
         for key in value
-        if key not in _MEMBERS
+        if key not in _CONDITIONS
     ]
     if "filter" in value:
         check_filter(value["filter"], f"{path}.filter", faults)

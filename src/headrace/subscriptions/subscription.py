@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.documents.addresses import authority_of
 from headrace.errors import FilterError, InvalidChannel, InvalidSubscription
 from headrace.events.attributes import problem_1_0
-from headrace.filters import compile_filter
+from headrace.filters.compiled import compile_to_bytes, read_compiled
 from headrace.protocols import (
     check_credential_type,
     check_delivery_members,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from headrace.documents.faults import Faults
     from headrace.events.positions import LogPosition
+    from headrace.filters.filter import Filter
     from headrace.secrets.credential import Credential
     from headrace.subscriptions.channels.config_keys import Declared
 
@@ -58,7 +59,8 @@ class Subscription:
     Each of the two is None until it has been settled; `deleting` says that the end was asked for. `sink_credential` is
     what may be shown of it. Only a proposal has `secrets`, until they are sealed: they never come back from the store.
     While it is `paused` its deliveries wait; `ended` says why the sink wants no more of them. One that is pulled has an
-    empty `sink`. `edited` grows with each change of what its owner gave.
+    empty `sink`. `edited` grows with each change of what its owner gave. `compiled` is what its filters were compiled
+    to, if that was kept.
     """
 
     id: str
@@ -78,6 +80,7 @@ class Subscription:
     paused: bool = False
     ended: str | None = None
     edited: int = field(default=0, compare=False)
+    compiled: bytes | None = field(default=None, repr=False, compare=False)
 
     @property
     def state(self) -> str:
@@ -105,6 +108,10 @@ class Subscription:
         """Tell whether it wants the same events as another one."""
         mine, theirs = ((each.source, each.types, each.filters) for each in (self, other))
         return mine == theirs
+
+    def compiled_filter(self) -> Filter:
+        """Return its filters as one, compiled anew only where no compiled form was kept that can be used."""
+        return read_compiled(self.filters, self.compiled)
 
     @property
     def delivery(self) -> Mapping[str, Any] | None:
@@ -144,11 +151,11 @@ class Subscription:
 def parse_subscription(
     document: object,
     declared: Declared = nothing_declared,
-    check_filters: Callable[[list[Any]], object] = compile_filter,
+    compile_: Callable[[list[Any]], bytes] = compile_to_bytes,
 ) -> Subscription:
     """Check a proposed subscription and give it an id; InvalidSubscription lists every fault with its path.
 
-    `declared` tells which keys its channel has for `config`; `check_filters` raises FilterError.
+    `declared` tells which keys its channel has for `config`; `compile_` raises FilterError.
     An `id` in the proposal is ignored, as the specification says, and so are `notes` and `status`, which are the
     service's own.
     """
@@ -166,7 +173,7 @@ def parse_subscription(
     faults += wrong
     faults += _check_scope(document)
     channel = _channel_of(document, declared, faults)
-    filters = _filters_of(document, faults, check_filters)
+    filters, compiled = _filters_of(document, faults, compile_)
     if faults:
         raise InvalidSubscription(faults)
     sink = document.get("sink")
@@ -183,6 +190,7 @@ def parse_subscription(
         protocolsettings=shown,
         sink_credential=None if credential is None else show_credential(credential),
         secrets=Secrets(credential, signing, headers),
+        compiled=compiled,
     )
 
 
@@ -256,17 +264,18 @@ def _check_config(document: dict[str, Any], config: dict[str, Any]) -> Faults:
 
 
 def _filters_of(
-    document: dict[str, Any], faults: Faults, check_filters: Callable[[list[Any]], object]
-) -> tuple[Any, ...]:
+    document: dict[str, Any], faults: Faults, compile_: Callable[[list[Any]], bytes]
+) -> tuple[tuple[Any, ...], bytes | None]:
     if "filters" in document and "filter" in document:
         faults.append(("filter", "give either filters or filter"))
     name = "filter" if "filter" in document and "filters" not in document else "filters"
     given = document.get(name, [])
     filters = given if isinstance(given, list) else [given]
+    compiled = None
     try:
-        check_filters(filters)
+        compiled = compile_(filters)
     except FilterError as error:
         alone = name == "filter" and filters is not given
         path = error.path.removeprefix("filters[0]" if alone else "filters").removeprefix("filters")
         faults.append((name + path, error.detail))
-    return tuple(filters)
+    return tuple(filters), compiled

@@ -61,6 +61,7 @@ SUBSCRIPTIONS = Table(
     Column("protocol", String(16), nullable=False),
     Column("sink_digest", String(32), nullable=False),
     Column("document", Text, nullable=False),
+    Column("compiled", LargeBinary),
     Column("created", Text),
     Column("deleted", Text),
     Column("deleting", Boolean, nullable=False, default=False),
@@ -77,9 +78,11 @@ SUBSCRIPTIONS = Table(
     Index("subscriptions_by_protocol", "protocol", *_PLACE),
     Index("subscriptions_by_state", "state", *_PLACE),
 )
-"""`created` and `deleted` are cuts of the log, as JSON. `first_revision` stays as it was at the creation,
-`edited` is the revision at which what its owner gave was changed last. `ended` says why deliveries ended, where they
-did; `state` follows from that and from `paused`. A digest stands for the sink, which an index may not take."""
+"""`compiled` is what the filters in `document` were compiled to (`filters/compiled.py`); null, or a form of another
+version, is no fault. `created` and `deleted` are cuts of the log, as JSON. `first_revision` stays as it was at the
+creation, `edited` is the revision at which what its owner gave was changed last. `ended` says why deliveries ended,
+where they did; `state` follows from that and from `paused`. A digest stands for the sink, which an index may not
+take."""
 
 NO_BEGINNING = SUBSCRIPTIONS.c.created.is_(None)
 NO_END = SUBSCRIPTIONS.c.deleting & SUBSCRIPTIONS.c.deleted.is_(None)

@@ -14,9 +14,11 @@ from tests.auth.provider import AUDIENCE, Provider
 
 from headrace.api.access.access import access_of
 from headrace.api.access.gate import _ELSEWHERE, Gate
-from headrace.api.access.permissions import PERMISSIONS, permission_for
+from headrace.api.access.permissions import Target, known
 from headrace.api.app import build_app
+from headrace.api.openapi.operation import Answer
 from headrace.api.requests.documents import json_response
+from headrace.api.routes.tags import ACCESS
 from headrace.auth.audit.entries import UNKNOWN, AuditQuery
 from headrace.auth.authentication import Authentication
 from headrace.auth.settings import Issuer
@@ -46,50 +48,28 @@ def served(tmp_path_factory):
         urllib.request.urlopen(f"{role.url}/openapi.json", timeout=20) as answer,
     ):
         document = msgspec.json.decode(answer.read())
-    described = {
-        (path, method.upper())
-        for path, item in document["paths"].items()
-        for method in item
-        if method != "parameters"
-    }
-    undescribed = {tuple(each.split()[::-1]) for each in document.get("x-undescribed", [])}
-    return described | undescribed
-
-
-def test_every_route_that_is_served_is_in_the_table(served):
-    lacking = sorted(each for each in served if permission_for(*each) is None)
-    assert lacking == [], "say in api/access/permissions.py who may do this"
-    listed = {(path, method) for path, methods in PERMISSIONS.items() for method in methods}
-    assert listed - served == set(), "nobody serves this"
+    return {(path, method.upper()) for path, item in document["paths"].items() for method in item}
 
 
 async def test_the_api_of_these_tests_has_every_route(closed, served):
     """Or what is tried on all of them would leave some out."""
-    here = {(path, method) for path, methods in closed.served_paths().items() for method in methods}
-    assert served - here == {("/channels/{namespace}/{name}", "POST"), ("/docs", "GET")}
+    assert served == {(each.path, each.method) for each in closed.routes()}
 
 
-async def test_a_route_that_nobody_thought_of_is_refused(closed):
-    class Forgotten:
-        def routes(self):
-            return {"/api/forgotten": {"GET": self.answer}}
-
-        async def answer(self, _):
-            return json_response("everything")
-
-    closed.app = build_app(None, Forgotten(), gate=closed.gate)
-    who = await closed.key(everywhere=["admin"])
-    assert (await closed.call("GET", "/api/forgotten", who)).status == 403
+def test_a_route_without_a_permission_can_t_be_written():
+    with pytest.raises(TypeError, match="permission"):
+        ACCESS.route("GET /api/forgotten", answers={})  # type: ignore[call-arg]
 
 
 async def test_an_answer_whose_handler_forgot_to_ask_is_withheld(closed, monkeypatch):
-    class Forgetful:
-        def routes(self):
-            return {"/api/jobs": {"GET": self.answer}, "/api/channels": {"GET": self.other}}
+    answer = Answer("What there is.")
 
-        async def answer(self, _):
+    class Forgetful:
+        @ACCESS.route("GET /api/jobs", known(Target.HANDLER), answer)
+        async def forgetful(self, _):
             return json_response("everything")
 
+        @ACCESS.route("GET /api/channels", known(Target.HANDLER), answer)
         async def other(self, request):
             return json_response(sorted(access_of(request).namespaces or ()))
 
@@ -101,13 +81,12 @@ async def test_an_answer_whose_handler_forgot_to_ask_is_withheld(closed, monkeyp
 
 
 async def test_without_a_key_nothing_but_health_is_answered(closed):
-    for path, methods in closed.served_paths().items():
-        for method in methods:
-            if PERMISSIONS[path][method].is_open:
-                continue
-            answer = await closed.call(method, re.sub(r"\{\w+\}", "x", path))
-            assert (answer.status, answer.json["code"]) == (401, "unauthenticated"), (method, path)
-            assert answer.headers["www-authenticate"] == 'Bearer realm="headrace"'
+    for each in closed.routes():
+        if each.permission.is_open:
+            continue
+        answer = await closed.call(each.method, re.sub(r"\{\w+\}", "x", each.path))
+        assert (answer.status, answer.json["code"]) == (401, "unauthenticated"), each
+        assert answer.headers["www-authenticate"] == 'Bearer realm="headrace"'
     for path in ("/healthz", "/readyz", "/openapi.json"):
         assert (await closed.call("GET", path)).status == 200
     assert "details" not in (await closed.call("GET", "/readyz")).json, "it names folders and addresses"
@@ -357,6 +336,11 @@ async def _changes(api, subscription):
     yield "subscription", subscription
 
 
+def _leads_to(route, method, path):
+    pattern = re.sub(r"\{\w+\}", "[^/]+", route.path)
+    return method == route.method and re.fullmatch(pattern, path) is not None
+
+
 async def test_no_change_is_without_an_entry_whenever_the_service_stops(open_api, monkeypatch):
     """What came of it can't be written down any more: the entry is there with the change all the same."""
     api = open_api()
@@ -365,13 +349,13 @@ async def test_no_change_is_without_an_entry_whenever_the_service_stops(open_api
     def stop(_):
         raise StoreUnavailable("the service stops here", unknown=True)
 
-    asked, permission = set(), api.gate._permission
+    asked, call = set(), api.call
 
-    def noting(path, method):
-        asked.add((path, method))
-        return permission(path, method)
+    async def noting(method, path, *rest):
+        asked.add((method, path.partition("?")[0]))
+        return await call(method, path, *rest)
 
-    monkeypatch.setattr(api.gate, "_permission", noting)
+    monkeypatch.setattr(api, "call", noting)
     monkeypatch.setattr(api.audit, "complete", stop)
     seen = max(each.number for each in api.audit.find(AuditQuery()))
     async for kind, object_ in _changes(api, subscription):
@@ -379,14 +363,10 @@ async def test_no_change_is_without_an_entry_whenever_the_service_stops(open_api
         assert [(each.kind, each.object, each.outcome) for each in new] == [(kind, object_, UNKNOWN)]
         assert "outcome" not in new[0].document()
         seen = new[0].number
-    recorded = {
-        (path, method)
-        for path, methods in PERMISSIONS.items()
-        for method, needed in methods.items()
-        if needed.records
-        not in {None, *_ELSEWHERE}  # the gate itself writes these before the endpoint is asked
-    }
-    assert recorded - asked == set(), "make this change too, and hand `along()` to what makes it"
+    # The gate itself writes the others before the endpoint is asked.
+    recorded = [each for each in api.routes() if each.records not in {None, *_ELSEWHERE}]
+    lacking = [each.operation for each in recorded if not any(_leads_to(each, *one) for one in asked)]
+    assert lacking == [], "make this change too, and hand `along()` to what makes it"
 
 
 async def test_what_was_refused_leaves_no_entry(open_api):

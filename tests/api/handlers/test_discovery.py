@@ -15,9 +15,10 @@ async def test_everything_that_can_be_chosen_is_listed(api):
     assert found["protocols"]["HTTP"]["settings"]["method"] == {
         "enum": ["POST", "PUT", "PATCH"],
         "default": "POST",
+        "description": "The method of requests.",
     }
     assert found["protocols"]["MQTT5"]["settings"]["qos"] == {
-        "type": "integer", "minimum": 0, "maximum": 2, "default": 1,
+        "type": "integer", "minimum": 0, "maximum": 2, "default": 1, "description": PROTOCOLS["MQTT5"].settings["qos"].about,
     }  # fmt: skip
     assert found["credentials"]["PLAIN"] == ["identifier", "secret"]
     assert found["limits"]["filters"]["atoms"] == 1000

@@ -8,7 +8,7 @@ from tests.api.handlers.test_channels import WISH, assert_problem
 from tests.subscriptions.test_credentials import PLAIN, REFRESH
 
 from headrace.api.handlers import subscriptions
-from headrace.api.requests.parameters import write_cursor
+from headrace.api.routes.parameters import write_cursor
 from headrace.events.positions import LogPosition
 from headrace.secrets.credential import Plain
 from headrace.subscriptions.channels.config_keys import parse_declarations

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.api.declared import declared_routes
 from tests.examples import examples
 
 from headrace.api.openapi.document import assemble
-from headrace.api.openapi.files import read_paths
 from headrace.errors import FilterError, InvalidSubscription
 from headrace.filters import compile_filter
 from headrace.filters.dialects.schemas import dialect_schemas
@@ -29,7 +29,7 @@ from headrace.subscriptions.updates import updated
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = msgspec.json.decode((Path(__file__).parent / "examples.json").read_bytes())
-DOCUMENT = assemble({path: [method.upper() for method in item] for path, item in read_paths().items()})
+DOCUMENT = assemble(declared_routes())
 SCHEMAS = DOCUMENT["components"]["schemas"]
 # What the specification's own example has in its config, some channel has to have declared.
 DECLARED = {"data": ConfigKey("string"), "interval": ConfigKey("integer")}

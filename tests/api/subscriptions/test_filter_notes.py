@@ -1,8 +1,9 @@
 """What is said of filters is found out once."""
 
-from headrace.api.subscriptions import filter_notes as filter_reviews
 from headrace.api.subscriptions.filter_notes import FilterReviews
 from headrace.filters import compile_filter as compile_really
+from headrace.filters import compiled as compiled_forms
+from headrace.filters.compiled import compile_to_bytes
 
 
 def _counting(monkeypatch):
@@ -12,7 +13,7 @@ def _counting(monkeypatch):
         compiled.append(filters)
         return compile_really(filters)
 
-    monkeypatch.setattr(filter_reviews, "compile_filter", compile_filter)
+    monkeypatch.setattr(compiled_forms, "compile_filter", compile_filter)
     return compiled
 
 
@@ -39,3 +40,11 @@ def test_it_remembers_only_so_many(monkeypatch):
         reviews.of(({"exact": {"type": name}},))
     assert len(compiled) == 4
     assert len(reviews._reviews) <= 2
+
+
+def test_what_was_kept_is_not_compiled_again(monkeypatch):
+    filters = ({"exact": {"type": "a"}},)
+    kept = compile_to_bytes(filters)
+    compiled = _counting(monkeypatch)
+    assert FilterReviews().of(filters, kept).unusable is None
+    assert compiled == []

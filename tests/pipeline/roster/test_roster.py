@@ -12,6 +12,7 @@ from headrace.errors import SnapshotRefused
 from headrace.events.event import Event
 from headrace.events.positions import LogPosition
 from headrace.events.recorded import Arrival, Recorded
+from headrace.filters import compiled
 from headrace.matching import Matcher
 from headrace.matching.settings import BloomSettings, CelSettings, MatchingSettings
 from headrace.pipeline.roster.reader import RosterReader
@@ -51,6 +52,15 @@ def test_a_roster_holds_what_the_store_holds(deployment):
     assert matcher.match(_event(2, "order.x")) == [orders.id, everything.id]
     assert matcher.match(_event(2, "other")) == [everything.id]
     assert matcher.match(_event(1, "order.x")) == []  # accepted before they were created
+
+
+def test_a_worker_compiles_nothing_that_was_compiled_on_its_way_in(deployment, monkeypatch):
+    deployment.append("a", "b")
+    orders = deployment.subscribe({"cel": "ce.type.startsWith('order.')"})
+    monkeypatch.setattr(compiled, "compile_filter", None)
+    matcher = Loaded(_roster(deployment).current(LogPosition()))
+    assert matcher.match(_event(2, "order.x")) == [orders.id]
+    assert matcher.match(_event(2, "other")) == []
 
 
 def test_bounds_are_listed_as_long_as_a_batch_may_touch_them(deployment):

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from headrace.filters import compile_filter
+from headrace.filters.compiled import compile_to_bytes
 from headrace.subscriptions.channels.name import DEFAULT_CHANNEL
 from headrace.subscriptions.imports import lines as importing
 from headrace.subscriptions.imports.lines import Import
@@ -79,9 +79,9 @@ def test_a_filter_is_compiled_once_and_a_bad_one_refused_each_time(reading, monk
 
     def compile_(filters):
         compiled.append(filters)
-        return compile_filter(filters)
+        return compile_to_bytes(filters)
 
-    monkeypatch.setattr(importing, "compile_filter", compile_)
+    monkeypatch.setattr(importing, "compile_to_bytes", compile_)
     found, good, bad = reading(), [{"cel": "ce.type == 'a'"}], [{"cel": "nonsense("}]
     found.read([line(filters=good)] * 3 + [line(filters=bad)] * 2)
     assert (len(found.lot), list(refusals(found))) == (3, [4, 5])

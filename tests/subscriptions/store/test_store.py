@@ -11,7 +11,9 @@ from tests.subscriptions.stores import listed, proposal
 
 from headrace.errors import Conflict, NotFound
 from headrace.events.positions import LogPosition, position_at
+from headrace.filters import compiled
 from headrace.subscriptions.channels.name import DEFAULT_CHANNEL, ChannelName
+from headrace.subscriptions.quotas.quotas import Quotas
 from headrace.subscriptions.store.store import Store
 from headrace.subscriptions.tables import SUBSCRIPTIONS
 
@@ -91,6 +93,25 @@ def test_creating_and_getting(store):
     assert created == replace(proposed, created=LogPosition.at(7))
     assert store.get(created.id) == created
     assert listed(store) == [created]
+
+
+def test_filters_are_compiled_on_their_way_in_and_not_again(database_url, monkeypatch):
+    written, other = [{"cel": "data.amount > 5"}], [{"cel": "data.amount > 6"}]
+    with opening(Store, database_url, Quotas(filter_cost=1000)) as store:
+        first, second = proposal(filters=written), proposal(filters=other)
+        monkeypatch.setattr(compiled, "compile_filter", None)
+        made = store.create(first, at(7))
+        for found in (made, store.get(made.id), store.changes(0)[1][0]):
+            assert found.compiled_filter().cel == "data.amount > 5"
+        changed = store.replace(replace(second, id=made.id))
+        for found in (changed, store.get(made.id)):
+            assert found.compiled_filter().cel == "data.amount > 6"
+
+
+@pytest.mark.parametrize("kept", [None, b"of another version"])
+def test_filters_without_a_usable_compiled_form_are_compiled(store, kept):
+    made = store.create(replace(proposal(filters=[{"cel": "data.amount > 5"}]), compiled=kept), at(7))
+    assert store.get(made.id).compiled_filter().cel == "data.amount > 5"
 
 
 def test_an_unknown_channel(store):

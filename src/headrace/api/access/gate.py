@@ -6,12 +6,11 @@ Where authentication is off, everybody is let in as `ANYONE`, and changes are re
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import TYPE_CHECKING
 
 from headrace.api.access.access import Access, give_access
 from headrace.api.access.changes import Change, made_at
-from headrace.api.access.permissions import BY_ID, METRICS, OPEN, Permission, Target, permission_for
+from headrace.api.access.permissions import BY_ID, OPEN, Permission, Target
 from headrace.api.access.refusals import Refusals
 from headrace.api.requests.origins import is_foreign
 from headrace.auth.audit.log import AuditDraft
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
 
     from headrace.api.access.recorder import Recorder
     from headrace.api.access.resources import Finders, Resource
-    from headrace.api.handlers.handler import Endpoint
+    from headrace.api.routes.route import Endpoint, Route
     from headrace.auth.authentication import Authentication
     from headrace.auth.principal import Principal
 
-_log = logging.getLogger(__name__)
 _UNCHANGED = 400
 _FAILED = 500
+_METRICS = "/metrics"
 # Stored in the delivery database, which may be another one: their entries are written before the change.
 _ELSEWHERE = frozenset({"redrive", "test-send"})
 
@@ -73,37 +72,29 @@ class Gate:
 
     # Everything else
 
-    def guard(self, path: str, endpoint: Endpoint) -> Endpoint:
-        """Put the gate before the endpoint of a path."""
+    def guard(self, route: Route, endpoint: Endpoint) -> Endpoint:
+        """Put the gate before the endpoint of a route."""
+        permission = OPEN if self._open_metrics and route.path == _METRICS else route.permission
+        records = route.records if self._recorder is not None else None
 
         async def answer(request: Request) -> Response:
-            permission = self._permission(path, request.method)
             if not permission.is_open and is_foreign(request):
                 raise CrossOrigin
-            access, found = await self._admit(request, permission)
+            access, found = await self._admit(request, permission, records)
             if self._authentication is not None:
                 access.renewed_by(lambda: self._admit_again(request, permission))
             give_access(request, access)
-            if permission.records is None or self._recorder is None:
+            if records is None:
                 return self._checked(await endpoint(request), permission, access)
-            return await self._recorded(request, endpoint, permission, access, found)
+            return await self._recorded(request, endpoint, permission, records, access, found)
 
         return answer
 
-    def _permission(self, path: str, method: str) -> Permission:
-        if path == METRICS and self._open_metrics:
-            return OPEN
-        found = permission_for(path, method)
-        if found is None:
-            if self._authentication is not None:
-                _log.error("%s %s is missing from the table of permissions, so it is refused", method, path)
-                raise Forbidden("anybody", "none that there is", EVERYWHERE)
-            return OPEN
-        return found
-
-    async def _admit(self, request: Request, permission: Permission) -> tuple[Access, Resource | None]:
+    async def _admit(
+        self, request: Request, permission: Permission, records: str | None = None
+    ) -> tuple[Access, Resource | None]:
         try:
-            return await self._admitted(request, permission)
+            return await self._admitted(request, permission, records)
         except (Unauthenticated, Forbidden) as refusal:
             self._refusals.count("requests", refusal)
             raise
@@ -111,7 +102,9 @@ class Gate:
     async def _admit_again(self, request: Request, permission: Permission) -> Access:
         return (await self._admit(request, permission))[0]
 
-    async def _admitted(self, request: Request, permission: Permission) -> tuple[Access, Resource | None]:
+    async def _admitted(
+        self, request: Request, permission: Permission, records: str | None
+    ) -> tuple[Access, Resource | None]:
         principal = await self._principal(request, permission)
         access = Access(principal, permission.role)
         if permission.is_open:
@@ -122,7 +115,7 @@ class Gate:
             raise Forbidden(principal.id, permission.role, request.path_params.get("namespace", EVERYWHERE))
         if permission.target in (Target.PATH, Target.CHANNEL):
             access.require(request.path_params["namespace"])
-        found = await self._find(request.path_params, permission, access)
+        found = await self._find(request.path_params, permission, records, access)
         if found is not None and not _is_seen(found, access):
             raise NotFound(permission.target.name.lower(), request.path_params["id"])
         return access, found
@@ -138,7 +131,7 @@ class Gate:
             raise
 
     async def _find(
-        self, params: Mapping[str, str], permission: Permission, access: Access
+        self, params: Mapping[str, str], permission: Permission, records: str | None, access: Access
     ) -> Resource | None:
         """Find the resource that the request names, where its owner or its state before a change is needed."""
         is_narrow = permission.target in BY_ID and access.namespaces is not None
@@ -146,7 +139,7 @@ class Gate:
             if is_narrow:  # its owner is unknown, so nobody may see it
                 raise Forbidden(access.principal.id, str(permission.role), EVERYWHERE)
             return None
-        if not is_narrow and (permission.records is None or self._recorder is None):
+        if not is_narrow and records is None:
             return None
         resource_id = params["id"] if "id" in params else f"{params['namespace']}/{params['name']}"
         return await asyncio.to_thread(self._finders[permission.target], resource_id)
@@ -164,6 +157,7 @@ class Gate:
         request: Request,
         endpoint: Endpoint,
         permission: Permission,
+        records: str,
         access: Access,
         before: Resource | None,
     ) -> Response:
@@ -172,9 +166,9 @@ class Gate:
         The endpoint hands `access.along()` to whoever makes the change, so that its entry is in the same transaction.
         """
         assert self._recorder is not None  # noqa: S101  checked by the caller
-        change = Change(request, str(permission.records), access, before)
+        change = Change(request, records, access, before)
         draft = AuditDraft(change.entries)
-        if permission.records in _ELSEWHERE:
+        if records in _ELSEWHERE:
             await self._recorder.draft(draft)
         else:
             access.recorded_by(draft)
@@ -188,12 +182,12 @@ class Gate:
         finally:
             if draft.is_written or status < _UNCHANGED or status >= _FAILED:
                 named = change.named or draft.makes or made_at(request.url.path, location)
-                after = await self._after(permission, named) if status < _UNCHANGED else None
+                after = await self._after(permission, records, named) if status < _UNCHANGED else None
                 await self._recorder.complete(draft, change.entries(named, after, status))
         return response
 
-    async def _after(self, permission: Permission, named: str) -> Resource | None:
-        target = Target.SUBSCRIPTION if permission.records == "subscription" else permission.target
+    async def _after(self, permission: Permission, records: str, named: str) -> Resource | None:
+        target = Target.SUBSCRIPTION if records == "subscription" else permission.target
         if target not in self._finders or not named:
             return None
         try:

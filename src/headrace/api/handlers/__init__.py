@@ -1,4 +1,4 @@
-"""The handlers, one module per part of the API; `handler.py` says what each of them offers.
+"""The handlers, one module per part of the API; each endpoint has everything about its route above it.
 
 Subscriptions: `subscriptions`, `bulk` (import and export), `pull`, `consents` (of web hooks). Channels: `channels`,
 `interest`. Filters and history: `filters`, `history`. Deliveries: `attempts`, `probes` (test sends). The service

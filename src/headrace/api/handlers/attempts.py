@@ -14,15 +14,28 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.access.access import access_of
 from headrace.api.access.owners import SubscriptionOwners
+from headrace.api.access.permissions import Target, subscribe
+from headrace.api.answers.deliveries import AttemptPage, DeadLetterPage, DryRedrive, WholeAttempt
+from headrace.api.answers.deliveries import Redrive as ShownRedrive
+from headrace.api.openapi.operation import LOCATION, PREFERENCE_APPLIED, Answer, Body
 from headrace.api.requests.documents import json_response, read_document
-from headrace.api.requests.parameters import Parameters, write_cursor
 from headrace.api.requests.prefer import preference_applied, seconds_to_wait, wait_until
 from headrace.api.requests.threads import compute
+from headrace.api.routes.parameters import Parameters, cursor, one_of, position, statuses, write_cursor
+from headrace.api.routes.shared_parameters import CHANNEL, LIMIT, PREFER, SINCE, SUBSCRIPTION, UNTIL
+from headrace.api.routes.tags import DELIVERIES
 from headrace.errors import InvalidRequest, NotFound
 from headrace.eventlog.lookup import read_events_at
 from headrace.ledger.records.attempts import VERDICTS, AttemptQuery
 from headrace.ledger.records.dead_letters import DeadQuery
-from headrace.ledger.redrives.redrive import Delivered, Redrive, RedriveRequest, State, parse_redrive
+from headrace.ledger.redrives.redrive import (
+    REDRIVE_FORM,
+    Delivered,
+    Redrive,
+    RedriveRequest,
+    State,
+    parse_redrive,
+)
 from headrace.ledger.redrives.selection import Selection
 from headrace.ledger.stages import STAGES
 
@@ -33,20 +46,24 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from headrace.api.access.access import Access
-    from headrace.api.handlers.handler import Routes
     from headrace.eventlog.log import LogReader
     from headrace.ledger.records.records import Records
     from headrace.subscriptions.channels.name import ChannelName
     from headrace.subscriptions.store.store import Store
 
-_SHOWN, _MOST_SHOWN = 100, 1000
 _MOST_REDRIVES = 1000
 # Databases bound the parameters of a statement.
 _MOST_LISTENERS = 5000
-_ATTEMPTS = (
-    "subscription", "channel", "verdict", "status", "stage", "position", "since", "until", "limit", "cursor",
-)  # fmt: skip
-_DEAD_LETTERS = ("subscription", "channel", "since", "until", "limit", "cursor")
+_VERDICT = one_of("verdict", VERDICTS, "")
+_STATUS = statuses("status", "A status such as 503, or a class such as 5xx.")
+_STAGE = one_of("stage", STAGES, "")
+_POSITION = position("position", "")
+_CURSOR = cursor(float, int)
+_DEAD_CURSOR = cursor(float, str, str, str, int)
+_ATTEMPTS = (SUBSCRIPTION, CHANNEL, _VERDICT, _STATUS, _STAGE, _POSITION, SINCE, UNTIL, LIMIT, _CURSOR)
+_DEAD_LETTERS = (SUBSCRIPTION, CHANNEL, SINCE, UNTIL, LIMIT, _DEAD_CURSOR)
+_BEGUN = (PREFERENCE_APPLIED, LOCATION)
+_RUNS = "The redrive, which runs."
 
 
 class AttemptsHandler:
@@ -61,35 +78,26 @@ class AttemptsHandler:
         self._log = log
         self._reading = threading.Lock()  # a reader of the log is for one thread at a time
 
-    def routes(self) -> Routes:
-        """Return the endpoints by path and method."""
-        return {
-            "/api/attempts": {"GET": self.attempts},
-            "/api/attempts/{id}": {"GET": self.attempt},
-            "/api/attempts/{id}/retry": {"POST": self.retry},
-            "/api/dead-letters": {"GET": self.dead_letters},
-            "/api/redrive": {"POST": self.start},
-            "/api/redrives": {"GET": self.redrives},
-            "/api/redrives/{id}": {"GET": self.redrive, "DELETE": self.cancel},
-        }
-
-    async def attempts(self, request: Request) -> Response:
-        """List attempts, the newest first; `next` is the cursor of the next page."""
+    @DELIVERIES.route(
+        "GET /api/attempts", subscribe(Target.HANDLER), Answer("A page.", AttemptPage), parameters=_ATTEMPTS
+    )
+    async def list_attempts(self, request: Request) -> Response:
+        """List attempts, the newest first."""
         given = Parameters(request, _ATTEMPTS)
-        channel, limit = given.channel("channel"), given.number("limit", 1, _MOST_SHOWN) or _SHOWN
+        channel, limit = given.read(CHANNEL), given.read(LIMIT)
         query = AttemptQuery(
-            verdict=given.one_of("verdict", VERDICTS),
-            statuses=given.statuses("status"),
-            stage=given.one_of("stage", STAGES),
-            position=given.position("position"),
-            since=given.seconds("since"),
-            until=given.seconds("until"),
-            before=given.cursor("cursor", (float, int)),
+            verdict=given.read(_VERDICT),
+            statuses=given.read(_STATUS),
+            stage=given.read(_STAGE),
+            position=given.read(_POSITION),
+            since=given.read(SINCE),
+            until=given.read(UNTIL),
+            before=given.read(_CURSOR),
             limit=limit,
         )
         given.check()
         _check_channel(request, channel)
-        among = await asyncio.to_thread(self._among, given.text("subscription"), channel)
+        among = await asyncio.to_thread(self._among, given.read(SUBSCRIPTION), channel)
         seen = await self._seen(request)
         found = await asyncio.to_thread(
             self._records.attempts, replace(query, subscriptions=among, namespaces=seen)
@@ -99,24 +107,33 @@ class AttemptsHandler:
             shown["next"] = write_cursor((found[-1].attempt.time, found[-1].id))
         return json_response(shown)
 
-    async def attempt(self, request: Request) -> Response:
+    @DELIVERIES.route(
+        "GET /api/attempts/{id}", subscribe(Target.ATTEMPT), Answer("The attempt.", WholeAttempt)
+    )
+    async def show_attempt(self, request: Request) -> Response:
         """Show one attempt, with what the sink answered."""
         found = await asyncio.to_thread(self._records.attempt, attempt_number(request.path_params["id"]))
         return json_response(found.document(whole=True))
 
-    async def dead_letters(self, request: Request) -> Response:
-        """List dead letters, the newest first; `next` is the cursor of the next page."""
+    @DELIVERIES.route(
+        "GET /api/dead-letters",
+        subscribe(Target.HANDLER),
+        Answer("A page.", DeadLetterPage),
+        parameters=_DEAD_LETTERS,
+    )
+    async def list_dead_letters(self, request: Request) -> Response:
+        """List what was given up, the newest first."""
         given = Parameters(request, _DEAD_LETTERS)
-        channel, limit = given.channel("channel"), given.number("limit", 1, _MOST_SHOWN) or _SHOWN
+        channel, limit = given.read(CHANNEL), given.read(LIMIT)
         query = DeadQuery(
-            since=given.seconds("since"),
-            until=given.seconds("until"),
-            after=given.cursor("cursor", (float, str, str, str, int)),
+            since=given.read(SINCE),
+            until=given.read(UNTIL),
+            after=given.read(_DEAD_CURSOR),
             limit=limit,
         )
         given.check()
         _check_channel(request, channel)
-        among = await asyncio.to_thread(self._among, given.text("subscription"), channel)
+        among = await asyncio.to_thread(self._among, given.read(SUBSCRIPTION), channel)
         seen = await self._seen(request)
         found = await asyncio.to_thread(
             self._records.dead_letters, replace(query, subscriptions=among, namespaces=seen)
@@ -147,7 +164,17 @@ class AttemptsHandler:
 
     # Redrives
 
-    async def retry(self, request: Request) -> Response:
+    @DELIVERIES.route(
+        "POST /api/attempts/{id}/retry",
+        subscribe(Target.ATTEMPT),
+        {
+            200: Answer("The redrive, which has ended.", ShownRedrive, _BEGUN),
+            202: Answer(_RUNS, ShownRedrive, _BEGUN),
+        },
+        records="redrive",
+        parameters=(PREFER,),
+    )
+    async def retry_attempt(self, request: Request) -> Response:
         """Deliver an attempt's event to its subscription again, now."""
         tried = (
             await asyncio.to_thread(self._records.attempt, attempt_number(request.path_params["id"]))
@@ -158,13 +185,30 @@ class AttemptsHandler:
         redrive = Redrive(wanted, 1, only, namespace=found.channel.namespace)
         return await self._begin(request, redrive)
 
-    async def start(self, request: Request) -> Response:
-        """Count what a redrive would deliver again; unless it is a dry run, start it."""
+    @DELIVERIES.route(
+        "POST /api/redrive",
+        subscribe(Target.HANDLER),
+        {
+            200: Answer(
+                "The redrive, which has ended; in a dry run, what it would find.",
+                ShownRedrive | DryRedrive,
+                (PREFERENCE_APPLIED,),
+            ),
+            202: Answer(_RUNS, ShownRedrive, _BEGUN, {"look": "showRedrive", "cancel": "cancelRedrive"}),
+        },
+        records="redrive",
+        parameters=(PREFER,),
+        body=Body(REDRIVE_FORM.schema),
+        problems={404},
+    )
+    async def redrive(self, request: Request) -> Response:
+        """Count what a redrive would move; unless it is a dry run, begin with it."""
         wanted, dry_run = await compute(parse_redrive, await read_document(request))
         wanted = _narrowed(wanted, access_of(request))
         redrive = await asyncio.to_thread(self._counted, wanted, access_of(request))
         if dry_run:
-            return json_response({"request": wanted.document(), "found": redrive.found, "dryRun": True})
+            found: DryRedrive = {"request": wanted.document(), "found": redrive.found, "dryRun": True}
+            return json_response(found)
         return await self._begin(request, redrive)
 
     def _counted(self, wanted: RedriveRequest, access: Access) -> Redrive:
@@ -192,20 +236,38 @@ class AttemptsHandler:
         status = 202 if redrive.state is State.RUNNING else 200
         return json_response(redrive.document(), status, headers)
 
-    async def redrives(self, request: Request) -> Response:
+    @DELIVERIES.route(
+        "GET /api/redrives",
+        subscribe(Target.HANDLER),
+        Answer("Redrives, at most a thousand.", list[ShownRedrive]),
+    )
+    async def list_redrives(self, request: Request) -> Response:
         """List redrives, the newest first."""
         seen = access_of(request).namespaces
         found = await asyncio.to_thread(self._records.redrives, _MOST_REDRIVES, seen)
         return json_response([each.document() for each in found])
 
-    async def redrive(self, request: Request) -> Response:
-        """Show a redrive; with `Prefer: wait=…`, wait for its end."""
+    @DELIVERIES.route(
+        "GET /api/redrives/{id}",
+        subscribe(Target.REDRIVE),
+        Answer("The redrive.", ShownRedrive, (PREFERENCE_APPLIED,)),
+        parameters=(PREFER,),
+    )
+    async def show_redrive(self, request: Request) -> Response:
+        """Show a redrive; on request when it has ended."""
         found = await asyncio.to_thread(self._records.redrive, request.path_params["id"])
         found = await self._await_end(request, found)
         return json_response(found.document(), headers=preference_applied(request))
 
-    async def cancel(self, request: Request) -> Response:
-        """Cancel a redrive; what was not redriven yet stays as it is."""
+    @DELIVERIES.route(
+        "DELETE /api/redrives/{id}",
+        subscribe(Target.REDRIVE),
+        Answer("The redrive.", ShownRedrive),
+        records="redrive",
+        problems={409},
+    )
+    async def cancel_redrive(self, request: Request) -> Response:
+        """Cancel a redrive; what has not moved stays where it is."""
         ended = await asyncio.to_thread(self._records.cancel_redrive, request.path_params["id"])
         return json_response(ended.document())
 

@@ -12,8 +12,13 @@ import msgspec
 from starlette.responses import StreamingResponse
 
 from headrace.api.access.access import access_of
+from headrace.api.access.permissions import Target, subscribe
+from headrace.api.answers.subscriptions import ExportedSubscription, ImportOutcome
+from headrace.api.openapi.operation import Answer, Body
+from headrace.api.openapi.request_schemas import SUBSCRIPTION_LINE
 from headrace.api.requests.documents import check_media_type, compute_json
-from headrace.api.requests.parameters import Parameters
+from headrace.api.routes.parameters import Parameters, channel, flag
+from headrace.api.routes.tags import SUBSCRIPTIONS
 from headrace.api.subscriptions.extra_rows import extra_rows
 from headrace.errors import Conflict, InvalidImport, PayloadTooLarge, SentTooSlowly, lines_of
 from headrace.events.media_types import essence, is_json
@@ -29,7 +34,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from headrace.api.access.access import Access
-    from headrace.api.handlers.handler import Routes
     from headrace.api.settings import ApiSettings
     from headrace.database.companion import Companion
     from headrace.events.positions import LogPosition
@@ -41,7 +45,15 @@ if TYPE_CHECKING:
 MEDIA_TYPE = "application/x-ndjson"
 _READ = (MEDIA_TYPE, "application/ndjson", "application/jsonl", "application/x-jsonlines")
 _ENCODER = msgspec.json.Encoder()
-_FLAGS = ("dryRun", "keepIds", "skipFaulty")
+_DRY_RUN = flag("dryRun", "Check every line and create nothing.")
+_KEEP_IDS = flag(
+    "keepIds",
+    "Keep the ids of the lines. Who is there already stays as it is, so that an import can be repeated. For a caller "
+    "who doesn't see all namespaces a new id is made from the given one, always the same.",
+)
+_SKIP_FAULTY = flag("skipFaulty", "Create the others where some lines can't be used.")
+_IMPORT = (_DRY_RUN, _KEEP_IDS, _SKIP_FAULTY)
+_CHANNEL = channel("channel", "Only those of this channel.")
 _AT_ONCE = 8
 _LONGEST_SECONDS = 3600.0
 _Given = ParamSpec("_Given")
@@ -70,17 +82,22 @@ class BulkHandler:
         self._under_way: set[frozenset[str] | None] = set()
         self._turn = asyncio.Lock()
 
-    def routes(self) -> Routes:
-        """Return the endpoints by path and method."""
-        return {
-            "/api/subscriptions/import": {"POST": self.import_},
-            "/api/subscriptions/export": {"GET": self.export},
-        }
-
-    async def import_(self, request: Request) -> Response:
-        """Create a subscription from every line, or none if one is faulty; list the faults of each line."""
-        asked = Parameters(request, _FLAGS)
-        dry_run, keep_ids, skip = (asked.one_of(name, ("true", "false")) == "true" for name in _FLAGS)
+    @SUBSCRIPTIONS.route(
+        "POST /api/subscriptions/import",
+        subscribe(Target.HANDLER),
+        Answer("What became of the lines.", ImportOutcome),
+        records="subscription",
+        parameters=_IMPORT,
+        body=Body(
+            {MEDIA_TYPE: {"type": "array", "items": SUBSCRIPTION_LINE}},
+            "Lines of JSON, one for each subscription; empty ones are passed over. They are checked as they come.",
+        ),
+        problems={404, 408, 409, 415, 429},
+    )
+    async def import_subscriptions(self, request: Request) -> Response:
+        """Create a subscription of every line, or none if one of them can't be used."""
+        asked = Parameters(request, _IMPORT)
+        dry_run, keep_ids, skip = (asked.read(each) for each in _IMPORT)
         asked.check()
         check_media_type(request, lambda given: essence(given) in _READ or is_json(given), _READ)
         access = access_of(request)
@@ -126,11 +143,20 @@ class BulkHandler:
 
         return self._store.create_lot(lot, self._end_of_log, also, along)
 
-    async def export(self, request: Request) -> Response:
-        """Write the caller's subscriptions, or those of a channel, one per line, without secrets."""
-        asked = Parameters(request, ["channel"])
+    @SUBSCRIPTIONS.route(
+        "GET /api/subscriptions/export",
+        subscribe(Target.HANDLER),
+        Answer(
+            "Lines of JSON, one for each subscription, in the order of their creation.",
+            {MEDIA_TYPE: list[ExportedSubscription]},
+        ),
+        parameters=(_CHANNEL,),
+    )
+    async def export_subscriptions(self, request: Request) -> Response:
+        """Write the subscriptions, one a line, without their secrets."""
+        asked = Parameters(request, [_CHANNEL])
         access = access_of(request)
-        query = SubscriptionQuery(among=access.namespaces, channel=asked.channel("channel"))
+        query = SubscriptionQuery(among=access.namespaces, channel=asked.read(_CHANNEL))
         asked.check()
         return StreamingResponse(self._pages(query, access), media_type=MEDIA_TYPE)
 

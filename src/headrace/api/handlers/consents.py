@@ -11,17 +11,33 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
+from headrace.api.access.permissions import OPEN
+from headrace.api.openapi.operation import Answer
+from headrace.api.routes.parameters import Parameter, header, in_path
+from headrace.api.routes.tags import DELIVERIES
 from headrace.errors import InvalidRequest, NotFound
 from headrace.ledger.records.consents import PATH
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from headrace.api.handlers.handler import Routes
     from headrace.ledger.records.records import Records
 
 _ALLOWED_RATE = "webhook-allowed-rate"
 _RATE = re.compile("[1-9][0-9]{0,8}")
+_RATES = {"type": "string", "pattern": rf"^(\*|{_RATE.pattern})$"}
+_PARAMETERS = (
+    in_path("token", "What the web hook was told.", {"type": "string"}),
+    Parameter(
+        "rate",
+        "How many requests a minute it allows, or `*`; for a browser, which sends no such header.",
+        _RATES,
+        str,
+        None,
+    ),
+    header("WebHook-Allowed-Rate", "The same.", _RATES),
+)
+_NOTED = {200: Answer("It is noted.", {"text/plain": str})}
 
 
 class ConsentsHandler:
@@ -30,12 +46,17 @@ class ConsentsHandler:
     def __init__(self, records: Records) -> None:
         self._records = records
 
-    def routes(self) -> Routes:
-        """Return the endpoints by path and method."""
-        return {PATH: {"GET": self.grant, "POST": self.grant}}
-
-    async def grant(self, request: Request) -> Response:
-        """Record that a sink agrees, at the rate that it allows: a header, or `rate` in the query for browsers."""
+    @DELIVERIES.route(f"GET {PATH}", OPEN, _NOTED, parameters=_PARAMETERS, problems={404, 503})
+    @DELIVERIES.route(
+        f"POST {PATH}",
+        OPEN,
+        _NOTED,
+        parameters=_PARAMETERS,
+        problems={404, 503},
+        operation="grantConsentByPost",
+    )
+    async def grant_consent(self, request: Request) -> Response:
+        """Agree to deliveries, as a web hook that was asked with this address in WebHook-Request-Callback."""
         said = request.headers.get(_ALLOWED_RATE, request.query_params.get("rate", "*")).strip()
         rate = None if said == "*" else _rate(said)
         if not await asyncio.to_thread(self._records.grant_consent, request.path_params["token"], rate):

@@ -12,9 +12,13 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.access.access import access_of
+from headrace.api.access.permissions import OPEN, Target, known
+from headrace.api.answers.discovery import Discovery, Endpoint
+from headrace.api.openapi.operation import Answer
 from headrace.api.openapi.subscription_schemas import settings_schema
 from headrace.api.requests.documents import compute_json, json_response
 from headrace.api.requests.threads import compute
+from headrace.api.routes.tags import DISCOVERY
 from headrace.api.subscriptions.capabilities import COLLECTION, supported
 from headrace.errors import NotFound
 from headrace.events.bindings.http import Mode
@@ -30,7 +34,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from headrace.api.handlers.handler import Routes
     from headrace.api.settings import ApiSettings
     from headrace.protocols.protocol import Protocol
     from headrace.subscriptions.channels.document import Channel
@@ -47,14 +50,7 @@ class DiscoveryHandler:
         self._settings = settings
         self._address = address
 
-    def routes(self) -> Routes:
-        """Return the endpoints by path and method."""
-        return {
-            "/api/discovery": {"GET": self.discover},
-            _ENDPOINTS: {"GET": self.endpoints},
-            _ENDPOINTS + "/{id}": {"GET": self.endpoint},
-        }
-
+    @DISCOVERY.route("GET /api/discovery", OPEN, Answer("What there is.", Discovery))
     async def discover(self, _: Request) -> Response:
         """List operations, dialects, protocols with their settings, credentials, and limits."""
         return json_response(
@@ -71,12 +67,24 @@ class DiscoveryHandler:
             }
         )
 
-    async def endpoints(self, request: Request) -> Response:
-        """Describe the channels as endpoints, by id."""
+    @DISCOVERY.route(
+        f"GET {_ENDPOINTS}",
+        known(Target.HANDLER),
+        Answer("The endpoints, by their ids.", dict[str, Endpoint]),
+    )
+    async def list_endpoints(self, request: Request) -> Response:
+        """Describe channels as a registry of endpoints.
+
+        In the form of xRegistry's endpoints: each channel has a `producer` endpoint, which takes events, and a
+        `subscriber` endpoint, which takes subscriptions, with the keys of their `config`.
+        """
         registry = await self._registry(request)
         return await compute_json(lambda: registry)
 
-    async def endpoint(self, request: Request) -> Response:
+    @DISCOVERY.route(
+        f"GET {_ENDPOINTS}/{{id}}", known(Target.HANDLER), Answer("The endpoint.", Endpoint), problems={404}
+    )
+    async def show_endpoint(self, request: Request) -> Response:
         """Describe one endpoint."""
         id_, found = request.path_params["id"], await self._registry(request)
         if id_ not in found:

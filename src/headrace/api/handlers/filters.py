@@ -11,15 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from headrace.api.access.permissions import known
+from headrace.api.answers.events import CLOUD_EVENT
+from headrace.api.answers.filters import CompiledFilter, Explained
+from headrace.api.openapi.operation import Answer, Body
 from headrace.api.requests.documents import MAX_EVENT, compute_json, read_json_body, read_members
+from headrace.api.routes.tags import FILTERS
+from headrace.documents.filter_schemas import EITHER_FILTER, EXACTLY_ONE_FILTER
+from headrace.documents.schemas import Named, described, nullable, record
 from headrace.errors import InvalidChannel, InvalidRequest
 from headrace.events.json_format import decode
 from headrace.events.recorded import Arrival, Recorded
 from headrace.filters import compile_filter
 from headrace.filters.bounds.limits import DEFAULT_LIMITS
 from headrace.filters.bounds.sizes import sizes_of
-from headrace.subscriptions.channels.name import DEFAULT_CHANNEL, parse_channel
-from headrace.subscriptions.points import parse_time
+from headrace.subscriptions.channels.name import CHANNEL_NAME, DEFAULT_CHANNEL, parse_channel
+from headrace.subscriptions.points import TIME, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,30 +34,66 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from headrace.api.handlers.handler import Routes
     from headrace.filters import Filter
 
-_COMPILE = ("filter", "filters")
-_EXPLAIN = (*_COMPILE, "event", "channel", "publishTime")
+_EXPLAIN = {
+    **EITHER_FILTER,
+    "event": CLOUD_EVENT,
+    "channel": described(CHANNEL_NAME, "The channel that has accepted it; `default/default` unless given."),
+    "publishTime": {"description": "When it was accepted; now unless given.", **nullable(TIME)},
+}
+_COMPILE_REQUEST = Named(
+    "CompileRequest",
+    record(
+        EITHER_FILTER,
+        oneOf=EXACTLY_ONE_FILTER,
+        examples=[{"filter": {"sql": "source LIKE '%cloudevents%'"}}],
+    ),
+)
+_EXPLAIN_REQUEST = Named(
+    "ExplainRequest",
+    record(
+        _EXPLAIN,
+        ["event"],
+        oneOf=EXACTLY_ONE_FILTER,
+        examples=[
+            {
+                "filter": {"cel": "data.amount > 5"},
+                "event": {
+                    "specversion": "1.0",
+                    "id": "1",
+                    "source": "/shop",
+                    "type": "order",
+                    "data": {"amount": 7},
+                },
+            }
+        ],
+    ),
+)
 
 
 class FiltersHandler:
     """The cost of a filter is bounded, but too high for the event loop: filters are compiled in threads."""
 
-    def routes(self) -> Routes:
-        """Return the endpoints by path and method."""
-        return {
-            "/api/filters/compile": {"POST": self.compile},
-            "/api/filters/explain": {"POST": self.explain},
-        }
-
-    async def compile(self, request: Request) -> Response:
-        """Show a filter as CEL, and how much of each limit it uses."""
+    @FILTERS.route(
+        "POST /api/filters/compile",
+        known(),
+        Answer("The filter is one that a subscription may have.", CompiledFilter),
+        body=Body(_COMPILE_REQUEST),
+    )
+    async def compile_filter(self, request: Request) -> Response:
+        """Tell what a filter means, as CEL, and what it costs."""
         body = await read_json_body(request)
-        return await compute_json(lambda: _described(_filter_of(read_members(body, _COMPILE))))
+        return await compute_json(lambda: _described(_filter_of(read_members(body, EITHER_FILTER))))
 
-    async def explain(self, request: Request) -> Response:
-        """Explain, clause by clause, why a filter matches an event or doesn't."""
+    @FILTERS.route(
+        "POST /api/filters/explain",
+        known(),
+        Answer("Whether it holds, and why.", Explained),
+        body=Body(_EXPLAIN_REQUEST),
+    )
+    async def explain_filter(self, request: Request) -> Response:
+        """Tell, clause by clause, why a filter holds on an event or doesn't."""
         body = await read_json_body(request, extra=MAX_EVENT)
         return await compute_json(lambda: _explained(read_members(body, _EXPLAIN, required=("event",))))
 
@@ -73,7 +116,7 @@ def _explained(members: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
 
 
 def _filter_of(members: Mapping[str, msgspec.Raw]) -> Filter:
-    given = [name for name in _COMPILE if name in members]
+    given = [name for name in EITHER_FILTER if name in members]
     if len(given) != 1:
         raise InvalidRequest([("filter", "give either filter or filters")])
     return compile_filter(msgspec.json.decode(members[given[0]]))

@@ -7,13 +7,30 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.access.access import access_of
+from headrace.api.access.permissions import Target, subscribe
+from headrace.api.answers.history import Job as ShownJob
+from headrace.api.openapi.operation import JSON, LOCATION, PREFERENCE_APPLIED, Answer, Body
 from headrace.api.requests.documents import json_response, read_body, read_document
 from headrace.api.requests.prefer import preference_applied, seconds_to_wait, wait_until
 from headrace.api.requests.threads import compute
-from headrace.errors import InvalidRequest, UnsupportedFormat
+from headrace.api.routes.parameters import one_of, text
+from headrace.api.routes.shared_parameters import PREFER
+from headrace.api.routes.tags import FILTERS, HISTORY
+from headrace.errors import UnsupportedFormat
 from headrace.filters.message import Version, decode_seek, to_json
 from headrace.jobs.job import Job
-from headrace.jobs.requests import BACKTEST, KINDS, REPLAY, SEEK, parse_backtest, parse_replay, parse_seek
+from headrace.jobs.requests import (
+    BACKTEST,
+    BACKTEST_FORM,
+    KINDS,
+    REPLAY,
+    REPLAY_FORM,
+    SEEK,
+    SEEK_FORM,
+    parse_backtest,
+    parse_replay,
+    parse_seek,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -21,7 +38,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from headrace.api.handlers.handler import Routes
     from headrace.jobs.jobs import Jobs
     from headrace.jobs.replays import Replays
     from headrace.subscriptions.store.store import Store
@@ -29,6 +45,14 @@ if TYPE_CHECKING:
 _PROTOBUF = ("application/protobuf", "application/x-protobuf")
 _VERSION = re.compile(r";\s*version\s*=\s*\"?([0-9]+)\"?")
 _MOST_LISTED = 1000
+_KIND = one_of("kind", KINDS, "Of this kind.")
+_SUBSCRIPTION = text("subscription", "For this subscription.")
+_LINKS = {"look": "showJob", "cancel": "cancelJob"}
+_BEGUN = {
+    200: Answer("The job, which has ended.", ShownJob, (PREFERENCE_APPLIED, LOCATION), _LINKS),
+    202: Answer("The job, which waits or runs.", ShownJob, (PREFERENCE_APPLIED, LOCATION), _LINKS),
+}
+_SEEK_BODY = Body({JSON: SEEK_FORM.schema, _PROTOBUF[0]: {"description": "The message `CommandSeek`."}})
 
 
 class HistoryHandler:
@@ -39,16 +63,14 @@ class HistoryHandler:
         self._jobs = jobs
         self._replays = replays
 
-    def routes(self) -> Routes:
-        """Return the endpoints by path and method."""
-        return {
-            "/api/subscriptions/{id}/seek": {"POST": self.seek},
-            "/api/subscriptions/{id}/replay": {"POST": self.replay},
-            "/api/filters/backtest": {"POST": self.backtest},
-            "/api/jobs": {"GET": self.list_jobs},
-            "/api/jobs/{id}": {"GET": self.job, "DELETE": self.cancel},
-        }
-
+    @HISTORY.route(
+        "POST /api/subscriptions/{id}/seek",
+        subscribe(Target.SUBSCRIPTION),
+        _BEGUN,
+        records="seek",
+        parameters=(PREFER,),
+        body=_SEEK_BODY,
+    )
     async def seek(self, request: Request) -> Response:
         """Continue a subscription from another point of the history."""
         subscription = await asyncio.to_thread(self._store.get, request.path_params["id"])
@@ -57,6 +79,14 @@ class HistoryHandler:
             request, Job(SEEK, wanted.document(), subscription.id, namespace=subscription.channel.namespace)
         )
 
+    @HISTORY.route(
+        "POST /api/subscriptions/{id}/replay",
+        subscribe(Target.SUBSCRIPTION),
+        _BEGUN,
+        records="replay",
+        parameters=(PREFER,),
+        body=Body(REPLAY_FORM.schema),
+    )
     async def replay(self, request: Request) -> Response:
         """Deliver past events to a subscription again."""
         subscription = await asyncio.to_thread(self._store.get, request.path_params["id"])
@@ -65,6 +95,15 @@ class HistoryHandler:
             request, Job(REPLAY, wanted.document(), subscription.id, namespace=subscription.channel.namespace)
         )
 
+    @FILTERS.route(
+        "POST /api/filters/backtest",
+        subscribe(Target.HANDLER),
+        _BEGUN,
+        records="backtest",
+        parameters=(PREFER,),
+        body=Body(BACKTEST_FORM.schema),
+        problems={404},
+    )
     async def backtest(self, request: Request) -> Response:
         """Find out which past events a filter would have matched."""
         wanted = await compute(parse_backtest, await read_document(request))
@@ -76,27 +115,43 @@ class HistoryHandler:
             request, Job(BACKTEST, wanted.document(), namespace=wanted.channel.namespace)
         )
 
+    @HISTORY.route(
+        "GET /api/jobs",
+        subscribe(Target.HANDLER),
+        Answer("Jobs, at most a thousand.", list[ShownJob]),
+        parameters=(_KIND, _SUBSCRIPTION),
+    )
     async def list_jobs(self, request: Request) -> Response:
-        """List jobs, the newest first, of one kind or subscription if given."""
-        kind, subscription = (request.query_params.get(name) for name in ("kind", "subscription"))
-        if kind is not None and kind not in KINDS:
-            raise InvalidRequest([("kind", f"{kind!r} is none of {', '.join(KINDS)}")])
+        """List jobs, the newest first."""
         jobs = await asyncio.to_thread(
             self._jobs.list,
-            kind=kind,
-            subscription=subscription,
+            kind=_KIND.of(request),
+            subscription=_SUBSCRIPTION.of(request),
             namespaces=access_of(request).namespaces,
             limit=_MOST_LISTED,
         )
         return json_response([await self._shown(job) for job in jobs])
 
-    async def job(self, request: Request) -> Response:
-        """Show a job; with `Prefer: wait=…`, wait for its end."""
+    @HISTORY.route(
+        "GET /api/jobs/{id}",
+        subscribe(Target.JOB),
+        Answer("The job.", ShownJob, (PREFERENCE_APPLIED,)),
+        parameters=(PREFER,),
+    )
+    async def show_job(self, request: Request) -> Response:
+        """Show a job; on request when it has ended."""
         job = await asyncio.to_thread(self._jobs.get, request.path_params["id"])
         job = await self._await_end(request, job)
         return json_response(await self._shown(job), headers=preference_applied(request))
 
-    async def cancel(self, request: Request) -> Response:
+    @HISTORY.route(
+        "DELETE /api/jobs/{id}",
+        subscribe(Target.JOB),
+        Answer("The job.", ShownJob),
+        records="job",
+        problems={409},
+    )
+    async def cancel_job(self, request: Request) -> Response:
         """Cancel a job."""
         along = access_of(request).along()
         job = await asyncio.to_thread(self._jobs.cancel, request.path_params["id"], along)

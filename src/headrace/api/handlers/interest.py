@@ -12,9 +12,15 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
+from headrace.api.access.permissions import Target, publish
+from headrace.api.answers.channels import Interest as ShownInterest
+from headrace.api.openapi.operation import PREFERENCE_APPLIED, Answer, Header
 from headrace.api.requests.documents import json_response
 from headrace.api.requests.etags import is_known
 from headrace.api.requests.prefer import preference_applied, seconds_to_wait, wait_until
+from headrace.api.routes.parameters import Parameter
+from headrace.api.routes.shared_parameters import IF_NONE_MATCH
+from headrace.api.routes.tags import CHANNELS
 from headrace.errors import InterestRefused, NotFound
 from headrace.subscriptions.channels.name import ChannelName
 
@@ -23,13 +29,44 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from headrace.api.handlers.handler import Routes
     from headrace.api.ingress.channels import KnownChannels
     from headrace.interest import Interest, Interests, InterestSettings
 
 _PATH = "/api/channels/{namespace}/{name}/interest"
 _SHARED_SECONDS = 0.05
 _MEDIA_TYPE = "application/vnd.headrace.bloom"
+_PREFER = Parameter(
+    "Prefer",
+    "`wait=5` (RFC 7240) with `If-None-Match` answers when there is something else, or when so many seconds, at most "
+    "60, are over.",
+    {"type": "string"},
+    str,
+    None,
+    "header",
+    "wait=5",
+)
+_CONDITIONS = (IF_NONE_MATCH, _PREFER)
+_TOLD = (
+    Header(
+        "ETag",
+        "Names what is told; it stays for as long as that does.",
+        {"type": "string", "pattern": '^"[0-9a-f]+"$'},
+    ),
+    Header(
+        "Headrace-Revision",
+        "The store's revision that the answer holds for, everybody who had subscribed by then included.",
+        {"type": "string", "pattern": "^[0-9]+$"},
+    ),
+    PREFERENCE_APPLIED,
+)
+_AGING = (
+    *_TOLD,
+    Header(
+        "Headrace-Max-Age",
+        "For how many seconds it may be used, from when it was asked for.",
+        {"type": "string", "pattern": "^[0-9.]+$"},
+    ),
+)
 
 
 class InterestHandler:
@@ -42,16 +79,26 @@ class InterestHandler:
         self._looking = asyncio.Lock()
         self._last: dict[ChannelName, tuple[float, Interest]] = {}
 
-    def routes(self) -> Routes:
-        """Return the endpoints by path and method."""
-        return {_PATH: {"GET": self.interest}, f"{_PATH}/bloom": {"GET": self.bloom}}
+    @CHANNELS.route(
+        f"GET {_PATH}",
+        publish(Target.PATH),
+        {
+            200: Answer("The expression.", ShownInterest, _TOLD),
+            304: Answer("It is the same still.", headers=_TOLD),
+        },
+        parameters=_CONDITIONS,
+        problems={404},
+    )
+    async def show_interest(self, request: Request) -> Response:
+        """Show what the channel's subscriptions want, as one CEL expression.
 
-    async def interest(self, request: Request) -> Response:
-        """Show the expression, and for how long it may be used."""
+        For who sends events: one on which the expression isn't true is wanted by nobody, and need not be sent. That may
+        be relied on for `maxAge` seconds from when this was asked for; then it has to be asked for again.
+        """
         found, tag = await self._awaited(request, _tag_of_text)
         if is_known(request, tag):
             return Response(status_code=304, headers=_headers(found, tag, request))
-        document = {
+        document: ShownInterest = {
             "channel": str(found.channel),
             "revision": found.revision,
             "subscriptions": found.subscriptions,
@@ -63,8 +110,22 @@ class InterestHandler:
         }
         return json_response(document, 200, _headers(found, tag, request))
 
-    async def bloom(self, request: Request) -> Response:
-        """Return the bytes of the Bloom filter."""
+    @CHANNELS.route(
+        f"GET {_PATH}/bloom",
+        publish(Target.PATH),
+        {
+            200: Answer(
+                "The bytes of the exported filter.",
+                {_MEDIA_TYPE: {"type": "string", "format": "binary"}},
+                _AGING,
+            ),
+            304: Answer("It is the same still.", headers=_AGING),
+        },
+        parameters=_CONDITIONS,
+        problems={404},
+    )
+    async def show_bloom_filter(self, request: Request) -> Response:
+        """Show what the channel's subscriptions want, as a Bloom filter."""
         found, tag = await self._awaited(request, _tag_of_bloom)
         headers = _headers(found, tag, request) | {"headrace-max-age": f"{self._settings.max_age_seconds:g}"}
         if is_known(request, tag):

@@ -14,9 +14,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from headrace.api.access.access import access_of
+from headrace.api.access.permissions import Target, subscribe
+from headrace.api.answers.deliveries import TestOutcome
+from headrace.api.answers.events import CLOUD_EVENT
+from headrace.api.openapi.operation import Answer, Body
+from headrace.api.openapi.request_schemas import SUBSCRIPTION_TEST
 from headrace.api.requests.documents import MAX_EVENT, json_response, read_json_body, read_members
 from headrace.api.requests.prefer import wait_until
 from headrace.api.requests.threads import compute
+from headrace.api.routes.tags import DELIVERIES
+from headrace.documents.schemas import Named, record
 from headrace.errors import Conflict, InvalidRequest, NoDispatcher
 from headrace.events.event import DataKind, Event
 from headrace.events.json_format import decode, encode
@@ -31,7 +38,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from headrace.api.handlers.handler import Routes
     from headrace.ledger.records.records import Records
     from headrace.subscriptions.delivery.spec import DeliverySpec
     from headrace.subscriptions.store.store import Store
@@ -41,7 +47,16 @@ SAMPLE_TYPE = "dev.headrace.test"
 # Dispatchers look for test sends all the time; a busy or starting one gets a little longer.
 _GRACE_SECONDS = 5.0
 _LONGEST_WAIT = 60.0
-_MEMBERS = ("subscription", "event")
+_MEMBERS = {"subscription": SUBSCRIPTION_TEST, "event": CLOUD_EVENT}
+_PROPOSAL = Named(
+    "TestProposal",
+    record(
+        _MEMBERS,
+        ["subscription"],
+        examples=[{"subscription": {"sink": "https://example.com/events", "protocol": "HTTP"}}],
+    ),
+)
+_OUTCOME = {200: Answer("What came of it.", TestOutcome)}
 _FORM = 'the body must be a JSON object of the form {"subscription": {…}, "event": {…}}; event may be absent'
 _SECRETS = (
     "it has a credential, signing keys or sensitive headers, which are stored, encrypted, only for subscriptions that "
@@ -57,15 +72,16 @@ class ProbesHandler:
         self._records = records
         self._defaults = defaults
 
-    def routes(self) -> Routes:
-        """Return the endpoints by path and method."""
-        return {
-            "/api/subscriptions/{id}/test": {"POST": self.test},
-            "/api/deliveries/test": {"POST": self.test_proposal},
-        }
-
-    async def test(self, request: Request) -> Response:
-        """Send the event in the body, or a sample, to a subscription's sink."""
+    @DELIVERIES.route(
+        "POST /api/subscriptions/{id}/test",
+        subscribe(Target.SUBSCRIPTION),
+        _OUTCOME,
+        records="test-send",
+        body=Body(CLOUD_EVENT, "The event; without a body it is a sample.", required=False),
+        problems={409},
+    )
+    async def test_subscription(self, request: Request) -> Response:
+        """Send one event to a subscription's sink, now, as a delivery would go."""
         body = await read_json_body(request, extra=MAX_EVENT)
         subscription = await asyncio.to_thread(self._store.get, request.path_params["id"])
         event = decode(body) if body.strip() else sample_event()
@@ -73,8 +89,16 @@ class ProbesHandler:
             request, subscription, Probe(encode(event), 0.0, subscription=subscription.id)
         )
 
+    @DELIVERIES.route(
+        "POST /api/deliveries/test",
+        subscribe(Target.HANDLER),
+        _OUTCOME,
+        records="test-send",
+        body=Body(_PROPOSAL),
+        problems={409},
+    )
     async def test_proposal(self, request: Request) -> Response:
-        """Send an event to the sink of a proposed subscription, without creating it."""
+        """Send one event to the sink of a subscription that doesn't exist yet."""
         body = await read_json_body(request, extra=MAX_EVENT)
         members = await compute(read_members, body, _MEMBERS, ("subscription",), _FORM)
         document = msgspec.json.decode(members["subscription"])

@@ -14,14 +14,27 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from headrace.api.access.access import access_of
-from headrace.api.pull.cursors import Cursor, new_consumer, parse_acknowledgement, parse_cursor
+from headrace.api.access.permissions import Target, subscribe
+from headrace.api.answers.events import CLOUD_EVENT
+from headrace.api.answers.pull import Acknowledged, PulledEvents
+from headrace.api.openapi.operation import JSON, PREFERENCE_APPLIED, Answer, Body, Header
+from headrace.api.pull.cursors import (
+    ACKNOWLEDGEMENT,
+    PULL_CURSOR,
+    Cursor,
+    new_consumer,
+    parse_acknowledgement,
+    parse_cursor,
+)
 from headrace.api.pull.messages import lease_of
 from headrace.api.pull.stream import MEDIA_TYPE as STREAM
 from headrace.api.pull.stream import Stream
 from headrace.api.requests.documents import json_response, read_document
-from headrace.api.requests.parameters import Parameters
 from headrace.api.requests.prefer import preference_applied, seconds_to_wait, wait_for_any
 from headrace.api.requests.threads import compute
+from headrace.api.routes.parameters import Parameter, Parameters, header, number, one_of
+from headrace.api.routes.shared_parameters import PREFER
+from headrace.api.routes.tags import PULLING
 from headrace.errors import Conflict
 from headrace.events.json_format import BATCH_MEDIA_TYPE
 
@@ -30,7 +43,6 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from headrace.api.handlers.handler import Routes
     from headrace.api.pull.messages import HandedMessage, MessageSource
     from headrace.api.pull.notifier import MailboxNotifier
     from headrace.ledger.pull.leases import MessageLeases
@@ -38,10 +50,40 @@ if TYPE_CHECKING:
     from headrace.subscriptions.subscription import Subscription
 
 CURSOR_HEADER = "headrace-cursor"
-_JSON = "application/json"
 _EVENTS, _MOST_EVENTS, _LONGEST_WAIT = 100, 1000, 60
 # A waiting request looks for itself this often: another consumer may release events, the subscription may change.
 _LOOK_SECONDS = 1.0
+_MAX = number(
+    "max", 1, _MOST_EVENTS, "So many events at most; in a stream, so many that are not acknowledged."
+)
+_WAIT = number(
+    "wait",
+    0,
+    _LONGEST_WAIT,
+    "So many seconds an answer may wait for events, in place of `Prefer`. A stream goes on by itself.",
+)
+_CURSOR = Parameter(
+    "cursor",
+    "Where this consumer got. That is acknowledged, and whatever else it holds comes again.",
+    PULL_CURSOR,
+    str,
+    None,
+)
+_ACK = one_of(
+    "ack",
+    ("explicit", "sent"),
+    "With `sent`, events are acknowledged when they are sent. What is lost on the way is lost.",
+    default="explicit",
+)
+_PULL = (_MAX, _WAIT, _CURSOR, _ACK, header("Last-Event-ID", "The same as `cursor`.", PULL_CURSOR), PREFER)
+_PULLED = (
+    Header(
+        "Headrace-Cursor",
+        "The consumer, and the last event that it was handed; acknowledging it acknowledges all up to there.",
+        PULL_CURSOR,
+    ),
+    PREFERENCE_APPLIED,
+)
 _UNBUFFERED = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
@@ -66,19 +108,31 @@ class PullHandler:
         self._notifier = notifier
         self._closing = asyncio.Event()
 
-    def routes(self) -> Routes:
-        """Return the endpoints by path and method."""
-        return {
-            "/api/subscriptions/{id}/events": {"GET": self.events},
-            "/api/subscriptions/{id}/ack": {"POST": self.acknowledge},
-        }
-
     def close(self) -> None:
         """Answer waiting requests and end streams, because the process is about to stop."""
         self._closing.set()
 
-    async def events(self, request: Request) -> Response:
-        """Hand out events as a stream, a batch or an envelope, whichever the consumer accepts first."""
+    @PULLING.route(
+        "GET /api/subscriptions/{id}/events",
+        subscribe(Target.SUBSCRIPTION),
+        {
+            200: Answer(
+                "Events, in the order in which they came in.",
+                {BATCH_MEDIA_TYPE: {"type": "array", "items": CLOUD_EVENT}, JSON: PulledEvents, STREAM: str},
+                _PULLED,
+            ),
+            204: Answer("Nothing waits.", headers=_PULLED),
+        },
+        parameters=_PULL,
+        problems={409},
+    )
+    async def pull_events(self, request: Request) -> Response:
+        """Hand out events of a subscription of protocol PULL.
+
+        The answer is a batch, an envelope (`application/json`) or a stream of server-sent events, whichever `Accept`
+        names first. What is handed out is held for the subscription's lease; what isn't acknowledged until then comes
+        again.
+        """
         subscription = await self._subscription(request.path_params["id"])
         if request.method == "HEAD":
             return Response(status_code=204)
@@ -126,14 +180,21 @@ class PullHandler:
 
         return find
 
-    async def acknowledge(self, request: Request) -> Response:
-        """Acknowledge events, and release the others if the consumer wants that."""
+    @PULLING.route(
+        "POST /api/subscriptions/{id}/ack",
+        subscribe(Target.SUBSCRIPTION),
+        Answer("What was acknowledged. Late ones are not among it; they come again.", Acknowledged),
+        body=Body(ACKNOWLEDGEMENT),
+        problems={409},
+    )
+    async def acknowledge_events(self, request: Request) -> Response:
+        """Let events go that a consumer is done with, or that it gives back."""
         subscription = await self._subscription(request.path_params["id"])
         said = await compute(parse_acknowledgement, await read_document(request))
         done = await asyncio.to_thread(
             self._leases.acknowledge, subscription.id, said.consumer, lease_of(subscription), said.up_to, said.numbers
         )  # fmt: skip
-        shown = {"acknowledged": done}
+        shown: Acknowledged = {"acknowledged": done}
         if said.release:
             shown["released"] = await asyncio.to_thread(
                 self._leases.give_back, subscription.id, said.consumer
@@ -193,13 +254,13 @@ class PullHandler:
 
 
 def _pull_request(request: Request) -> _PullRequest:
-    given = Parameters(request, ("max", "wait", "cursor", "ack"))
-    limit, asked = given.number("max", 1, _MOST_EVENTS), given.number("wait", 0, _LONGEST_WAIT)
-    when_sent = given.one_of("ack", ("explicit", "sent")) == "sent"
+    given = Parameters(request, _PULL)
+    limit, asked = given.read(_MAX), given.read(_WAIT)
+    when_sent = given.read(_ACK) == "sent"
     given.check()
     last, named = request.headers.get("last-event-id"), "Last-Event-ID"
     if last is None:
-        last, named = given.text("cursor"), "cursor"
+        last, named = given.read(_CURSOR), "cursor"
     seconds = seconds_to_wait(request) if asked is None else asked
     return _PullRequest(limit, seconds, None if last is None else parse_cursor(last, named), when_sent)
 
@@ -209,7 +270,7 @@ def _form(request: Request) -> str:
     accepted = [
         each.partition(";")[0].strip().lower() for each in request.headers.get("accept", "").split(",")
     ]
-    return next((each for each in accepted if each in (STREAM, BATCH_MEDIA_TYPE, _JSON)), BATCH_MEDIA_TYPE)
+    return next((each for each in accepted if each in (STREAM, BATCH_MEDIA_TYPE, JSON)), BATCH_MEDIA_TYPE)
 
 
 def _envelope(cursor: Cursor, handed: list[HandedMessage]) -> bytes:

@@ -10,19 +10,36 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from headrace.api.access.access import access_of
+from headrace.api.access.permissions import OPEN, Target, subscribe
+from headrace.api.answers.subscriptions import Capabilities
+from headrace.api.answers.subscriptions import Subscription as ShownSubscription
+from headrace.api.openapi.operation import LOCATION, Answer, Body, Header
+from headrace.api.openapi.request_schemas import SECRETS_CHANGE, SUBSCRIPTION_PROPOSAL, SUBSCRIPTION_UPDATE
 from headrace.api.requests.documents import json_response, read_document
 from headrace.api.requests.etags import check_match, etag_of, is_known
-from headrace.api.requests.parameters import Parameters, write_cursor
 from headrace.api.requests.threads import compute
-from headrace.api.subscriptions.capabilities import COLLECTION, QUERY_PARAMETERS, RESOURCE, capabilities
+from headrace.api.routes.parameters import Parameters, write_cursor
+from headrace.api.routes.shared_parameters import IF_MATCH, IF_NONE_MATCH
+from headrace.api.routes.tags import SUBSCRIPTIONS
+from headrace.api.subscriptions.capabilities import COLLECTION, RESOURCE, methods, supported
 from headrace.api.subscriptions.extra_rows import extra_rows
+from headrace.api.subscriptions.query import (
+    CHANNEL,
+    CURSOR,
+    LIMIT,
+    MOST_LISTED,
+    NAMESPACE,
+    PROTOCOL,
+    QUERY_PARAMETERS,
+    SINK,
+    STATE,
+)
 from headrace.api.subscriptions.status import shown_new
 from headrace.errors import InvalidSubscription
-from headrace.protocols import PROTOCOLS
 from headrace.secrets.secrets import Secrets, makes_keys, with_made_keys
 from headrace.subscriptions.secret_changes import changed
 from headrace.subscriptions.store.query import SubscriptionQuery
-from headrace.subscriptions.subscription import STATES, parse_subscription
+from headrace.subscriptions.subscription import parse_subscription
 from headrace.subscriptions.updates import updated
 
 if TYPE_CHECKING:
@@ -31,7 +48,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from headrace.api.access.access import Access
-    from headrace.api.handlers.handler import Routes
     from headrace.api.subscriptions.status import Statuses
     from headrace.events.positions import LogPosition
     from headrace.subscriptions.store.query import Page
@@ -39,7 +55,32 @@ if TYPE_CHECKING:
     from headrace.subscriptions.store.store import Store
     from headrace.subscriptions.subscription import Subscription
 
-MOST_LISTED = 1000
+_ETAG = Header(
+    "ETag",
+    "Stands for what its owner gave, as it is; not for its status.",
+    {"type": "string", "pattern": '^"[0-9]+"$'},
+)
+_LINK = Header(
+    "Link",
+    'Where the page behind is (RFC 8288, `rel="next"`), where there is one.',
+    {"type": "string"},
+    required=False,
+)
+_ALLOW = Header("Allow", "The methods that the address takes.", {"type": "string"})
+_SHOWN = {200: Answer("The subscription, with how it fares.", ShownSubscription, (_ETAG,))}
+_CREATED = Answer(
+    "The subscription, with defaults applied and an id.",
+    ShownSubscription,
+    (LOCATION, _ETAG),
+    {
+        "retrieve": "retrieveSubscription",
+        "update": "updateSubscription",
+        "delete": "deleteSubscription",
+        "pause": "pauseSubscription",
+        "resume": "resumeSubscription",
+    },
+)
+_CAPABILITIES = {200: Answer("Operations, protocols, dialects and parameters.", Capabilities, (_ALLOW,))}
 
 
 class SubscriptionsHandler:
@@ -57,24 +98,17 @@ class SubscriptionsHandler:
         self._secret_store = secret_store
         self._statuses = statuses
 
-    def routes(self) -> Routes:
-        """Return the endpoints by path and method."""
-        return {
-            COLLECTION: {"GET": self.query, "POST": self.create, "OPTIONS": capabilities},
-            RESOURCE: {
-                "GET": self.retrieve,
-                "PUT": self.update,
-                "DELETE": self.delete,
-                "OPTIONS": capabilities,
-            },
-            "/subscriptions/{id}/secrets": {"PUT": self.change_secrets},
-            "/api/subscriptions/{id}/pause": {"POST": self.pause},
-            "/api/subscriptions/{id}/resume": {"POST": self.resume},
-        }
-
     # The operations of the specification
 
-    async def create(self, request: Request) -> Response:
+    @SUBSCRIPTIONS.route(
+        f"POST {COLLECTION}",
+        subscribe(Target.HANDLER),
+        {201: _CREATED},
+        records="subscription",
+        body=Body(SUBSCRIPTION_PROPOSAL),
+        problems={404},
+    )
+    async def create_subscription(self, request: Request) -> Response:
         """Create a subscription; it sees the events accepted from now on."""
         document = await read_document(request, _invalid)
 
@@ -85,29 +119,40 @@ class SubscriptionsHandler:
         shown = with_made_keys(shown_new(created), proposal.secrets, made=_makes_keys(document))
         return _answer(created, shown, 201, location=f"/subscriptions/{created.id}")
 
-    async def retrieve(self, request: Request) -> Response:
-        """Show one subscription; 304 where the caller has it already."""
+    @SUBSCRIPTIONS.route(
+        f"GET {RESOURCE}",
+        subscribe(Target.SUBSCRIPTION),
+        {**_SHOWN, 304: Answer("It is what was seen already. Its status may be another.", headers=(_ETAG,))},
+        parameters=(IF_NONE_MATCH,),
+    )
+    async def retrieve_subscription(self, request: Request) -> Response:
+        """Show one subscription."""
         found = await asyncio.to_thread(self._store.get, request.path_params["id"])
         if is_known(request, etag_of(found)):
             return Response(status_code=304, headers={"etag": etag_of(found)})
         return _answer(found, await self._shown(found))
 
-    async def query(self, request: Request) -> Response:
-        """List subscriptions in the order of their creation: a page with `limit`, otherwise all.
+    @SUBSCRIPTIONS.route(
+        f"GET {COLLECTION}",
+        subscribe(Target.HANDLER),
+        Answer("The subscriptions, with how they fare.", list[ShownSubscription], (_LINK,)),
+        parameters=QUERY_PARAMETERS,
+    )
+    async def query_subscriptions(self, request: Request) -> Response:
+        """List subscriptions in the order of their creation, a page of them or all.
 
-        Even all are never in memory at once. The link `next` leads to the next page.
+        All parameters that are given must hold. With `limit` the header `Link` leads to the next page.
         """
         given = Parameters(request, QUERY_PARAMETERS)
-        after: Any = given.cursor("cursor", (int, str))
-        limit = given.number("limit", 1, MOST_LISTED)
+        limit = given.read(LIMIT)
         query = SubscriptionQuery(
             among=access_of(request).namespaces,
-            namespace=given.namespace("namespace"),
-            channel=given.channel("channel"),
-            sink=given.text("sink"),
-            protocol=given.one_of("protocol", tuple(PROTOCOLS)),
-            state=given.one_of("state", STATES),
-            after=after,
+            namespace=given.read(NAMESPACE),
+            channel=given.read(CHANNEL),
+            sink=given.read(SINK),
+            protocol=given.read(PROTOCOL),
+            state=given.read(STATE),
+            after=given.read(CURSOR),
             limit=limit or MOST_LISTED,
         )
         given.check()
@@ -137,8 +182,22 @@ class SubscriptionsHandler:
             page, shown = await asyncio.to_thread(self._page, replace(query, after=page.next))
         yield b"[]" if mark == b"[" else b"]"
 
-    async def update(self, request: Request) -> Response:
-        """Replace the whole subscription; its id stays."""
+    @SUBSCRIPTIONS.route(
+        f"PUT {RESOURCE}",
+        subscribe(Target.SUBSCRIPTION),
+        _SHOWN,
+        records="subscription",
+        parameters=(IF_MATCH,),
+        body=Body(SUBSCRIPTION_UPDATE),
+        problems={412},
+    )
+    async def update_subscription(self, request: Request) -> Response:
+        """Replace a subscription; its id stays.
+
+        The whole object is replaced: what is left out has its default, and a secret that is left out goes. A mask, as
+        it is shown, stands for the secret that is there, unless protocol, scheme, host or port of the sink are others.
+        Channel and start can't change.
+        """
         document = await read_document(request, _invalid)
 
         declared = access_of(request).allowing(self._store.declared)
@@ -152,8 +211,16 @@ class SubscriptionsHandler:
         shown = with_made_keys(await self._shown(done), done.secrets, made=_makes_keys(document))
         return _answer(done, shown)
 
-    async def delete(self, request: Request) -> Response:
-        """Delete a subscription and show what it was."""
+    @SUBSCRIPTIONS.route(
+        f"DELETE {RESOURCE}",
+        subscribe(Target.SUBSCRIPTION),
+        Answer("What it was.", ShownSubscription),
+        records="subscription",
+        parameters=(IF_MATCH,),
+        problems={412},
+    )
+    async def delete_subscription(self, request: Request) -> Response:
+        """End a subscription and show what it was."""
 
         def check(subscription: Subscription) -> None:
             check_match(request, subscription)
@@ -162,10 +229,29 @@ class SubscriptionsHandler:
         ended = await asyncio.to_thread(self._store.delete, id_, self._end_of_log, check, along)
         return json_response(ended.document())
 
+    @SUBSCRIPTIONS.route(f"OPTIONS {COLLECTION}", OPEN, _CAPABILITIES)
+    async def discover_subscriptions(self, _: Request) -> Response:
+        """Tell what the Subscriptions API supports here."""
+        return json_response(supported(), headers={"allow": ", ".join(methods(COLLECTION))})
+
+    @SUBSCRIPTIONS.route(f"OPTIONS {RESOURCE}", OPEN, _CAPABILITIES)
+    async def discover_subscription(self, _: Request) -> Response:
+        """Tell what the Subscriptions API supports here; for any id the same."""
+        return json_response(supported(), headers={"allow": ", ".join(methods(RESOURCE))})
+
     # Beyond the specification
 
+    @SUBSCRIPTIONS.route(
+        "PUT /subscriptions/{id}/secrets",
+        subscribe(Target.SUBSCRIPTION),
+        Answer("The subscription; a key that was made is shown, once.", ShownSubscription, (_ETAG,)),
+        records="subscription",
+        parameters=(IF_MATCH,),
+        body=Body(SECRETS_CHANGE),
+        problems={412},
+    )
     async def change_secrets(self, request: Request) -> Response:
-        """Change the secrets of a subscription; deliveries under way use the old ones."""
+        """Give a subscription other secrets; deliveries under way use the old ones."""
         wanted = await read_document(request, _invalid)
 
         def change(old: Subscription, secrets: Secrets | None) -> Subscription:
@@ -177,14 +263,20 @@ class SubscriptionsHandler:
         shown = with_made_keys(await self._shown(done), done.secrets, made=makes_keys(wanted))
         return _answer(done, shown)
 
-    async def pause(self, request: Request) -> Response:
+    @SUBSCRIPTIONS.route(
+        "POST /api/subscriptions/{id}/pause", subscribe(Target.SUBSCRIPTION), _SHOWN, records="subscription"
+    )
+    async def pause_subscription(self, request: Request) -> Response:
         """Hold the events of a subscription back until it is resumed."""
         paused = await asyncio.to_thread(
             self._store.pause, request.path_params["id"], access_of(request).along()
         )
         return _answer(paused, await self._shown(paused))
 
-    async def resume(self, request: Request) -> Response:
+    @SUBSCRIPTIONS.route(
+        "POST /api/subscriptions/{id}/resume", subscribe(Target.SUBSCRIPTION), _SHOWN, records="subscription"
+    )
+    async def resume_subscription(self, request: Request) -> Response:
         """Resume deliveries, even to a sink that had said it was gone."""
         resumed = await asyncio.to_thread(
             self._store.resume, request.path_params["id"], access_of(request).along()

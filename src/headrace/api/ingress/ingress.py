@@ -12,8 +12,13 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.access.gate import OPEN_GATE
+from headrace.api.access.permissions import Target, publish
+from headrace.api.answers.events import CLOUD_EVENT
 from headrace.api.ingress.rates import Rates
+from headrace.api.openapi.operation import Answer, Body
 from headrace.api.problems import MEDIA_TYPE, body_of, problem
+from headrace.api.routes.parameters import header
+from headrace.api.routes.tags import EVENTS
 from headrace.errors import (
     HeadraceError,
     InvalidEvent,
@@ -24,6 +29,8 @@ from headrace.errors import (
 )
 from headrace.events.attributes import shown
 from headrace.events.bindings.http import Mode, mode_of, read
+from headrace.events.json_format import BATCH_MEDIA_TYPE
+from headrace.events.json_format import MEDIA_TYPE as EVENT_MEDIA_TYPE
 from headrace.events.recorded import Arrival
 from headrace.heap import collector_paused
 from headrace.subscriptions.channels.name import ChannelName
@@ -49,6 +56,25 @@ _HOST = re.compile(r"([^.:]+)-kn-channel\.([^.:]+)[.:]?.*")
 _LONG = 1 << 18
 _FREED_AT_ONCE = 5000
 _EVENT_OVERHEAD = 512  # approximate bytes of an event in memory besides its data
+_HEADERS = (
+    header("ce-specversion", "Binary mode: required, 1.0 or 0.3."),
+    header("ce-id", "Binary mode: required."),
+    header("ce-source", "Binary mode: required."),
+    header("ce-type", "Binary mode: required."),
+    header("ce-subject", ""),
+    header("ce-time", "RFC 3339."),
+    header("ce-dataschema", ""),
+    header("traceparent", "Passed on with the event."),
+)
+_BODY = Body(
+    {
+        EVENT_MEDIA_TYPE: CLOUD_EVENT,
+        BATCH_MEDIA_TYPE: {"type": "array", "items": CLOUD_EVENT},
+        "application/json": {"description": "The data of an event in binary mode."},
+        "application/octet-stream": {},
+    },
+    required=False,
+)
 
 
 class ClientGone(Exception):
@@ -90,8 +116,23 @@ class Ingress:
                 return ChannelName(found[2], found[1]) if found else None
         return None
 
+    @EVENTS.route(
+        "POST /channels/{namespace}/{name}",
+        publish(Target.PATH),
+        {202: Answer("Every event of the request is durable and will be routed.")},
+        parameters=_HEADERS,
+        body=_BODY,
+        problems={404, 429, 507},
+        operation="publish",
+    )
     async def handle(self, channel: ChannelName, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request to a channel's address."""
+        """Take events in; 202 once they are durable.
+
+        In binary mode attributes, extensions too, are `ce-` headers and the body is the data, of any media type; in
+        structured mode the body is the event and `ce-` headers are not looked at, in batched mode an array of events,
+        which are stored all or none. The same address is `/` under a `Host` of the form
+        `NAME-kn-channel.NAMESPACE.…`.
+        """
         if scope["method"] != "POST":
             REFUSED.labels("405").inc()
             detail = f"a channel takes events by POST, not by {scope['method']}"

@@ -1,5 +1,5 @@
-"""The OpenAPI document: one file per handler in `routes/`, shared parts in `components/`.
+"""The OpenAPI document, put together from the routes that a process serves.
 
-What code decides (settings of protocols, filters, delivery objects) is not written down twice: `document.py` and
-`subscription_schemas.py` derive those schemas from the tables that the checks use.
+`operation.py` are the parts that routes name, `components.py` makes schemas of types and lists the named ones, and
+`subscription_schemas.py` and `request_schemas.py` derive the schemas of subscriptions from the table of protocols.
 """

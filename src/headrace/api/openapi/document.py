@@ -1,110 +1,110 @@
-"""The OpenAPI document of one process: the paths that it serves, and only the components that these need."""
+"""The OpenAPI document of one process: the routes that it serves, and only the components that these need."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from headrace.api.access.permissions import permission_for
-from headrace.api.openapi.files import read_components, read_head, read_paths
-from headrace.api.openapi.subscription_schemas import proposal_schemas
-from headrace.events.media_types import MEDIA_TYPE
-from headrace.filters.dialects.schemas import dialect_schemas, filter_schema, message_schema
-from headrace.secrets.credential_schema import credential_schema
-from headrace.subscriptions.delivery.members import DESTINATION
-from headrace.subscriptions.delivery.spec import DELIVERY
+from headrace.api.openapi.components import Components
+from headrace.api.openapi.head import HEAD, SECURITY_SCHEMES
+from headrace.api.openapi.problems import problem_answer, problems_of, reference
+from headrace.api.routes.shared_parameters import path_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Mapping
 
-    from headrace.api.access.permissions import Permission
+    from headrace.api.openapi.operation import Answer, Body, Header
+    from headrace.api.routes.parameters import Parameter
+    from headrace.api.routes.route import Route
 
-CHANNEL_ADDRESS = "/channels/{namespace}/{name}"
-_COMPONENTS = "#/components/"
 
-
-def assemble(served: Mapping[str, Collection[str]]) -> dict[str, Any]:
-    """Describe these methods of these paths; `x-undescribed` lists those that no file describes."""
-    described = read_paths()
-    paths = {
-        path: _part(path, described[path], methods) for path, methods in served.items() if path in described
+def assemble(routes: Collection[Route]) -> dict[str, Any]:
+    """Describe these routes."""
+    writer = _Writer({route.operation: route.path for route in routes})
+    paths: dict[str, dict[str, Any]] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = writer.operation(route)
+    refused = sorted({status for route in routes for status in problems_of(route)})
+    problems = {f"Problem{status}": writer.answer(problem_answer(status)) for status in refused}
+    components = {
+        "responses": problems,
+        "schemas": dict(sorted(writer.components.schemas.items())),
+        "securitySchemes": SECURITY_SCHEMES,
     }
-    missing = [
-        f"{method} {path}"
-        for path, methods in served.items()
-        for method in methods
-        if method.lower() not in paths.get(path, {})
-    ]
-    components = read_components()
-    components.setdefault("schemas", {}).update(_derived_schemas())
-    head = read_head()
-    head["info"]["version"] = version("headrace")
-    own = head.pop("components")
-    whole = head | {"paths": paths, "components": own | _used(paths, components)}
-    return whole | ({"x-undescribed": missing} if missing else {})
+    info = HEAD["info"] | {"version": version("headrace")}
+    return {**HEAD, "info": info, "paths": paths, "components": components}
 
 
-def _derived_schemas() -> dict[str, dict[str, Any]]:
-    """Make the schemas that must agree with the checks from the tables of the checks."""
-    filter_, message = f"{_COMPONENTS}schemas/Filter", f"{_COMPONENTS}schemas/MessageFilter"
-    filters = {
-        "type": "array",
-        "description": "Filters that must all match; an empty list matches always.",
-        "items": {"$ref": filter_},
-    }
-    return {
-        "Filter": filter_schema(dialect_schemas(filter_, message)),
-        "MessageFilter": message_schema(message),
-        "Filters": filters,
-        "FilterOrFilters": {"anyOf": [{"$ref": filter_}, {"$ref": f"{_COMPONENTS}schemas/Filters"}]},
-        "Credential": credential_schema(),
-        "Delivery": dict(DELIVERY),
-        "Destination": DESTINATION,
-        "MediaType": {"type": "string", "pattern": f"^{MEDIA_TYPE}$", "examples": ["application/json"]},
-        **proposal_schemas(),
-    }
+class _Writer:
+    """Writes the parts of one document. `paths` are those that links lead to, by operation."""
+
+    def __init__(self, paths: Mapping[str, str]) -> None:
+        self.components = Components()
+        self._paths = paths
+
+    def operation(self, route: Route) -> dict[str, Any]:
+        others = [each for each in route.parameters if each.where != "path"]
+        parameters = [*path_parameters(route.path, route.parameters), *others]
+        answers = {str(status): self.answer(each) for status, each in route.answers.items()}
+        refused = {str(status): reference(status) for status in problems_of(route)}
+        return {
+            "operationId": route.operation,
+            "tags": [route.tag],
+            "summary": route.summary,
+            **({"description": route.description} if route.description else {}),
+            **({"parameters": [self._parameter(each) for each in parameters]} if parameters else {}),
+            **({"requestBody": self._body(route.body)} if route.body else {}),
+            "responses": refused | answers,
+            **_security(route),
+        }
+
+    def answer(self, answer: Answer) -> dict[str, Any]:
+        headers = {each.name: self._header(each) for each in answer.headers}
+        links = {name: self._link(target) for name, target in answer.links.items()}
+        return {
+            "description": answer.description,
+            **({"headers": headers} if headers else {}),
+            **self._content(answer.by_media_type),
+            **({"links": links} if links else {}),
+        }
+
+    def _body(self, body: Body) -> dict[str, Any]:
+        return {
+            **({"description": body.description} if body.description else {}),
+            **({"required": True} if body.required else {}),
+            **self._content(body.by_media_type),
+        }
+
+    def _content(self, by_media_type: Mapping[str, Any]) -> dict[str, Any]:
+        content = {name: {"schema": self.components.resolve(each)} for name, each in by_media_type.items()}
+        return {"content": content} if content else {}
+
+    def _parameter(self, parameter: Parameter[Any]) -> dict[str, Any]:
+        return {
+            "name": parameter.name,
+            "in": parameter.where,
+            **({"required": True} if parameter.where == "path" else {}),
+            **({"description": parameter.description} if parameter.description else {}),
+            "schema": self.components.resolve(parameter.schema),
+            **({"example": parameter.example} if parameter.example else {}),
+        }
+
+    def _header(self, header: Header) -> dict[str, Any]:
+        required = {"required": True} if header.required else {}
+        return {
+            "description": header.description,
+            **required,
+            "schema": self.components.resolve(header.schema),
+        }
+
+    def _link(self, target: str) -> dict[str, Any]:
+        names = re.findall(r"\{(\w+)\}", self._paths[target])
+        return {"operationId": target, "parameters": {name: f"$response.body#/{name}" for name in names}}
 
 
-def _part(path: str, item: Mapping[str, Any], methods: Collection[str]) -> dict[str, Any]:
-    """Return the shared parameters of a path, and the methods that are served."""
-    shared = {name: each for name, each in item.items() if name == "parameters"}
-    return shared | {
-        method.lower(): _guarded(item[method.lower()], permission_for(path, method))
-        for method in methods
-        if method.lower() in item
-    }
-
-
-def _guarded(operation: Any, permission: Permission | None) -> Any:
-    """Add the answers of the gate; mark an operation that is open to everybody."""
-    if permission is None:
-        return operation
-    if permission.is_open:
-        return {**operation, "security": []}
-    refused = {status: {"$ref": f"{_COMPONENTS}responses/Problem{status}"} for status in ("401", "403")}
-    return {**operation, "responses": refused | operation["responses"]}
-
-
-def _used(paths: object, components: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    used: dict[str, dict[str, Any]] = {}
-    waiting = list(_references(paths))
-    while waiting:
-        kind, name = waiting.pop()
-        if name not in used.setdefault(kind, {}):
-            used[kind][name] = components[kind][name]
-            waiting += _references(used[kind][name])
-    return {kind: dict(sorted(used[kind].items())) for kind in sorted(used)}
-
-
-def _references(value: object) -> Iterator[tuple[str, str]]:
-    if isinstance(value, Mapping):
-        target = value.get("$ref")
-        if isinstance(target, str):
-            kind, _, name = target.removeprefix(_COMPONENTS).partition("/")
-            yield kind, name
-        for each in value.values():
-            yield from _references(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _references(each)
+def _security(route: Route) -> dict[str, Any]:
+    """Mark an operation that is open to everybody; one of which only a part is open takes either."""
+    if not route.permission.is_open:
+        return {}
+    return {"security": [] if route.permission.role is None else HEAD["security"]}

@@ -2,50 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from headrace.api.openapi.request_schemas import UNMASKED, request_schemas
-from headrace.documents.addresses import address_schema, any_case
+from headrace.api.answers.subscriptions import ShownKey
+from headrace.documents.addresses import address_schema
+from headrace.documents.filter_schemas import FILTER, FILTERS
+from headrace.documents.schemas import Named, described, record
 from headrace.events.attributes import URI_REFERENCE
 from headrace.protocols import PROTOCOLS
 from headrace.protocols.rules import CREDENTIAL_NAMES, has_setting
-from headrace.secrets.masks import MASK, SENSITIVE
+from headrace.secrets.credential_schema import credential_schema
 from headrace.secrets.signing_keys import SIGNING
-from headrace.subscriptions.delivery.members import MEMBERS
-from headrace.subscriptions.secret_changes import ROTATE
+from headrace.subscriptions.channels.name import CHANNEL_NAME
+from headrace.subscriptions.delivery.members import DESTINATION, MEMBERS
+from headrace.subscriptions.delivery.spec import DELIVERY
+from headrace.subscriptions.points import POINT
 
 if TYPE_CHECKING:
+    from headrace.documents.schemas import Schema
     from headrace.protocols.protocol import Protocol
 
-Schema = dict[str, Any]
-
-_SCHEMAS = "#/components/schemas/"
-_DEFAULT = "HTTP"
-
-
-def proposal_schemas() -> dict[str, Schema]:
-    """Return the schemas of requests that create a subscription or change it."""
-    variants = {f"Subscription{name}": _variant(name, protocol) for name, protocol in PROTOCOLS.items()}
-    settings = {f"Settings{name}": _with_shown_keys(protocol) for name, protocol in PROTOCOLS.items()}
-    return {
-        **request_schemas(list(variants)),
-        **variants,
-        **settings,
-        "ProtocolName": {"enum": list(PROTOCOLS)},
-        "SubscriptionConfig": _config(),
-        "UnbatchedConfig": _unbatched_config(),
-        "PullConfig": _pull_config(),
-        "SecretsChange": _secrets_change(),
-    }
+DEFAULT = "HTTP"
+CREDENTIAL = Named("Credential", credential_schema())
+_FILTERS = {"anyOf": [FILTERS, FILTER]}
 
 
 def settings_schema(protocol: Protocol) -> Schema:
     """Return the schema of `protocolsettings`."""
-    properties = {}
-    for name, setting in protocol.settings.items():
-        default = {} if setting.default is None else {"default": setting.default}
-        properties[name] = dict(setting.check.schema) | default
-    return {"type": "object", "properties": properties, "additionalProperties": False}
+    return record({name: setting.schema for name, setting in protocol.settings.items()})
 
 
 def _with_shown_keys(protocol: Protocol) -> Schema:
@@ -53,13 +37,13 @@ def _with_shown_keys(protocol: Protocol) -> Schema:
     schema = settings_schema(protocol)
     if "signing" in schema["properties"]:
         generated, keys = SIGNING["anyOf"]
-        either = {"anyOf": [keys["items"], _ref("ShownKey")]}
-        schema["properties"]["signing"] = {"anyOf": [generated, keys | {"items": either}]}
+        either = {"anyOf": [keys["items"], ShownKey]}
+        schema["properties"]["signing"] |= {"anyOf": [generated, keys | {"items": either}]}
     return schema
 
 
 def _variant(name: str, protocol: Protocol) -> Schema:
-    required = ["sink"] * protocol.has_sink + ["protocol"] * (name != _DEFAULT)
+    required = ["sink"] * protocol.has_sink + ["protocol"] * (name != DEFAULT)
     schema: Schema = {
         "type": "object",
         "required": required,
@@ -77,14 +61,11 @@ def _variant(name: str, protocol: Protocol) -> Schema:
                 "description": "Only events of one of these types.",
             },
             "config": _config_of(name, protocol),
-            "filters": {
-                "anyOf": [_ref("Filters"), _ref("Filter")],
-                "description": "Filters that must all match.",
-            },
-            "filter": {"anyOf": [_ref("Filters"), _ref("Filter")], "description": "The same as `filters`."},
+            "filters": {**_FILTERS, "description": "Filters that must all match."},
+            "filter": {**_FILTERS, "description": "The same as `filters`."},
             **_sink(protocol),
             "protocol": {"const": name},
-            "protocolsettings": _ref(f"Settings{name}"),
+            "protocolsettings": Named(f"Settings{name}", _with_shown_keys(protocol)),
             "notes": {"description": "Ignored; set by the service."},
             "status": {"description": "Set by the service; an import reads `delivery`."},
         },
@@ -100,10 +81,10 @@ def _variant(name: str, protocol: Protocol) -> Schema:
     return schema
 
 
-def _config_of(name: str, protocol: Protocol) -> Schema:
+def _config_of(name: str, protocol: Protocol) -> Named:
     if not protocol.has_sink:
-        return _ref("PullConfig")
-    return _ref("SubscriptionConfig") if name == _DEFAULT else _ref("UnbatchedConfig")
+        return Named("PullConfig", _pull_config())
+    return _CONFIG if name == DEFAULT else _UNBATCHED_CONFIG
 
 
 def _sink(protocol: Protocol) -> Schema:
@@ -112,7 +93,7 @@ def _sink(protocol: Protocol) -> Schema:
     return {
         "sink": address_schema(protocol.address)
         | {"description": f"Where events go: {protocol.address.example}"},
-        **dict.fromkeys(CREDENTIAL_NAMES, _ref("Credential")),
+        **dict.fromkeys(CREDENTIAL_NAMES, CREDENTIAL),
     }
 
 
@@ -130,10 +111,10 @@ def _config() -> Schema:
         "type": "object",
         "description": "Which events the subscription gets, and how they are delivered.",
         "properties": {
-            "channel": _ref("ChannelName") | {"default": "default/default"},
-            "start": _ref("Point") | {"description": "The first event to deliver; `latest` by default."},
-            "delivery": _ref("Delivery"),
-            "reply": _ref("Destination"),
+            "channel": {"$ref": CHANNEL_NAME, "default": "default/default"},
+            "start": described(POINT, "The first event to deliver; `latest` by default."),
+            "delivery": DELIVERY,
+            "reply": Named("Destination", DESTINATION),
         },
         "additionalProperties": {"description": "A key that the channel declares in `subscriptionconfig`."},
     }
@@ -143,40 +124,18 @@ def _unbatched_config() -> Schema:
     single = {"properties": {"batch": {"properties": {"size": {"maximum": 1}}}}}
     return {
         "description": "The same, for protocols without batches.",
-        "allOf": [_ref("SubscriptionConfig"), {"properties": {"delivery": single}}],
+        "allOf": [_CONFIG, {"properties": {"delivery": single}}],
     }
 
 
 def _pull_config() -> Schema:
     """Return the part of the config that applies without a sink."""
     properties = {name: each for name, each in _config()["properties"].items() if name != "reply"}
-    known = PROTOCOLS["PULL"].delivery or ()
-    properties["delivery"] = {
-        "type": "object",
-        "properties": {name: dict(MEMBERS[name].schema) for name in known},
-        "additionalProperties": False,
-    }
+    properties["delivery"] = record({name: MEMBERS[name].schema for name in PROTOCOLS["PULL"].delivery or ()})
     return _config() | {"properties": properties}
 
 
-def _secrets_change() -> Schema:
-    signing = {"anyOf": [SIGNING, {"enum": [ROTATE, None]}]}
-    credential = {"anyOf": [{"allOf": [_ref("Credential"), UNMASKED]}, {"type": "null"}]}
-    headers = dict(PROTOCOLS[_DEFAULT].settings["headers"].check.schema)
-    headers["propertyNames"] = {"allOf": [headers["propertyNames"], {"pattern": any_case(SENSITIVE)}]}
-    headers["additionalProperties"] = headers["additionalProperties"] | {"not": {"const": MASK}}
-    return {
-        "type": "object",
-        "description": "Secrets that are left out stay; null removes them.",
-        "minProperties": 1,
-        "properties": {
-            **dict.fromkeys(CREDENTIAL_NAMES, credential),
-            "signing": signing,
-            "headers": headers,
-        },
-        "additionalProperties": False,
-    }
-
-
-def _ref(name: str) -> Schema:
-    return {"$ref": _SCHEMAS + name}
+_CONFIG = Named("SubscriptionConfig", _config())
+_UNBATCHED_CONFIG = Named("UnbatchedConfig", _unbatched_config())
+VARIANTS = [Named(f"Subscription{name}", _variant(name, protocol)) for name, protocol in PROTOCOLS.items()]
+"""A subscription over each protocol."""

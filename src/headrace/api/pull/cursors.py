@@ -6,12 +6,47 @@ import re
 import secrets
 from typing import Any, NamedTuple
 
+from headrace.documents.schemas import Named, described, record
 from headrace.errors import InvalidRequest
 
-_CURSOR = re.compile(r"([0-9a-f]{16})-([0-9]{1,18})")
-_MEMBERS = ("upTo", "ids", "consumer", "release")
-_FORM = f"must be a JSON object with any of: {', '.join(_MEMBERS)}"
+_CONSUMER = "[0-9a-f]{16}"
+_CURSOR = re.compile(f"({_CONSUMER})-([0-9]{{1,18}})")
 _MOST_IDS = 1000
+CONSUMER = {"type": "string", "pattern": f"^{_CONSUMER}$"}
+PULL_CURSOR = Named(
+    "PullCursor",
+    {
+        "type": "string",
+        "description": "A consumer, and an event that it was handed.",
+        "pattern": f"^{_CURSOR.pattern}$",
+        "examples": ["5f3c2b1a09876543-17"],
+    },
+)
+_MEMBERS = {
+    "upTo": described(PULL_CURSOR, "It is done with all that it was handed up to this one."),
+    "ids": {
+        "type": "array",
+        "maxItems": _MOST_IDS,
+        "items": PULL_CURSOR,
+        "description": "It is done with these.",
+    },
+    "consumer": {**CONSUMER, "description": "It is still there."},
+    "release": {"type": "boolean", "default": False, "description": "It gives the rest back."},
+}
+ACKNOWLEDGEMENT = Named(
+    "Acknowledgement",
+    record(
+        _MEMBERS,
+        description="What one consumer says of what it holds. Whatever else it holds, it holds for another lease.",
+        anyOf=[
+            {"required": ["upTo"]},
+            {"required": ["ids"], "properties": {"ids": {"minItems": 1}}},
+            {"required": ["consumer"]},
+        ],
+        examples=[{"upTo": "5f3c2b1a09876543-17"}],
+    ),
+)
+_FORM = f"must be a JSON object with any of: {', '.join(_MEMBERS)}"
 
 
 class Cursor(NamedTuple):

@@ -13,7 +13,7 @@ from headrace.errors import InvalidRequest, PayloadTooLarge, UnsupportedFormat
 from headrace.events.media_types import essence, is_json
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from starlette.requests import Request
 
@@ -71,7 +71,7 @@ def check_media_type(request: Request, is_read: Callable[[str], bool], supported
 
 
 def read_members(
-    body: bytes, known: Sequence[str], required: Sequence[str] = (), form: str = ""
+    body: bytes, known: Collection[str], required: Sequence[str] = (), form: str = ""
 ) -> dict[str, msgspec.Raw]:
     """Return the members of a JSON object as raw slices, because an event's data must not be altered.
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from headrace.api.requests.documents import json_response
+from headrace.api.subscriptions.query import QUERY_PARAMETERS
 from headrace.filters.dialects.table import DIALECTS
 from headrace.protocols import PROTOCOLS
 from headrace.subscriptions.channels.config_keys import OWN_KEYS
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
+    from headrace.api.answers.subscriptions import Capabilities
 
 COLLECTION, RESOURCE = "/subscriptions", "/subscriptions/{id}"
-QUERY_PARAMETERS = ("channel", "namespace", "sink", "protocol", "state", "limit", "cursor")
 _OPERATIONS = {
     "Create": ("POST", COLLECTION),
     "Retrieve": ("GET", RESOURCE),
@@ -24,25 +22,19 @@ _OPERATIONS = {
 }
 
 
-async def capabilities(request: Request) -> Response:
-    """List the methods of the address, and what the service supports. It is the same for every id."""
-    path = RESOURCE if "id" in request.path_params else COLLECTION
-    return json_response(supported(), headers={"allow": ", ".join(methods(path))})
-
-
 def methods(path: str) -> list[str]:
     """Return the methods of an address."""
     own = {method for method, where in _OPERATIONS.values() if where == path}
     return sorted({*own, "HEAD", "OPTIONS"})
 
 
-def supported() -> dict[str, Any]:
+def supported() -> Capabilities:
     """List what is supported, by name; `GET /api/discovery` has the details."""
     return {
         "operations": {
             name: {"method": method, "path": path} for name, (method, path) in _OPERATIONS.items()
         },
-        "queryparameters": list(QUERY_PARAMETERS),
+        "queryparameters": [each.name for each in QUERY_PARAMETERS],
         "protocols": list(PROTOCOLS),
         "dialects": list(DIALECTS),
         "config": list(OWN_KEYS),

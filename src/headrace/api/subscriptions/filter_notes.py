@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
 from headrace.errors import FilterError
-from headrace.filters import compile_filter
+from headrace.filters.compiled import digest_of, read_compiled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,21 +30,21 @@ class FilterReviews:
         self._most = most
         self._reviews: dict[bytes, FilterReview] = {}
 
-    def of(self, filters: Sequence[Any]) -> FilterReview:
-        """Return the review of filters."""
-        key = blake2b(msgspec.json.encode(filters), digest_size=16).digest()
+    def of(self, filters: Sequence[Any], compiled: bytes | None = None) -> FilterReview:
+        """Return the review of filters; `compiled` is the compiled form that was kept, if there is one."""
+        key = digest_of(filters)
         review = self._reviews.get(key)
         if review is None:
-            review = _review(filters)
+            review = _review(filters, compiled)
             if len(self._reviews) >= self._most:
                 self._reviews = {}  # so many are seldom shown again soon
             self._reviews[key] = review
         return review
 
 
-def _review(filters: Sequence[Any]) -> FilterReview:
+def _review(filters: Sequence[Any], compiled: bytes | None) -> FilterReview:
     try:
-        notes = tuple(compile_filter(list(filters)).notes)
+        notes = read_compiled(filters, compiled).notes
     except FilterError as error:
         return FilterReview((), str(error))
     return FilterReview(notes, None) if notes else _GOOD

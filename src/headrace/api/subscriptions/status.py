@@ -87,7 +87,7 @@ def shown_new(subscription: Subscription) -> dict[str, Any]:
 
 def _shown(subscription: Subscription, known: _Known) -> dict[str, Any]:
     document = subscription.document()
-    notes, unusable = REVIEWS.of(subscription.filters)
+    notes, unusable = REVIEWS.of(subscription.filters, subscription.compiled)
     unusable = unusable or known.unusable.get(subscription.id)
     fare = known.fares.get(subscription.id, _NOTHING_SENT)
     credential = known.credentials.get(subscription.id)

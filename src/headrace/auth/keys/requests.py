@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from headrace.auth.grants import parse_grants
+from headrace.auth.grants import GRANTS, parse_grants
 from headrace.auth.keys.key import KeyText, new_key
 from headrace.auth.keys.record import KeyRecord
-from headrace.errors import InvalidRequest
-from headrace.subscriptions.points import parse_time
+from headrace.documents.forms import Form, Member, refuse
+from headrace.documents.kinds import kind_of
+from headrace.subscriptions.request_kinds import A_TIME
 
 if TYPE_CHECKING:
     from headrace.auth.roles import Grants
     from headrace.documents.faults import Faults
 
-_MEMBERS = ("name", "grants", "expires")
 _LONGEST_NAME = 100
+
+
+def _name(value: Any, path: str, faults: Faults) -> Any:
+    if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= _LONGEST_NAME:
+        faults.append(
+            (path, f"has to be a text of 1 to {_LONGEST_NAME} characters that says whose key it is")
+        )
+    return value
+
+
+_NAME = {"type": "string", "pattern": f"^[ -~]{{1,{_LONGEST_NAME}}}$", "examples": ["ci"]}
+KEY_FORM = Form(
+    "KeyRequest",
+    {
+        "name": Member(kind_of(_NAME, _name), "Whose key it is.", is_required=True),
+        "grants": Member(kind_of(GRANTS, parse_grants), is_required=True),
+        "expires": Member(A_TIME, takes_null=True),
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +54,7 @@ class KeyRequest:
 
 def parse_key_request(document: object) -> KeyRequest:
     """Parse a request for a key; InvalidRequest lists every fault with its path."""
-    if not isinstance(document, dict):
-        raise InvalidRequest([("", f"the body has to be a JSON object with: {', '.join(_MEMBERS)}")])
-    faults: Faults = [
-        (str(name), f"unknown member; this request has: {', '.join(_MEMBERS)}")
-        for name in document
-        if name not in _MEMBERS
-    ]
-    name = document.get("name")
-    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= _LONGEST_NAME:
-        faults.append(
-            ("name", f"has to be a text of 1 to {_LONGEST_NAME} characters that says whose key it is")
-        )
-    grants = parse_grants(document.get("grants"), "grants", faults)
-    expires = parse_time(document.get("expires"), "expires", faults)
-    if faults:
-        raise InvalidRequest(faults)
-    return KeyRequest(str(name), grants, None if expires is None else expires / 1000)
+    given, faults = KEY_FORM.read(document)
+    refuse(faults)
+    expires = given["expires"]
+    return KeyRequest(given["name"], given["grants"], None if expires is None else expires / 1000)

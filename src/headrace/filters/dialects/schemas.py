@@ -49,11 +49,11 @@ _NUMBERS: tuple[tuple[Schema, ValueType, bool], ...] = (
 """The schemas of numbers, their type, and whether `type` must be given."""
 
 
-def dialect_schemas(filter_: str, message: str, limits: Limits = DEFAULT_LIMITS) -> Mapping[str, Schema]:
-    """Return the schema of each dialect's body; `filter_` and `message` are references to the schemas that may nest."""
+def dialect_schemas(filter_: Any, message: Any, limits: Limits = DEFAULT_LIMITS) -> Mapping[str, Schema]:
+    """Return the schema of each dialect's body; `filter_` and `message` stand for the schemas that may nest."""
     text = {"type": "string", "minLength": 1, "maxLength": limits.length}
     named = _attributes("^[a-z0-9]+$", text, limits) | {"minProperties": 1}
-    nested = {"type": "array", "minItems": 1, "items": {"$ref": filter_}}
+    nested = {"type": "array", "minItems": 1, "items": filter_}
     cel = {"type": "string", "minLength": 1, "maxLength": limits.expression, "format": "cel"}
     sql = text | {"format": "cesql"}
     value = {"type": "string", "maxLength": limits.length}
@@ -63,14 +63,14 @@ def dialect_schemas(filter_: str, message: str, limits: Limits = DEFAULT_LIMITS)
         "suffix": named,
         "all": nested,
         "any": nested,
-        "not": {"$ref": filter_},
+        "not": filter_,
         "sql": sql,
         "cesql": sql,
         "cel": cel,
         "expression": cel,
         "attributes": _attributes(r"^[a-z0-9]+(\.[A-Za-z0-9_-]+)*$", value, limits),
         "sourceAndType": _object({"source": value, "type": value}, required=()) | {"minProperties": 1},
-        "message": {"$ref": message},
+        "message": message,
         "streamer": {"type": "array", "items": _condition(text)},
     }
 
@@ -88,13 +88,13 @@ def filter_schema(dialects: Mapping[str, Schema]) -> Schema:
     }
 
 
-def message_schema(message: str, limits: Limits = DEFAULT_LIMITS) -> Schema:
-    """Return the schema of a predicate tree over properties and times; `message` is a reference to that schema."""
-    trees = {"type": "array", "minItems": 2, "items": {"$ref": message}}
+def message_schema(message: Any, limits: Limits = DEFAULT_LIMITS) -> Schema:
+    """Return the schema of a predicate tree over properties and times; `message` stands for that schema."""
+    trees = {"type": "array", "minItems": 2, "items": message}
     connectives = [_object({name: trees}) for name in ("and", "or")]
     return {
         "description": "A tree of predicates over properties, event time and publish time.",
-        "anyOf": [*connectives, _object({"not": {"$ref": message}}), *_predicates(limits)],
+        "anyOf": [*connectives, _object({"not": message}), *_predicates(limits)],
     }
 
 

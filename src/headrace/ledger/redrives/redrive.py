@@ -8,17 +8,35 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import InvalidChannel, InvalidRequest
+from headrace.documents.forms import Form, Member, refuse
+from headrace.documents.kinds import any_text, flag, one_of
 from headrace.ledger.times import shown_time
-from headrace.subscriptions.channels.name import ChannelName, parse_channel
-from headrace.subscriptions.delivery.members import HIGHEST_RATE, is_rate
-from headrace.subscriptions.points import check_filter, parse_time
+from headrace.subscriptions.request_kinds import A_CHANNEL, A_FILTER, A_TIME, a_rate
 
 if TYPE_CHECKING:
-    from headrace.documents.faults import Faults
+    from headrace.subscriptions.channels.name import ChannelName
 
 DEAD_STATE, WAITING_STATE = "dead", "waiting"
-_MEMBERS = ("subscription", "channel", "namespace", "filter", "state", "since", "until", "rate", "dryRun")
+REDRIVE_FORM = Form(
+    "RedriveRequest",
+    {
+        "subscription": Member(any_text("the id of a subscription"), takes_null=True),
+        "channel": Member(A_CHANNEL, takes_null=True),
+        "namespace": Member(
+            any_text("the name of a namespace"), "Of the channels of this namespace.", takes_null=True
+        ),
+        "filter": Member(A_FILTER, takes_null=True),
+        "state": Member(one_of(DEAD_STATE, WAITING_STATE), default=DEAD_STATE),
+        "since": Member(A_TIME, takes_null=True),
+        "until": Member(A_TIME, takes_null=True),
+        "rate": Member(a_rate("deliveries"), "Deliveries a second.", takes_null=True),
+        "dryRun": Member(flag, "Only count.", default=False),
+    },
+    {
+        "description": "Which deliveries are to be made again.",
+        "examples": [{"channel": "default/default", "dryRun": True}],
+    },
+)
 
 
 class State(enum.StrEnum):
@@ -105,58 +123,9 @@ class Redrive:
 
 def parse_redrive(document: object) -> tuple[RedriveRequest, bool]:
     """Check a request; return it, and whether it is a dry run. InvalidRequest lists every fault with its path."""
-    if not isinstance(document, dict):
-        raise InvalidRequest([("", f"the body has to be a JSON object with any of: {', '.join(_MEMBERS)}")])
-    faults: Faults = [
-        (str(key), f"unknown member; this request has: {', '.join(_MEMBERS)}")
-        for key in document
-        if key not in _MEMBERS
-    ]
-    state, subscription = document.get("state", DEAD_STATE), document.get("subscription")
-    if state not in (DEAD_STATE, WAITING_STATE):
-        faults.append(("state", f"{state!r} is neither {DEAD_STATE} nor {WAITING_STATE}"))
-    if subscription is not None and not isinstance(subscription, str):
-        faults.append(("subscription", "has to be the id of a subscription"))
-    if document.get("filter") is not None:
-        check_filter(document["filter"], "filter", faults)
-    since, until = (parse_time(document.get(name), name, faults) for name in ("since", "until"))
-    if since is not None and until is not None and since >= until:
+    given, faults = REDRIVE_FORM.read(document)
+    if given["since"] is not None and given["until"] is not None and given["since"] >= given["until"]:
         faults.append(("until", "has to be later than since"))
-    namespace = document.get("namespace")
-    if namespace is not None and not isinstance(namespace, str):
-        faults.append(("namespace", "has to be the name of a namespace"))
-    channel, rate, dry_run = (
-        _channel(document, faults),
-        _rate(document, faults),
-        document.get("dryRun", False),
-    )
-    if not isinstance(dry_run, bool):
-        faults.append(("dryRun", "has to be true or false"))
-    if faults:
-        raise InvalidRequest(faults)
-    wanted = RedriveRequest(
-        state, subscription, channel, document.get("filter"), since, until, rate, namespace
-    )
-    return wanted, dry_run
-
-
-def _channel(document: dict[str, Any], faults: Faults) -> ChannelName | None:
-    if document.get("channel") is None:
-        return None
-    try:
-        return parse_channel(document["channel"])
-    except InvalidChannel as error:
-        faults.append(("channel", str(error)))
-        return None
-
-
-def _rate(document: dict[str, Any], faults: Faults) -> float | None:
-    rate = document.get("rate")
-    if rate is None:
-        return None
-    if not is_rate(rate):
-        faults.append(
-            ("rate", f"{rate!r} is no number of deliveries a second above 0 and up to {HIGHEST_RATE}")
-        )
-        return None
-    return float(rate)
+    refuse(faults)
+    dry_run = given.pop("dryRun")
+    return RedriveRequest(**given), dry_run

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from headrace.filters import compile_filter
+from headrace.filters.compiled import read_compiled
 from headrace.matching.settings import CelSettings
 from headrace.telemetry.metrics import MATCH_PROGRAM_HITS, MATCH_PROGRAM_MISSES
 
@@ -35,13 +35,16 @@ class Programs:
     def __len__(self) -> int:
         return len(self._filters)
 
-    def compile(self, filters: Sequence[Any]) -> Filter:
-        """Return what `compile_filter` returns; what it refuses is refused each time."""
+    def compile(self, filters: Sequence[Any], kept: bytes | None = None) -> Filter:
+        """Return what `compile_filter` returns, from the compiled form that was kept if there is one.
+
+        What it refuses is refused each time.
+        """
         key = _encode(filters)
         known = self._filters.get(key)
         if known is None:
             self.misses += 1
-            known = self._filters[key] = compile_filter(filters)
+            known = self._filters[key] = read_compiled(filters, kept)
         else:
             self.hits += 1
             self._filters.move_to_end(key)

@@ -73,7 +73,7 @@ def apply_changes(matcher: Matcher, changes: Changes, programs: Programs) -> lis
             continue
         scope = Scope(entry.namespace, entry.channel, entry.source, entry.types)
         try:
-            matcher.add(entry.id, programs.compile(entry.filters), scope=scope)
+            matcher.add(entry.id, programs.compile(entry.filters, entry.compiled), scope=scope)
         except Exception as error:  # noqa: BLE001  whatever a filter does, the others have to work
             if entry.id in matcher:
                 matcher.remove(entry.id)

@@ -27,6 +27,7 @@ class Entry(msgspec.Struct, array_like=True, frozen=True):
     source: str | None
     types: tuple[str, ...]
     filters: tuple[Any, ...]
+    compiled: bytes | None = None
 
 
 Changes = dict[str, Entry | None]
@@ -54,6 +55,7 @@ def entry_of(subscription: Subscription) -> Entry:
         subscription.source,
         subscription.types,
         subscription.filters,
+        subscription.compiled,
     )
 
 

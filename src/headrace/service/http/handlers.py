@@ -18,7 +18,7 @@ from headrace.api.handlers.channels import ChannelsHandler
 from headrace.api.handlers.consents import ConsentsHandler
 from headrace.api.handlers.discovery import DiscoveryHandler
 from headrace.api.handlers.filters import FiltersHandler
-from headrace.api.handlers.health import HealthHandler
+from headrace.api.handlers.health import HealthHandler, MetricsHandler
 from headrace.api.handlers.history import HistoryHandler
 from headrace.api.handlers.interest import InterestHandler
 from headrace.api.handlers.probes import ProbesHandler
@@ -66,7 +66,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.api.access.gate import Gate
-    from headrace.api.handlers.handler import Handler
     from headrace.config import Config
     from headrace.events.positions import LogPosition
     from headrace.service.http.gate import AccessStores
@@ -105,9 +104,9 @@ async def _serve(config: Config, listener: socket.socket, *, ingress: bool, cont
         taking, end_of_log = (
             _open_log(config, databases, channels, gate, access, opened) if ingress else (None, None)
         )
-        handlers: list[Handler] = [
-            HealthHandler(lambda: role_statuses(layout.run, config.roles), metrics=config.api.metrics)
-        ]
+        handlers: list[object] = [HealthHandler(lambda: role_statuses(layout.run, config.roles))]
+        if config.api.metrics:
+            handlers.append(MetricsHandler())
         address = config.api.address_at(listener.getsockname()[1])
         pull = None
         if stores is not None:
@@ -182,7 +181,7 @@ def _control(
     owners: SubscriptionOwners,
     opened: AsyncExitStack,
     address: str,
-) -> list[Handler]:
+) -> list[object]:
     jobs, secret_store, records = stores
     interests = Interests(store, config.interest)
     opened.callback(interests.close)
@@ -216,7 +215,7 @@ def _control_plane(
     end_of_log: Callable[[], LogPosition],
     opened: AsyncExitStack,
     address: str,
-) -> Handler:
+) -> ObjectsHandler:
     plane = ControlPlane(Deployment(store, registry, end_of_log, address))
     keep_running(opened, _repair(plane))
     return ObjectsHandler(plane, channels.refresh, config.api.max_manifest_bytes)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from headrace.documents.schemas import Named, record
 from headrace.documents.whole_numbers import whole_number
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ OWN_TYPES: dict[str, dict[str, Any]] = {
 OWN_KEYS = tuple(OWN_TYPES)
 
 _MOST_KEYS, _MOST_VALUES, _LONGEST = 100, 100, 200
-_MEMBERS = ("type", "required", "enum", "description")
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
@@ -42,6 +42,43 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
 }
 TYPES = tuple(_TYPES)
+_TYPE = Named("ConfigType", {"enum": list(TYPES)})
+_MEMBERS = {
+    "type": _TYPE,
+    "required": {"type": "boolean", "default": False},
+    "enum": {
+        "type": "array",
+        "maxItems": _MOST_VALUES,
+        "description": "The values that may be given; any of the type where it is empty.",
+    },
+    "description": {"type": "string"},
+}
+_VALUES_OF_TYPE = [
+    {
+        "if": {"properties": {"type": {"const": name}}},
+        "then": {"properties": {"enum": {"items": {"type": name}}}},
+    }
+    for name in TYPES
+]
+_DECLARATION = Named("ConfigDeclaration", record(_MEMBERS, ["type"], allOf=_VALUES_OF_TYPE))
+DECLARATIONS = Named(
+    "ConfigDeclarations",
+    {
+        "type": "object",
+        "description": (
+            "Keys that subscriptions to the channel may have in their `config`, each with its type or with more."
+        ),
+        "maxProperties": _MOST_KEYS,
+        "propertyNames": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": _LONGEST,
+            "not": {"enum": list(OWN_KEYS)},
+        },
+        "additionalProperties": {"anyOf": [_TYPE, _DECLARATION]},
+        "examples": [{"interval": {"type": "integer", "enum": [1, 5], "required": True}, "unit": "string"}],
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)

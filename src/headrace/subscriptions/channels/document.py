@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from headrace.documents.schemas import Named, nullable, record
 from headrace.errors import InvalidChannel
-from headrace.subscriptions.channels.config_keys import parse_declarations
-from headrace.subscriptions.channels.name import ChannelName, check_channel
-from headrace.subscriptions.delivery.spec import check_delivery
+from headrace.subscriptions.channels.config_keys import DECLARATIONS, parse_declarations
+from headrace.subscriptions.channels.name import LABEL, ChannelName, check_channel
+from headrace.subscriptions.delivery.spec import DELIVERY, check_delivery
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,8 +21,30 @@ _FORM = (
     'a channel is an object of the form {"namespace": "…", "name": "…", "delivery": {…}, "subscriptionconfig": {…}}; '
     "the last two may be absent"
 )
-_OURS = ("url",)
-_MEMBERS = {"namespace", "name", "delivery", "subscriptionconfig", *_OURS}
+_NAMES = {"namespace": LABEL, "name": LABEL}
+_MEMBERS = {
+    **_NAMES,
+    "delivery": nullable(DELIVERY),
+    "subscriptionconfig": nullable(DECLARATIONS),
+    "url": {},  # passed over: the service shows it
+}
+CHANNEL_PROPOSAL = Named(
+    "ChannelProposal",
+    record(
+        _MEMBERS,
+        list(_NAMES),
+        description="A channel to be made. What it was shown as may be sent back; `url` is passed over.",
+        examples=[{"namespace": "default", "name": "orders", "delivery": {"retry": 3}}],
+    ),
+)
+CHANNEL_CHANGE = Named(
+    "ChannelChange",
+    record(
+        _MEMBERS,
+        description="The channel as it should be. What it leaves out is taken away.",
+        examples=[{"delivery": {"retry": 3}}],
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +69,11 @@ def parse_channel_document(document: object, named: ChannelName | None = None) -
     """Read a channel. Where the address has named it, the document may leave its name out."""
     if not isinstance(document, dict):
         raise InvalidChannel(_FORM)
-    required = set() if named else {"namespace", "name"}
-    if not required <= set(document) <= _MEMBERS:
+    required = set() if named else set(_NAMES)
+    if not required <= set(document) <= set(_MEMBERS):
         raise InvalidChannel(_FORM)
     given = {} if named is None else named._asdict()
-    parts = given | {part: document[part] for part in ("namespace", "name") if part in document}
+    parts = given | {part: document[part] for part in _NAMES if part in document}
     name = check_channel(parts["namespace"], parts["name"])
     if named is not None and name != named:
         raise InvalidChannel(f"the document names channel {name}, the address {named}")

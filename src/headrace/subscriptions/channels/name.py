@@ -5,10 +5,31 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from headrace.documents.schemas import Named
 from headrace.errors import InvalidChannel
 
 # DNS labels, as Kubernetes names are: they also stand in host names.
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+LABEL_PATTERN = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_LABEL = re.compile(LABEL_PATTERN)
+
+LABEL = Named(
+    "Label",
+    {
+        "type": "string",
+        "description": "A DNS label.",
+        "pattern": f"^{LABEL_PATTERN}$",
+        "examples": ["default"],
+    },
+)
+CHANNEL_NAME = Named(
+    "ChannelName",
+    {
+        "type": "string",
+        "description": "A channel as `namespace/name`.",
+        "pattern": f"^{LABEL_PATTERN}/{LABEL_PATTERN}$",
+        "examples": ["default/orders"],
+    },
+)
 
 
 class ChannelName(NamedTuple):

@@ -93,7 +93,8 @@ def _rate(value: Any) -> dict[str, Any]:
     return {"rate": float(value)}
 
 
-_RATE = Member({"type": "number", "exclusiveMinimum": 0, "maximum": HIGHEST_RATE}, _rate)
+RATE = {"type": "number", "exclusiveMinimum": 0, "maximum": HIGHEST_RATE}
+"""What `is_rate` takes, as JSON Schema."""
 
 
 DESTINATION = {
@@ -156,6 +157,6 @@ MEMBERS: dict[str, Member] = {
     "format": _one_of("format", ("binary", "json")),
     "ordering": _one_of("ordering", ("unordered", "ordered", "partitionkey")),
     "concurrency": _whole("concurrency", 1, _MOST_AT_A_TIME),
-    "rate": _RATE,
+    "rate": Member(RATE, _rate),
     "batch": Member(_BATCH_SCHEMA, _batch),
 }

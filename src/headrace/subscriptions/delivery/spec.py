@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from headrace.documents.schemas import Named
 from headrace.subscriptions.delivery.members import MEMBERS, Refused
 
 if TYPE_CHECKING:
@@ -19,22 +20,25 @@ if TYPE_CHECKING:
     from headrace.documents.faults import Faults
 
 BATCHED = "batched"
-DELIVERY: Mapping[str, Any] = {
-    "type": "object",
-    "description": "How events are delivered; what is left open has the service's defaults.",
-    "properties": {name: member.schema for name, member in MEMBERS.items()},
-    "additionalProperties": False,
-    "allOf": [
-        {
-            "if": {"properties": {"ordering": {"const": "ordered"}}, "required": ["ordering"]},
-            "then": {"properties": {"concurrency": {"maximum": 1}}},
-        },
-        {
-            "if": {"properties": {"format": {"const": "binary"}}, "required": ["format"]},
-            "then": {"properties": {"batch": {"properties": {"size": {"maximum": 1}}}}},
-        },
-    ],
-}
+DELIVERY = Named(
+    "Delivery",
+    {
+        "type": "object",
+        "description": "How events are delivered; what is left open has the service's defaults.",
+        "properties": {name: member.schema for name, member in MEMBERS.items()},
+        "additionalProperties": False,
+        "allOf": [
+            {
+                "if": {"properties": {"ordering": {"const": "ordered"}}, "required": ["ordering"]},
+                "then": {"properties": {"concurrency": {"maximum": 1}}},
+            },
+            {
+                "if": {"properties": {"format": {"const": "binary"}}, "required": ["format"]},
+                "then": {"properties": {"batch": {"properties": {"size": {"maximum": 1}}}}},
+            },
+        ],
+    },
+)
 """What `check_delivery` takes, as JSON Schema."""
 _STRUCTURED = "json"
 # Events in a batch where the content mode asks for batches and nobody says how large.

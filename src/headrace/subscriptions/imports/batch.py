@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from headrace.filters.compiled import read_compiled
 from headrace.secrets.secrets import Secrets
 from headrace.subscriptions.channels.name import ChannelName
 from headrace.subscriptions.points import LATEST, Point
@@ -21,6 +22,7 @@ from headrace.subscriptions.store.rows import from_document, to_row
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from headrace.filters.filter import Filter
     from headrace.subscriptions.subscription import Subscription
 
 _TOGETHER = 1000
@@ -54,10 +56,9 @@ class Entry(msgspec.Struct, array_like=True, frozen=True):
         """The subscription's channel."""
         return ChannelName(self.row["namespace"], self.row["channel"])
 
-    @property
-    def filters(self) -> list[Any]:
-        """The subscription's filters."""
-        return list(msgspec.json.decode(self.row["document"])["filters"])
+    def compiled_filter(self) -> Filter:
+        """Return the subscription's filters as one."""
+        return read_compiled(msgspec.json.decode(self.row["document"])["filters"], self.row["compiled"])
 
     @property
     def is_plain(self) -> bool:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import msgspec
 
 from headrace.documents.json_text import NotJson, read_json
 from headrace.errors import InvalidSubscription
-from headrace.filters import compile_filter
+from headrace.filters.compiled import compile_to_bytes, digest_of
 from headrace.secrets.secrets import makes_keys
 from headrace.subscriptions.imports.batch import Lot
 from headrace.subscriptions.imports.kept_ids import id_within
@@ -26,6 +23,7 @@ if TYPE_CHECKING:
     from headrace.subscriptions.channels.name import ChannelName
     from headrace.subscriptions.subscription import Subscription
 
+_MOST_COMPILED = 10_000
 _ID = re.compile(r"[A-Za-z0-9._~-]{1,64}")
 _MOST_TOLD = 1000
 
@@ -54,7 +52,7 @@ class Import:
     refused: int = 0
     refusals: list[Refusal] = field(default_factory=list)
     namespaces: set[str] = field(default_factory=set)
-    _filters: set[bytes] = field(default_factory=set)
+    _compiled: dict[bytes, bytes] = field(default_factory=dict)
     _ids: set[str] = field(default_factory=set)
 
     def read(self, lines: Sequence[bytes]) -> None:
@@ -111,8 +109,10 @@ class Import:
     def _declared(self, channel: ChannelName) -> Mapping[str, ConfigKey]:
         return self.channels.get(channel, {})
 
-    def _compile_once(self, filters: list[Any]) -> None:
-        key = blake2b(msgspec.json.encode(filters), digest_size=16).digest()
-        if key not in self._filters:
-            compile_filter(filters)
-            self._filters.add(key)
+    def _compile_once(self, filters: list[Any]) -> bytes:
+        key = digest_of(filters)
+        if key not in self._compiled:
+            if len(self._compiled) >= _MOST_COMPILED:
+                self._compiled = {}  # all of a large import would be too many
+            self._compiled[key] = compile_to_bytes(filters)
+        return self._compiled[key]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row
 
+    from headrace.filters.filter import Filter
     from headrace.subscriptions.imports.batch import Entry, Lot
     from headrace.subscriptions.quotas.quotas import Quotas
     from headrace.subscriptions.subscription import Subscription
@@ -48,9 +49,9 @@ def add(
 
 
 def _check_quotas(connection: Connection, entries: Sequence[Entry], quotas: Quotas) -> None:
-    filters: dict[str, list[Any]] = {}
+    filters: dict[str, list[Callable[[], Filter]]] = {}
     for entry in entries:
-        filters.setdefault(entry.channel.namespace, []).append(entry.filters)
+        filters.setdefault(entry.channel.namespace, []).append(entry.compiled_filter)
     for namespace, wanted in filters.items():
         check_subscriptions(connection, namespace, wanted, quotas)
 

@@ -12,15 +12,15 @@ from sqlalchemy import func, select
 
 from headrace.errors import QuotaExceeded
 from headrace.filters.bounds.costs import worst_cost
-from headrace.filters.compile import compile_filter
 from headrace.subscriptions.quotas.quotas import Overrides
 from headrace.subscriptions.tables import CHANNELS, QUOTAS, SUBSCRIPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sqlalchemy import Connection, Row
 
+    from headrace.filters.filter import Filter
     from headrace.subscriptions.quotas.quotas import Quotas
 
 
@@ -46,7 +46,7 @@ def check_channels(connection: Connection, namespace: str, defaults: Quotas) -> 
 
 
 def check_subscriptions(
-    connection: Connection, namespace: str, filters: Sequence[Any], defaults: Quotas
+    connection: Connection, namespace: str, filters: Sequence[Callable[[], Filter]], defaults: Quotas
 ) -> None:
     """Refuse subscriptions with these filters, one each, where they are too many or one of them costs too much."""
     quotas = in_force(connection, namespace, defaults)
@@ -60,9 +60,9 @@ def check_subscriptions(
         check_cost(namespace, each, quotas)
 
 
-def check_cost(namespace: str, filters: Any, quotas: Quotas) -> None:
+def check_cost(namespace: str, filter_of: Callable[[], Filter], quotas: Quotas) -> None:
     """Refuse filters that cost more on an event than the namespace may spend."""
-    cost = worst_cost(compile_filter(list(filters)).expression) if quotas.filter_cost else 0
+    cost = worst_cost(filter_of().expression) if quotas.filter_cost else 0
     if cost > quotas.filter_cost:
         remedy = "use fewer macros, searches and patterns in the filters"
         raise QuotaExceeded(namespace, "filterCost", quotas.filter_cost, cost, remedy)

@@ -35,6 +35,7 @@ def edited(subscription: Subscription, revision: int) -> dict[str, Any]:
         "protocol": subscription.protocol,
         "sink_digest": digest(subscription.sink),
         "document": msgspec.json.encode(subscription.document()).decode(),
+        "compiled": subscription.compiled,
         "ended": subscription.ended,
         "state": subscription.state,
         "revision": revision,
@@ -57,6 +58,7 @@ def from_row(row: Row[Any]) -> Subscription:
         paused=row.paused,
         ended=row.ended,
         edited=row.edited,
+        compiled=row.compiled,
     )
 
 

@@ -168,7 +168,7 @@ class Store:
             if not channel_rows.exists(connection, subscription.channel):
                 raise NotFound("channel", str(subscription.channel))
             check_subscriptions(
-                connection, subscription.channel.namespace, [subscription.filters], self._quotas
+                connection, subscription.channel.namespace, [subscription.compiled_filter], self._quotas
             )
             connection.execute(insert(SUBSCRIPTIONS).values(to_row(subscription, revision)))
             also(connection)
@@ -317,7 +317,7 @@ class Store:
     def check_cost(self, connection: Connection, subscription: Subscription) -> None:
         """Refuse filters that cost more than the namespace may spend, in the transaction that would change them."""
         namespace = subscription.channel.namespace
-        check_cost(namespace, subscription.filters, in_force(connection, namespace, self._quotas))
+        check_cost(namespace, subscription.compiled_filter, in_force(connection, namespace, self._quotas))
 
     # Pausing
 
