@@ -12,8 +12,8 @@ from tests.delivery.harness import delivery_settings, spec
 from headrace.delivery.attempt.outcome import Outcome, Verdict
 from headrace.delivery.protocols.http import webhooks
 from headrace.delivery.protocols.http.answers import Answer, judge, seconds_until
+from headrace.delivery.protocols.http.token_endpoint import _failure, _lifetime, _read, _refreshed
 from headrace.delivery.settlement.backoff import wait_after
-from headrace.delivery.sinks.token_endpoint import _failure, _lifetime, _read, _refreshed
 from headrace.errors import RefreshFailed
 from headrace.secrets.credential import Refreshable, Token
 

@@ -13,9 +13,9 @@ from tests.subscriptions.stores import proposal
 from tests.subscriptions.test_credentials import PLAIN
 
 from headrace.database.database import Database
+from headrace.delivery.protocols.http.token_endpoint import TokenEndpoint
 from headrace.delivery.sinks.credentials import Credentials
 from headrace.delivery.sinks.guard import Guard
-from headrace.delivery.sinks.token_endpoint import TokenEndpoint
 from headrace.errors import CredentialUnusable, SecretsLocked
 from headrace.events.positions import LogPosition
 from headrace.secrets.credential import Plain, Token
@@ -442,7 +442,7 @@ async def test_an_endpoint_that_hangs_or_is_gone(harness, issuer):
             await credentials.current(subscription)
     gone = harness.subscribe(refresh(issuer, -10) | {"refreshTokenEndpoint": "http://127.0.0.1:1/token"})
     async with harness.credentials() as credentials:
-        with pytest.raises(CredentialUnusable, match="can't be reached: ClientConnectorError"):
+        with pytest.raises(CredentialUnusable, match="can't be reached: ConnectionRefusedError"):
             await credentials.current(gone)
 
 

@@ -21,8 +21,8 @@ from headrace.secrets.secrets import put_back
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from headrace.delivery.protocols.http.token_endpoint import Refreshed, TokenEndpoint
     from headrace.delivery.sinks.channels import LocalChannels
-    from headrace.delivery.sinks.token_endpoint import Refreshed, TokenEndpoint
     from headrace.secrets.credential import Plain
     from headrace.subscriptions.store.secrets import Opened, SecretStore
     from headrace.subscriptions.subscription import Subscription

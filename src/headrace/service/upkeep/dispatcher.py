@@ -12,6 +12,7 @@ from headrace.auth.keys.store import KeyStore
 from headrace.delivery.attempt.specs import default_spec
 from headrace.delivery.dispatcher import PARTS, Dispatcher
 from headrace.delivery.intake.expiry import Expiry
+from headrace.delivery.protocols.http.token_endpoint import TokenEndpoint
 from headrace.delivery.protocols.table import new_senders
 from headrace.delivery.retry.probes import ProbeWorker
 from headrace.delivery.retry.redrives import RedriveWorker
@@ -20,7 +21,6 @@ from headrace.delivery.sinks.channels import LocalChannels
 from headrace.delivery.sinks.credentials import Credentials
 from headrace.delivery.sinks.guard import Guard
 from headrace.delivery.sinks.tls import tls_context
-from headrace.delivery.sinks.token_endpoint import TokenEndpoint
 from headrace.errors import ArchiveError, BrokerUnavailable, StoreUnavailable
 from headrace.eventlog.archive.retention import ArchiveLag
 from headrace.eventlog.archive.storage import Storage

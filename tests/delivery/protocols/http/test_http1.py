@@ -169,6 +169,7 @@ async def test_the_length_is_ours_to_say(http, sink):
             ("http", "xn--bcher-kva.example", 80),
             "POST / HTTP/1.1\r\nHost: xn--bcher-kva.example\r\n",
         ),
+        ("https://Faß.de", ("https", "xn--fa-hia.de", 443), "POST / HTTP/1.1\r\nHost: xn--fa-hia.de\r\n"),
     ],
 )
 def test_addresses(uri, place, line):
@@ -176,7 +177,17 @@ def test_addresses(uri, place, line):
 
 
 @pytest.mark.parametrize(
-    "uri", ["http://", "ftp://a/", "http://a:99999/", "http://a/\r\nx", "http://a/ b", "/x"]
+    "uri",
+    [
+        "http://",
+        "ftp://a/",
+        "http://a:99999/",
+        "http://a/\r\nx",
+        "http://a/ b",
+        "/x",
+        "http://☃.example/",
+        "http://ü..de/",
+    ],
 )
 def test_what_is_no_address(uri):
     with pytest.raises(InvalidAddress):

@@ -9,18 +9,20 @@ import asyncio
 import re
 import time
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import quote, urlsplit
+
+import idna
 
 from headrace.delivery.protocols.http.connection import Connection
 from headrace.delivery.queue.turns import TurnLimiter
 
 if TYPE_CHECKING:
+    import socket
     import ssl
 
     from headrace.delivery.protocols.http.answers import Answer
     from headrace.delivery.protocols.http.requests import Request
-    from headrace.delivery.sinks.guard import Guard
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _IDLE_SECONDS = 15.0
@@ -47,10 +49,18 @@ class Origin(NamedTuple):
     port: int
 
 
+class Connector(Protocol):
+    """Who makes connections: the guard, or what stands before it."""
+
+    async def connect(self, host: str, port: int, timeout: float) -> socket.socket:  # noqa: ASYNC109
+        """Return a connected socket that doesn't block."""
+        ...
+
+
 class Http1:
     """For one event loop."""
 
-    def __init__(self, guard: Guard, tls: ssl.SSLContext) -> None:
+    def __init__(self, guard: Connector, tls: ssl.SSLContext) -> None:
         self._guard = guard
         self._tls = tls
         self._idle: dict[Origin, list[Connection]] = {}
@@ -156,11 +166,7 @@ def address_of(method: str, uri: str) -> tuple[Origin, str]:
     """Return the server of a URI, and how a request for it begins. Raise InvalidAddress."""
     try:
         parts = urlsplit(uri)
-        host = (
-            (parts.hostname or "")
-            .encode("idna" if not (parts.hostname or "").isascii() else "ascii")
-            .decode()
-        )
+        host = ascii_host(parts.hostname or "")
         origin = Origin(parts.scheme, host, parts.port or _DEFAULT_PORTS[parts.scheme])
     except (ValueError, KeyError) as error:
         raise InvalidAddress(f"{error}") from None
@@ -170,6 +176,11 @@ def address_of(method: str, uri: str) -> tuple[Origin, str]:
     name = f"[{host}]" if ":" in host else host
     shown = name if origin.port == _DEFAULT_PORTS[origin.scheme] else f"{name}:{origin.port}"
     return origin, f"{method} {path} HTTP/1.1\r\nHost: {shown}\r\n"
+
+
+def ascii_host(host: str) -> str:
+    """Return a host name as the domain name system has it (IDNA 2008, as browsers prepare it). Raise ValueError."""
+    return host if host.isascii() else idna.encode(host, uts46=True).decode()
 
 
 def _head(request: Request, start: str) -> bytes:

@@ -1,25 +1,28 @@
-"""Trading a refresh token for an access token (RFC 6749, section 6), through the guard.
+"""Trading a refresh token for an access token (RFC 6749, section 6), by the same way as deliveries.
 
 The endpoint was named by a stranger, and what it answers is not repeated: it might be the token that it was sent.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
-import socket
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
-import aiohttp
 import msgspec
 
-from headrace.delivery.sinks.networks import parse_address, rule_against
+from headrace.delivery.protocols.http.http1 import Http1
+from headrace.delivery.protocols.http.requests import Request
+from headrace.delivery.sinks.tls import tls_context
 from headrace.errors import RefreshFailed, RefusedAddress
 from headrace.secrets.credential import Refreshable, Token
 
 if TYPE_CHECKING:
+    import socket
     import ssl
 
     from headrace.delivery.sinks.guard import Guard
@@ -53,7 +56,7 @@ class TokenEndpoint:
 
     def __init__(self, guard: Guard, tls: ssl.SSLContext | None = None, timeout: float = 10.0) -> None:
         self._guard = guard
-        self._tls: ssl.SSLContext | bool = True if tls is None else tls
+        self._tls = tls or tls_context()
         self._timeout = timeout
 
     async def refresh(self, credential: Refreshable) -> Refreshed:
@@ -67,7 +70,7 @@ class TokenEndpoint:
             raise RefreshFailed(
                 f"the token endpoint can't be used: {error}", is_final=error.literal
             ) from None
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+        except (OSError, ValueError) as error:
             raise RefreshFailed(f"the token endpoint can't be reached: {type(error).__name__}") from None
         document = _read(body)
         if status != 200:
@@ -76,42 +79,36 @@ class TokenEndpoint:
 
     async def _ask(self, credential: Refreshable) -> tuple[int, bytes]:
         is_plain = credential.endpoint.lower().startswith("http:")
-        connector = aiohttp.TCPConnector(
-            # Asked for every connection, names and addresses alike, with the address that is connected to.
-            socket_factory=lambda info: self._socket(info, is_plain=is_plain),
-            ssl=self._tls,
-            force_close=True,
-        )
+        http = Http1(_NotInPublic(self._guard) if is_plain else self._guard, self._tls)
         form = {"grant_type": "refresh_token", "refresh_token": credential.refresh_token}
-        async with (
-            aiohttp.ClientSession(
-                connector=connector,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                trust_env=False,
-                timeout=aiohttp.ClientTimeout(total=self._timeout),
-            ) as session,
-            session.post(
-                credential.endpoint,
-                data=form,
-                headers={"accept": "application/json"},
-                allow_redirects=False,
-            ) as response,
-        ):
-            body = b""
-            async for part in response.content.iter_any():
-                body += part
-                if len(body) > _MOST_BYTES:
-                    raise RefreshFailed(f"the token endpoint answered with more than {_MOST_BYTES} bytes")
-            return response.status, body
+        headers = [("accept", "application/json"), ("content-type", "application/x-www-form-urlencoded")]
+        request = Request("POST", credential.endpoint, headers, urlencode(form).encode())
+        deadline = asyncio.get_running_loop().time() + self._timeout
+        try:
+            answer = await http.exchange(request, _MOST_BYTES, deadline)
+        finally:
+            await http.close()
+        if len(answer.body) > _MOST_BYTES:
+            raise RefreshFailed(f"the token endpoint answered with more than {_MOST_BYTES} bytes")
+        if not answer.whole:
+            raise ConnectionError
+        return answer.status, answer.body
 
-    def _socket(self, info: tuple[Any, ...], *, is_plain: bool) -> socket.socket:
-        family, kind, protocol, _, sockaddr = info
-        self._guard.check(sockaddr[0])
-        if is_plain and rule_against(parse_address(sockaddr[0])) is None:
+
+class _NotInPublic:
+    """Connects where nobody but an operator's own network can listen."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    async def connect(self, host: str, port: int, timeout: float) -> socket.socket:  # noqa: ASYNC109
+        made = await self._guard.connect(host, port, timeout)
+        if self._guard.is_public(made.getpeername()[0]):
+            made.close()
             raise RefreshFailed(
                 "a refresh token is not sent over plain HTTP to a public address; use https", is_final=True
             )
-        return socket.socket(family, kind, protocol)
+        return made
 
 
 def _read(body: bytes) -> dict[str, Any]:
