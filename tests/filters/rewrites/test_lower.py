@@ -1,4 +1,3 @@
-from headrace.filters.cesql import CesqlPredicate, parse
 from headrace.filters.cesql.source import CesqlSource
 from headrace.filters.ir.atoms import Has
 from headrace.filters.ir.expression import And, Not, Or
@@ -7,7 +6,6 @@ from headrace.filters.rewrites.lower import lower
 
 A, B = (Has(attribute(name)) for name in "ab")
 SOURCE = CesqlSource("EXISTS a", A)
-PREDICATE = CesqlPredicate(parse("LOWER(a) = 'a'"))
 
 
 def test_puts_the_tree_where_the_clause_stood():
@@ -16,5 +14,5 @@ def test_puts_the_tree_where_the_clause_stood():
 
 
 def test_leaves_a_tree_without_such_clauses_as_it_is():
-    for tree in (A, PREDICATE, And((A, Not(Or((B, PREDICATE)))))):
+    for tree in (A, And((A, Not(Or((B, A)))))):
         assert lower(tree) is tree

@@ -1,7 +1,7 @@
 """The canonical CEL text of a tree, which defines what the filter means.
 
 Google's evaluator gives the same answer on it as the reference evaluator, with an error for unknown. Parsing the text
-gives a tree with the same text. A tree with an opaque clause has no CEL text.
+gives a tree with the same text.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from headrace.filters.ir.atoms import STRING_TESTS, Comparison, Has, Includes, OneOf
-from headrace.filters.ir.expression import And, Constant, Not, Or, nodes_of
+from headrace.filters.ir.expression import And, Constant, Not, Or
 from headrace.filters.ir.literals import Literal, Uint
-from headrace.filters.ir.opaque import Opaque
 from headrace.filters.ir.operands import CE, Path, Text
 from headrace.filters.ir.terms import Call, HasKey, ListOf, Local, Macro, MapOf, Operation, Select, TypeName
 from headrace.filters.values.functions import FUNCTIONS
@@ -53,17 +52,9 @@ OPERATORS = {
 }
 
 
-def is_expressible(expression: Expression) -> bool:
-    """Return whether CEL can express the tree, so that `write_cel` can write it."""
-    return not any(isinstance(node, Opaque) for node in nodes_of(expression))
-
-
 def write_cel(expression: Expression) -> str:
     """Return the text, with brackets only where CEL's precedence requires them."""
-    write = _WRITERS.get(type(expression))
-    if write is None:
-        raise TypeError(f"{type(expression).__name__} has no CEL text; check is_expressible first")
-    return write(expression)
+    return _WRITERS[type(expression)](expression)
 
 
 def write_operand(operand: Operand) -> str:

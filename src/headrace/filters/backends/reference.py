@@ -48,13 +48,11 @@ from headrace.filters.values.faults import Fault
 from headrace.filters.values.functions import call
 from headrace.filters.values.kinds import Kind, kind_of, named
 from headrace.filters.values.paths import follow, is_present
-from headrace.filters.variables import attributes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from headrace.filters.ir.expression import Expression
-    from headrace.filters.ir.opaque import Opaque
     from headrace.filters.variables import Variables
 
 
@@ -92,18 +90,11 @@ def _truth(expression: Expression, scope: Scope) -> Truth:
     connect = _CONNECTIVES.get(type(expression))
     if connect is not None:
         return connect(expression, scope)
-    if type(expression) not in _VALUES:
-        return _opaque_truth(expression, scope)
     try:
         value = _value(expression, scope)
     except (Fault, RecursionError):
         return UNKNOWN
     return value if value is True or value is False else UNKNOWN
-
-
-def _opaque_truth(clause: Any, scope: Scope) -> Truth:
-    opaque: Opaque = clause
-    return opaque.truth(attributes_of(scope.variables))
 
 
 def _value(expression: Expression, scope: Scope) -> Any:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from headrace.filters.ir.atoms import Contains, Includes, Matches, MatchesGlob
 from headrace.filters.ir.expression import And, Constant, Expression, Not, Or, nodes_of
-from headrace.filters.ir.opaque import Opaque
 from headrace.filters.ir.operands import Path, Text
 from headrace.filters.ir.terms import Call, ListOf, Local, Macro, MapOf, Operation, Select
 from headrace.filters.values.budget import LOOPING_STEPS, STEPS, scans_in
+from headrace.filters.values.cesql_functions import FUNCTIONS as CESQL_FUNCTIONS
 from headrace.filters.values.patterns import is_prefix
 
-_SEARCHES = frozenset({"contains", "matches", "match", "duration"})
+_SEARCHES = frozenset({"contains", "matches", "match", "duration", *CESQL_FUNCTIONS} - {"sqlAttribute"})
 _COMPARING = frozenset({"==", "!=", "<", "<=", ">", ">=", "in", "+"})
 _LONG_RESULTS = frozenset({"+", "[]", "?:", "string", "bytes", "dyn"})
 
@@ -43,8 +43,6 @@ def count_scans(expression: Expression) -> int:
             return count_scans(part)
         case And(parts) | Or(parts) | Operation("?:", parts):
             return sum(map(count_scans, parts))
-        case Opaque():
-            return 1
         case _:
             return _count(expression)
 

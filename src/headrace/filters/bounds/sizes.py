@@ -9,9 +9,8 @@ from headrace.errors import FilterError
 from headrace.filters.backends.cel import write_cel
 from headrace.filters.bounds.costs import count_scans
 from headrace.filters.ir.atoms import STRING_TESTS, Comparison, Has, Includes, OneOf
-from headrace.filters.ir.expression import And, Constant, Not, Or, nodes_of, parts_of, with_parts
+from headrace.filters.ir.expression import And, Constant, Not, Or, nodes_of, parts_of
 from headrace.filters.ir.literals import Literal
-from headrace.filters.ir.opaque import Opaque
 from headrace.filters.ir.operands import Path, Text
 from headrace.filters.ir.terms import Call, HasKey, ListOf, Local, Macro, MapOf, Operation, Select, TypeName
 from headrace.filters.syntax.parser import is_readable
@@ -27,6 +26,7 @@ SURELY_READABLE = 10
 """CEL's parser reads the text of any tree up to this depth."""
 
 _FREE = frozenset({Constant, Not, And, Or, Has, HasKey, Path, Text, Literal, Local, TypeName, Select})
+_FREE_FUNCTIONS = frozenset({"sqlAttribute", "sqlNot", "sqlAnd", "sqlOr", "sqlXor"})
 _PER_NODE = 60
 _NUMBER = 2
 # A character may need an escape of six, and a presence test may repeat the map that it asks.
@@ -74,18 +74,11 @@ def _nodes_inside(macro: Macro) -> int:
 
 
 def _check_text(expression: Expression, size: _Size, limits: Limits) -> None:
-    text = write_cel(_with_texts(expression))
+    text = write_cel(expression)
     limits.check("expression", len(text), "characters of CEL text", path="filters")
     if size.depth > SURELY_READABLE and not is_readable(text):
         problem = "its CEL text is nested deeper than the limit `depth` of CEL's parser, 32"
         raise FilterError(problem, path="filters", limit="depth")
-
-
-def _with_texts(expression: Expression) -> Expression:
-    """Replace each clause that has no CEL by a literal of its text."""
-    if isinstance(expression, Opaque):
-        return Literal(expression.text)
-    return with_parts(expression, _with_texts)
 
 
 def _size_of(expression: Expression) -> _Size:
@@ -94,18 +87,14 @@ def _size_of(expression: Expression) -> _Size:
     while waiting:
         node, depth = waiting.pop()
         kind = type(node)
-        below, characters = _WEIGHTS.get(kind, _weigh_opaque)(node)
-        size.atoms += kind not in _FREE
+        below, characters = _WEIGHTS[kind](node)
+        size.atoms += kind not in _FREE and not (isinstance(node, Call) and node.function in _FREE_FUNCTIONS)
         size.text += _PER_NODE + _PER_CHARACTER * characters
         size.depth = max(size.depth, depth + below)
         if isinstance(node, Macro):
             size.macros.append(node)
         waiting.extend([(part, depth + 1) for part in reversed(parts_of(node))])
     return size
-
-
-def _weigh_opaque(node: Any) -> tuple[int, int]:
-    return 0, len(node.text)
 
 
 def _weigh_path(node: Path) -> tuple[int, int]:

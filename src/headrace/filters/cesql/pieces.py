@@ -18,8 +18,8 @@ from headrace.filters.ir.terms import ListOf, Operation, TypeName
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from headrace.filters.cesql.faults import Value
     from headrace.filters.ir.expression import Expression
+    from headrace.filters.values.cesql_errors import Value
 
 _OPPOSITES: Mapping[str, str] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
@@ -28,7 +28,7 @@ DEEPEST = 24
 
 
 class Inexpressible(Exception):
-    """CEL can't express it exactly, or not in a text that its evaluators accept."""
+    """As clauses it would be longer or deeper than CEL's evaluators accept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,11 @@ class Piece:
         if self.length > LONGEST or self.depth > DEEPEST:
             raise Inexpressible
 
+    @property
+    def condition(self) -> Expression:
+        """The node as an operand of a connective."""
+        return construct.condition(self.node)
+
     def within(self, level: int) -> int:
         """Return the length of the text inside an operator of that level, including brackets if they are needed."""
         return self.length if self.level >= level else self.length + 2
@@ -56,6 +61,7 @@ class Piece:
 
 TRUE: Final = Piece(Literal(value=True), len("true"))
 FALSE: Final = Piece(Literal(value=False), len("false"))
+NULL: Final = Piece(Literal(value=None), len("null"))
 
 
 def all_of(*parts: Piece) -> Piece:
@@ -110,6 +116,15 @@ def call(function: str, argument: Piece) -> Piece:
     """Return `function(argument)`."""
     length = len(function) + argument.length + 2
     return Piece(construct.called(function, (argument.node,)), length, depth=argument.depth + 1)
+
+
+def term(node: Expression) -> Piece:
+    """Return the piece of a call that was made elsewhere."""
+    return Piece(node, len(write_cel(node)), depth=_height(node))
+
+
+def _height(node: Expression) -> int:
+    return 1 + max(map(_height, ir.parts_of(node)), default=0)
 
 
 def ask(target: Piece, method: str, argument: str) -> Piece:

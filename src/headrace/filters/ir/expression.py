@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from headrace.filters.ir.atoms import Atom, Has
 from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.node import Node
-from headrace.filters.ir.opaque import Opaque
-from headrace.filters.ir.operands import CE, Operand, Path, Text
+from headrace.filters.ir.operands import CE, Operand, Path, Text, attribute
 from headrace.filters.ir.terms import Call, HasKey, ListOf, Macro, MapOf, Operation, Select, Term
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ class Or(Node):
     parts: tuple[Expression, ...]
 
 
-Clause: TypeAlias = Atom | Term | Operand | Literal | Opaque
+Clause: TypeAlias = Atom | Term | Operand | Literal
 """An operand of connectives. A clause whose value on an event isn't boolean is unknown there."""
 
 Expression: TypeAlias = Constant | Not | And | Or | Clause
@@ -135,12 +134,15 @@ def nodes_of(expression: Expression) -> Iterator[Expression]:
 
 
 def paths_of(expression: Expression) -> Iterator[Path]:
-    """Yield the paths that the expression reads, with repetitions. Opaque clauses may read any attribute."""
-    for node in nodes_of(expression):
+    """Yield the paths that the expression reads, with repetitions."""
+    waiting = [expression]
+    while waiting:
+        node = waiting.pop()
         read = getattr(node, "operand", node)
-        if isinstance(read, Text | Has):
-            yield read.path
-        elif isinstance(read, Path):
-            yield read
-        elif isinstance(read, Opaque):
-            yield CE
+        match read:
+            case Text(path) | Has(path) | (Path() as path):
+                yield path
+            case Call("sqlAttribute", (Path() as holder, Literal(str(name)))) if holder == CE:
+                yield attribute(name)
+                continue
+        waiting.extend(reversed(parts_of(node)))

@@ -1,7 +1,7 @@
 """`collection == "orders" -> true`, `publishTime > 5 -> true`: a filter for those who send events to one channel.
 
-Clauses about the channel are decided. Clauses that only the log can answer, or that plain CEL can't express, are
-replaced by true. That widens the filter, and is safe only in negation normal form.
+Clauses about the channel are decided. Clauses that only the log can answer, and patterns that plain CEL can't express,
+are replaced by true. That widens the filter, and is safe only in negation normal form.
 """
 
 from __future__ import annotations
