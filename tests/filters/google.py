@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from cel_expr_python import cel
 
@@ -32,6 +32,7 @@ def _environment():
     return cel.NewEnv(functions=evaluated())
 
 
+@lru_cache(256)
 def _program(text):
     # Unchecked and without a container: the trees of other dialects need not pass the checker.
     return _environment().compile(text, disable_check=True)

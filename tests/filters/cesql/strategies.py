@@ -82,7 +82,7 @@ def branches(inner):
         st.builds(Comparison, inner, st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), inner),
         st.builds(Comparison, names.map(Attribute), st.sampled_from(["=", "!=", "<", ">="]), literals),
         st.builds(logic, st.sampled_from(["AND", "OR", "XOR"]), st.lists(inner, min_size=2, max_size=3)),
-        st.one_of(calls(inner, name, function) for name, function in FUNCTIONS.items()),
+        st.one_of([calls(inner, name, function) for name, function in FUNCTIONS.items()]),
     )
 
 

@@ -73,7 +73,9 @@ TEXTS = [
 
 @pytest.mark.parametrize(("text", "cel"), TEXTS)
 def test_text(text, cel):
-    assert write_cel(translate(parse(text)).node) == cel
+    piece = translate(parse(text))
+    assert piece is not None
+    assert write_cel(piece.node) == cel
 
 
 def alternating(depth, first="x = 'a'"):

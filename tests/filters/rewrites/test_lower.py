@@ -1,3 +1,5 @@
+from typing import Any
+
 from headrace.filters.cesql.source import CesqlSource
 from headrace.filters.ir.atoms import Has
 from headrace.filters.ir.expression import And, Not, Or
@@ -5,7 +7,7 @@ from headrace.filters.ir.operands import attribute
 from headrace.filters.rewrites.lower import lower
 
 A, B = (Has(attribute(name)) for name in "ab")
-SOURCE = CesqlSource("EXISTS a", A)
+SOURCE: Any = CesqlSource("EXISTS a", A)
 
 
 def test_puts_the_tree_where_the_clause_stood():
