@@ -34,7 +34,7 @@ from headrace.matching.matcher import Matcher
 from headrace.pipeline.spark.session import Session
 
 ROUND, DRAWN = 100, 5
-"""How many filters meet as many events in one round, and how many of the filters are of any dialect."""
+"""How many filters there are in a round, and how many of these are of any dialect."""
 
 
 class Round(NamedTuple):
@@ -60,7 +60,7 @@ class Tally:
 Answers = Callable[[Round], Iterator[Sequence[Any]]]
 
 
-def made(random: Random) -> Round:
+def made(random: Random, events: int) -> Round:
     sql, cel = CesqlGrower(random), Grower(random.getrandbits(64))
     specs: list[Any] = []
     while len(specs) < ROUND - DRAWN:
@@ -69,7 +69,7 @@ def made(random: Random) -> Round:
         specs += [spec] if is_filter(spec) else []
     specs += drawn(every_filter, DRAWN)
     filters = [compile_filter(spec) for spec in specs]
-    batch = table_of([random.choice([sql, cel]).event() for _ in range(ROUND)])
+    batch = table_of([random.choice([sql.event, cel.event])() for _ in range(events)])
     variables = [variables_of(recorded) for recorded in from_batch(batch)]
     truths = [[reference.evaluate(each.expression, at) for at in variables] for each in filters]
     return Round(specs, filters, batch, truths)
@@ -138,20 +138,20 @@ def functions_in(filters: Sequence[Filter]) -> Counter[str]:
     return Counter(name for each in filters for name in set(re.findall(r"\bsql[A-Z]\w*(?=\()", each.cel)))
 
 
-def run(seed: int, pairs: int, spark: Answers | None) -> bool:
+def run(seed: int, pairs: int, events: int, spark: Answers | None) -> bool:
     backends: dict[str, Answers] = {"Google": by_google, "Arrow": by_arrow, "index": by_index}
     backends |= {} if spark is None else {"Spark": spark}
     tallies = {name: Tally() for name in backends}
     random, filters, matched = Random(seed), list[Filter](), 0
     while min(tally.pairs for tally in tallies.values()) < pairs:
-        asked = made(random)
+        asked = made(random, events)
         filters += asked.filters
         matched += sum(map(sum, asked.matched))
         for name, answers in backends.items():
             compare(name, asked, answers, tallies[name])
     calls = ", ".join(f"{name} {count}" for name, count in sorted(functions_in(filters).items()))
     say(f"{len(filters)} filters, {len(set(filters))} of them different; calls: {calls}")
-    say(f"{len(filters) * ROUND} pairs, of which {matched} match")
+    say(f"{len(filters) * events} pairs, of which {matched} match")
     for name, tally in tallies.items():
         counts = f"{tally.pairs:>9} pairs {tally.disagreements:>3} disagreements"
         say(f"{name:<8}{counts} {tally.gave_up:>5} without an answer")
@@ -168,11 +168,12 @@ def main() -> None:
     parser.add_argument(
         "--pairs", type=int, default=500_000, help="how many pairs each back end is asked about"
     )
+    parser.add_argument("--events", type=int, default=100, help="on how many events each filter is asked")
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--spark", action="store_true", help="ask Spark too")
     chosen = parser.parse_args()
     with with_spark() if chosen.spark else nullcontext() as spark:
-        sys.exit(0 if run(chosen.seed, chosen.pairs, spark) else 1)
+        sys.exit(0 if run(chosen.seed, chosen.pairs, chosen.events, spark) else 1)
 
 
 if __name__ == "__main__":

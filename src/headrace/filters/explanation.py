@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.filters.backends.cel import write_cel, write_literal
 from headrace.filters.backends.reference import evaluate, value_of
-from headrace.filters.ir.expression import And, Constant, Not, Or, paths_of
+from headrace.filters.ir.expression import And, Constant, Not, Or
+from headrace.filters.ir.parts import paths_of
 from headrace.filters.ir.terms import Macro
 from headrace.filters.ir.written import Written
 from headrace.filters.truth import UNKNOWN, Truth, conjunction, disjunction, negation

@@ -17,7 +17,7 @@ from headrace.filters.dialects.cel import parse_cel
 from headrace.filters.dialects.dialect import ParseContext
 from headrace.filters.dialects.table import parse_filter
 from headrace.filters.ir.construct import condition
-from headrace.filters.ir.expression import nodes_of
+from headrace.filters.ir.parts import nodes_of
 
 DEEP = Limits(depth=40)
 

@@ -18,6 +18,7 @@ STRINGS = ["", "a", "A", "ab", "aB", " a ", "1", "+1", "-1", "007", "42", "21474
 NUMBERS = [0, 1, 2, 3, -1, -2, 7, 42, 2**31 - 1, -(2**31)]
 PATTERNS = ["%", "a%", "%b", "%a%", "a", "_", "a_", "_%", "%a_%b", "1%", r"a\%b", "A_", "%é", ""]
 ODD = [1.0, 0.5, 2**31, -(2**40), 2**63 - 1, None, [], ["a"], {}, {"a": "b"}]
+VALUES: list[list[Any]] = [STRINGS, STRINGS, NUMBERS, [True, False], ODD]
 ARITIES = {
     name: (1, 2, 3) if function.separate is not None else function.arities
     for name, function in FUNCTIONS.items()
@@ -82,7 +83,7 @@ class CesqlGrower:
         attributes |= {"subject": pick(STRINGS)} if chance() < 0.7 else {}
         for name in ("x", "y", "1st", "null", "count", "urgent", "in"):
             if chance() < 0.7:
-                attributes[name] = pick(pick([STRINGS, STRINGS, NUMBERS, [True, False], ODD]))
+                attributes[name] = pick(pick(VALUES))
         data = pick([None, Grower(self.random.getrandbits(64)).event()])
         event = Event(attributes=attributes, data=data.data if isinstance(data, Event) else None)
         return event if chance() < 0.5 else Recorded(7, 1_577_836_800_000_000, Arrival(event, "a", "b"))

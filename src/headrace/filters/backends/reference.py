@@ -5,31 +5,19 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace.filters.ir.atoms import (
-    STRING_TESTS,
-    Comparison,
-    Contains,
-    Has,
-    Includes,
-    Matches,
-    MatchesGlob,
-    OneOf,
-    Operator,
-)
+from headrace.filters.ir.atoms import Comparison, EndsWith, Has, OneOf, Operator, StartsWith
 from headrace.filters.ir.expression import And, Constant, Not, Or
 from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import Path, Text
 from headrace.filters.ir.terms import (
-    Call,
     HasKey,
-    ListOf,
     Local,
     Macro,
-    MapOf,
     Operation,
     Select,
     TypeName,
 )
+from headrace.filters.ir.visitor import Visitor
 from headrace.filters.truth import UNKNOWN, Truth, conjunction, disjunction, negation
 from headrace.filters.values import maps
 from headrace.filters.values.arithmetic import compute, negate
@@ -100,18 +88,19 @@ def _truth(expression: Expression, scope: Scope) -> Truth:
 def _value(expression: Expression, scope: Scope) -> Any:
     if scope.budget is None and _is_charged(expression):
         return _clause(expression, scope)
-    return _VALUES[type(expression)](expression, scope)
+    function = _FUNCTIONS.get(type(expression)) or _VALUES.function_for(expression)
+    return function(expression, scope)
 
 
 def _is_charged(clause: Expression) -> bool:
     """Return whether the clause has a budget. At the top `?:` is a connective: its parts are clauses of their own."""
-    return type(clause) in _CHARGED and not (isinstance(clause, Operation) and clause.operator == "?:")
+    return type(clause) not in _FREE and not (isinstance(clause, Operation) and clause.operator == "?:")
 
 
 def _clause(expression: Expression, scope: Scope) -> Any:
     inside = Scope(scope.variables, scope.locals, Budget(expression))
     try:
-        return _VALUES[type(expression)](expression, inside)
+        return _VALUES.visit(expression, inside)
     except BudgetSpent as spent:
         if scope.overruns is not None:
             scope.overruns.append(str(spent))
@@ -265,32 +254,48 @@ _CONNECTIVES: Mapping[type, Callable[[Any, Scope], Truth]] = {
     Or: lambda node, scope: disjunction(_truth(part, scope) for part in node.parts),
 }
 
-_VALUES: Mapping[type, Callable[[Any, Scope], Any]] = {
-    **dict.fromkeys((Constant, Not, And, Or), lambda node, scope: _certain(_truth(node, scope))),
-    Literal: lambda node, _: node.value,
-    Path: lambda node, scope: follow(node.steps, scope.variables),
-    Text: lambda node, scope: to_string(follow(node.path.steps, scope.variables)),
-    Has: lambda node, scope: is_present(node.path.steps, scope.variables),
-    Comparison: _comparison,
-    OneOf: _one_of,
-    Includes: lambda node, scope: _includes(node.literal.value, _value(node.operand, scope), scope),
-    **dict.fromkeys(
-        STRING_TESTS,
-        lambda node, scope: _call(node.function, (_value(node.operand, scope), node.argument), scope),
-    ),
-    Local: lambda node, scope: scope.locals[node.name],
-    TypeName: lambda node, _: Kind(node.name),
-    Select: _select,
-    HasKey: _has_key,
-    ListOf: lambda node, scope: [_value(element, scope) for element in node.elements],
-    MapOf: lambda node, scope: maps.entries(
+_VALUES: Visitor[[Scope], Any] = Visitor(
+    constant=lambda node, _: node.value,
+    negation=lambda node, scope: _certain(_truth(node, scope)),
+    conjunction=lambda node, scope: _certain(_truth(node, scope)),
+    disjunction=lambda node, scope: _certain(_truth(node, scope)),
+    literal=lambda node, _: node.value,
+    path=lambda node, scope: follow(node.steps, scope.variables),
+    text=lambda node, scope: to_string(follow(node.path.steps, scope.variables)),
+    has=lambda node, scope: is_present(node.path.steps, scope.variables),
+    comparison=_comparison,
+    one_of=_one_of,
+    includes=lambda node, scope: _includes(node.literal.value, _value(node.operand, scope), scope),
+    string_test=lambda node, scope: _call(node.function, (_value(node.operand, scope), node.argument), scope),
+    local=lambda node, scope: scope.locals[node.name],
+    type_name=lambda node, _: Kind(node.name),
+    select=_select,
+    has_key=_has_key,
+    list_of=lambda node, scope: [_value(element, scope) for element in node.elements],
+    map_of=lambda node, scope: maps.entries(
         zip(*([_value(each, scope) for each in side] for side in (node.keys, node.values)), strict=True)
     ),
-    Operation: _operation,
-    Call: lambda node, scope: _call(node.function, [_value(each, scope) for each in node.arguments], scope),
-    Macro: lambda node, scope: _MACROS[node.name](node, scope),
-}
+    operation=_operation,
+    call=lambda node, scope: _call(node.function, [_value(each, scope) for each in node.arguments], scope),
+    macro=lambda node, scope: _MACROS[node.name](node, scope),
+)
+_FUNCTIONS = _VALUES.by_type
 
-_CHARGED = frozenset(
-    {Includes, Contains, Matches, MatchesGlob, Select, HasKey, ListOf, MapOf, Operation, Call, Macro}
+_FREE = frozenset(
+    {
+        Constant,
+        Not,
+        And,
+        Or,
+        Literal,
+        Path,
+        Text,
+        Has,
+        Comparison,
+        OneOf,
+        StartsWith,
+        EndsWith,
+        Local,
+        TypeName,
+    }
 )

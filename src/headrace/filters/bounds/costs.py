@@ -6,10 +6,24 @@ the same time on every event and count as free.
 
 from __future__ import annotations
 
-from headrace.filters.ir.atoms import Contains, Includes, Matches, MatchesGlob
-from headrace.filters.ir.expression import And, Constant, Expression, Not, Or, nodes_of
+from typing import assert_never
+
+from headrace.filters.ir.atoms import (
+    Comparison,
+    Contains,
+    EndsWith,
+    Has,
+    Includes,
+    Matches,
+    MatchesGlob,
+    OneOf,
+    StartsWith,
+)
+from headrace.filters.ir.expression import And, Constant, Expression, Not, Or
+from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import Path, Text
-from headrace.filters.ir.terms import Call, ListOf, Local, Macro, MapOf, Operation, Select
+from headrace.filters.ir.parts import nodes_of
+from headrace.filters.ir.terms import Call, HasKey, ListOf, Local, Macro, MapOf, Operation, Select, TypeName
 from headrace.filters.values.budget import LOOPING_STEPS, STEPS, scans_in
 from headrace.filters.values.cesql_functions import FUNCTIONS as CESQL_FUNCTIONS
 from headrace.filters.values.patterns import is_prefix
@@ -55,7 +69,7 @@ def _has_macro(clause: Expression) -> bool:
     return any(isinstance(node, Macro) for node in nodes_of(clause))
 
 
-def _scans(node: Expression) -> bool:
+def _scans(node: Expression) -> bool:  # noqa: PLR0911 -- one per node
     match node:
         case Contains() | Matches() | Includes():
             return True
@@ -65,8 +79,14 @@ def _scans(node: Expression) -> bool:
             return function in _SEARCHES or (function.startswith("get") and len(arguments) > 1)
         case Operation(operator, operands):
             return operator in _COMPARING and all(map(_may_be_long, operands))
-        case _:
+        case Constant() | Not() | And() | Or() | Literal() | Path() | Text() | Local() | TypeName():
             return False
+        case Has() | Comparison() | OneOf() | StartsWith() | EndsWith():
+            return False
+        case Select() | HasKey() | ListOf() | MapOf() | Macro():
+            return False
+        case _:
+            assert_never(node)
 
 
 def _may_be_long(operand: Expression) -> bool:

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.errors import FilterError
 from headrace.filters.backends.cel import write_cel
 from headrace.filters.bounds.costs import count_scans
-from headrace.filters.ir.atoms import STRING_TESTS, Comparison, Has, Includes, OneOf
-from headrace.filters.ir.expression import And, Constant, Not, Or, nodes_of, parts_of
-from headrace.filters.ir.literals import Literal
-from headrace.filters.ir.operands import Path, Text
-from headrace.filters.ir.terms import Call, HasKey, ListOf, Local, Macro, MapOf, Operation, Select, TypeName
+from headrace.filters.ir.operands import Path
+from headrace.filters.ir.parts import nodes_of, parts_of
+from headrace.filters.ir.terms import Macro
+from headrace.filters.ir.visitor import Visitor
 from headrace.filters.syntax.parser import is_readable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from headrace.filters.bounds.limits import Limits
     from headrace.filters.ir.expression import Expression
+    from headrace.filters.ir.literals import Literal
     from headrace.filters.ir.operands import Operand
 
 SURELY_READABLE = 10
 """CEL's parser reads the text of any tree up to this depth."""
 
-_FREE = frozenset({Constant, Not, And, Or, Has, HasKey, Path, Text, Literal, Local, TypeName, Select})
-_FREE_FUNCTIONS = frozenset({"sqlAttribute", "sqlNot", "sqlAnd", "sqlOr", "sqlXor"})
+_FREE = frozenset({"sqlAttribute", "sqlNot", "sqlAnd", "sqlOr", "sqlXor"})
+"""Calls that count as little as the paths and connectives that they stand for."""
+
 _PER_NODE = 60
 _NUMBER = 2
 # A character may need an escape of six, and a presence test may repeat the map that it asks.
@@ -86,59 +85,68 @@ def _size_of(expression: Expression) -> _Size:
     waiting = [(expression, 1)]
     while waiting:
         node, depth = waiting.pop()
-        kind = type(node)
-        below, characters = _WEIGHTS[kind](node)
-        size.atoms += kind not in _FREE and not (isinstance(node, Call) and node.function in _FREE_FUNCTIONS)
-        size.text += _PER_NODE + _PER_CHARACTER * characters
-        size.depth = max(size.depth, depth + below)
+        weight = _WEIGHTS.visit(node)
+        size.atoms += weight.atoms
+        size.text += _PER_NODE + _PER_CHARACTER * weight.characters
+        size.depth = max(size.depth, depth + weight.below)
         if isinstance(node, Macro):
             size.macros.append(node)
         waiting.extend([(part, depth + 1) for part in reversed(parts_of(node))])
     return size
 
 
-def _weigh_path(node: Path) -> tuple[int, int]:
+class _Weight(NamedTuple):
+    """The atoms that a node counts as, its characters and its levels below the first one, without its parts."""
+
+    atoms: int = 0
+    characters: int = 0
+    below: int = 0
+
+
+_NOTHING, _ATOM = _Weight(), _Weight(1)
+
+
+def _weigh_path(node: Path) -> _Weight:
     steps = node.steps
-    return len(steps) - 1, len("".join(steps)) + len(steps)
+    return _Weight(0, len("".join(steps)) + len(steps), len(steps) - 1)
 
 
-def _weigh_text(node: Text) -> tuple[int, int]:
-    below, characters = _weigh_path(node.path)
-    return below + 1, characters
+def _weigh_operand(node: Operand) -> _Weight:
+    if isinstance(node, Path):
+        return _weigh_path(node)
+    path = _weigh_path(node.path)
+    return _Weight(0, path.characters, path.below + 1)
 
 
-def _weigh_literal(node: Literal) -> tuple[int, int]:
-    value = node.value
-    return 0, len(value) if isinstance(value, str | bytes) else _NUMBER
+def _weigh_test(operand: Operand, characters: int) -> _Weight:
+    weight = _weigh_operand(operand)
+    return _Weight(1, characters + weight.characters, weight.below + 1)
 
 
-def _weigh_test(operand: Operand, characters: int) -> tuple[int, int]:
-    below, more = _weigh_path(operand) if isinstance(operand, Path) else _weigh_text(operand)
-    return below + 1, characters + more
+def _characters(literal: Literal) -> int:
+    return len(literal.value) if isinstance(literal.value, str | bytes) else _NUMBER
 
 
-def _weigh_one_of(node: OneOf) -> tuple[int, int]:
-    return _weigh_test(node.operand, sum([_weigh_literal(each)[1] + 1 for each in node.literals]))
-
-
-def _weigh_nothing(_node: Any) -> tuple[int, int]:
-    return 0, 0
-
-
-_WEIGHTS: Mapping[type, Callable[[Any], tuple[int, int]]] = {
-    **dict.fromkeys((Constant, Not, And, Or, ListOf, MapOf, Operation), _weigh_nothing),
-    **dict.fromkeys((Local, TypeName), lambda node: (0, len(node.name))),
-    **dict.fromkeys((Select, HasKey), lambda node: (0, len(node.key))),
-    **dict.fromkeys(
-        (Comparison, Includes), lambda node: _weigh_test(node.operand, _weigh_literal(node.literal)[1])
-    ),
-    **dict.fromkeys(STRING_TESTS, lambda node: _weigh_test(node.operand, len(node.argument))),
-    Path: _weigh_path,
-    Text: _weigh_text,
-    Literal: _weigh_literal,
-    Has: lambda node: _weigh_path(node.path),
-    OneOf: _weigh_one_of,
-    Call: lambda node: (0, len(node.function)),
-    Macro: lambda node: (0, len(node.variable)),
-}
-"""The levels of a node below its first one, and its own characters, without those of its parts."""
+_WEIGHTS: Visitor[[], _Weight] = Visitor(
+    constant=lambda _: _NOTHING,
+    negation=lambda _: _NOTHING,
+    conjunction=lambda _: _NOTHING,
+    disjunction=lambda _: _NOTHING,
+    literal=lambda node: _Weight(0, _characters(node)),
+    path=_weigh_path,
+    text=_weigh_operand,
+    has=lambda node: _weigh_path(node.path),
+    comparison=lambda node: _weigh_test(node.operand, _characters(node.literal)),
+    one_of=lambda node: _weigh_test(node.operand, sum([_characters(each) + 1 for each in node.literals])),
+    includes=lambda node: _weigh_test(node.operand, _characters(node.literal)),
+    string_test=lambda node: _weigh_test(node.operand, len(node.argument)),
+    local=lambda node: _Weight(0, len(node.name)),
+    type_name=lambda node: _Weight(0, len(node.name)),
+    select=lambda node: _Weight(0, len(node.key)),
+    has_key=lambda node: _Weight(0, len(node.key)),
+    list_of=lambda _: _ATOM,
+    map_of=lambda _: _ATOM,
+    operation=lambda _: _ATOM,
+    call=lambda node: _Weight(node.function not in _FREE, len(node.function)),
+    macro=lambda node: _Weight(1, len(node.variable)),
+)

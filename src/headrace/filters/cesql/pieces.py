@@ -13,6 +13,7 @@ from headrace.filters.ir import construct, operands
 from headrace.filters.ir import expression as ir
 from headrace.filters.ir.atoms import Has
 from headrace.filters.ir.literals import Literal
+from headrace.filters.ir.parts import parts_of
 from headrace.filters.ir.terms import ListOf, Operation, TypeName
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def term(node: Expression) -> Piece:
 
 
 def _height(node: Expression) -> int:
-    return 1 + max(map(_height, ir.parts_of(node)), default=0)
+    return 1 + max(map(_height, parts_of(node)), default=0)
 
 
 def ask(target: Piece, method: str, argument: str) -> Piece:

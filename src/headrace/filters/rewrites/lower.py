@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.filters.ir.expression import And, Expression, Not, Or, parts_of, with_parts
+from headrace.filters.ir.expression import And, Expression, Not, Or, with_parts
+from headrace.filters.ir.parts import parts_of
 from headrace.filters.ir.written import Written
 
 

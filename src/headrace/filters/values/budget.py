@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headrace.filters.ir.atoms import Comparison, Has, Includes, Matches, MatchesGlob, OneOf, StringTest
-from headrace.filters.ir.expression import nodes_of
 from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import Path, Text
+from headrace.filters.ir.parts import nodes_of
 from headrace.filters.ir.terms import Call, Macro
 from headrace.filters.values.cesql_functions import FUNCTIONS as CESQL_FUNCTIONS
 from headrace.filters.values.faults import Fault

@@ -65,7 +65,7 @@ def test_reading(text, canonical):
         ("-2147483648", Integer(-2147483648)),
         ("-x", Minus(Attribute("x"))),
         ("not X", Not(Attribute("x"))),
-        ("f(1,'a')", Call("F", (Integer(1), String("a")))),
+        ("left(1,'a')", Call("LEFT", (Integer(1), String("a")))),
         ("x like 'A\\%'", Like(Attribute("x"), "A\\%")),
         ("x in (y)", In(Attribute("x"), (Attribute("y"),))),
     ],
