@@ -7,6 +7,7 @@ from hypothesis import given
 from tests.filters.cesql.strategies import attributes, nodes
 
 from headrace.errors import FilterError
+from headrace.events.event import Event
 from headrace.filters import compile_filter
 from headrace.filters.backends.reference import value_of
 from headrace.filters.cesql import parse, term_of
@@ -133,6 +134,13 @@ def test_values_that_cesql_has_no_type_for_exist_but_are_errors(value):
     assert value_at("EXISTS odd", bound) is True
     for text in ("odd != 'x'", "LOWER(odd) != 'x'", "odd"):
         assert value_at(text, bound).kind == CAST
+
+
+def test_only_the_boolean_true_passes():
+    for text, passing in [("yes", True), ("n", False), ("'true'", False), ("TRUE", True), ("FALSE", False)]:
+        event = Event(attributes=BOUND)
+        assert compile_filter({"sql": text}).matches(event) is passing
+        assert value_of(by_functions(parse(text)), {"ce": BOUND}) is passing
 
 
 def test_thousands_of_zeros_are_a_number():
