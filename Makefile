@@ -24,7 +24,7 @@ test-all: $(VENV)/.dev  ## Run every test: Spark, brokers, kills and damaged fil
 	@TEST_ALL=1 $(PYTEST)
 
 differential: $(VENV)/.dev  ## Ask every back end about 500,000 generated pairs of a filter and an event: minutes
-	@$(BIN)/python -m tests.filters.differential --pairs $(or $(PAIRS),500000) $(if $(SPARK),--spark --events 400)
+	@$(BIN)/python -m tests.filters.differential --pairs $(or $(PAIRS),500000) --events $(or $(EVENTS),100) $(WITH)
 
 chaos: $(VENV)/.dev  ## Damage every kind of file of the real service, and see what is lost: hours
 	@$(BIN)/python -m tests.chaos.run --with $(or $(WITH),spark) --one-in $(or $(ONE_IN),1) $(ONLY)

@@ -9,7 +9,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from random import Random
@@ -101,6 +101,9 @@ def by_index(asked: Round) -> Iterator[Sequence[Any]]:
         yield [str(number) in ids for ids in found]
 
 
+BACKENDS: Mapping[str, Answers] = {"Google": by_google, "Arrow": by_arrow, "index": by_index}
+
+
 @contextmanager
 def with_spark() -> Iterator[Answers]:
     with tempfile.TemporaryDirectory() as folder:
@@ -138,20 +141,19 @@ def functions_in(filters: Sequence[Filter]) -> Counter[str]:
     return Counter(name for each in filters for name in set(re.findall(r"\bsql[A-Z]\w*(?=\()", each.cel)))
 
 
-def run(seed: int, pairs: int, events: int, spark: Answers | None) -> bool:
-    backends: dict[str, Answers] = {"Google": by_google, "Arrow": by_arrow, "index": by_index}
-    backends |= {} if spark is None else {"Spark": spark}
+def run(chosen: argparse.Namespace, backends: Mapping[str, Answers]) -> bool:
     tallies = {name: Tally() for name in backends}
-    random, filters, matched = Random(seed), list[Filter](), 0
-    while min(tally.pairs for tally in tallies.values()) < pairs:
-        asked = made(random, events)
+    random, filters, matched = Random(chosen.seed), list[Filter](), 0
+    while min(tally.pairs for tally in tallies.values()) < chosen.pairs:
+        asked = made(random, chosen.events)
         filters += asked.filters
         matched += sum(map(sum, asked.matched))
         for name, answers in backends.items():
             compare(name, asked, answers, tallies[name])
+        sys.stderr.write(f"\r{len(filters)} filters")
     calls = ", ".join(f"{name} {count}" for name, count in sorted(functions_in(filters).items()))
-    say(f"{len(filters)} filters, {len(set(filters))} of them different; calls: {calls}")
-    say(f"{len(filters) * events} pairs, of which {matched} match")
+    say(f"\n{len(filters)} filters, {len(set(filters))} of them different; with calls of {calls}")
+    say(f"{len(filters) * chosen.events} pairs, of which {matched} match")
     for name, tally in tallies.items():
         counts = f"{tally.pairs:>9} pairs {tally.disagreements:>3} disagreements"
         say(f"{name:<8}{counts} {tally.gave_up:>5} without an answer")
@@ -164,16 +166,18 @@ def say(line: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Ask every back end about generated filters and events.")
+    parser = argparse.ArgumentParser(description="Ask back ends about generated filters and events.")
     parser.add_argument(
-        "--pairs", type=int, default=500_000, help="how many pairs each back end is asked about"
+        "backends", nargs="*", help=f"some of {', '.join(BACKENDS)} and Spark; without any, all but Spark"
     )
-    parser.add_argument("--events", type=int, default=100, help="on how many events each filter is asked")
+    parser.add_argument("--pairs", type=int, default=500_000, help="about how many pairs each one is asked")
+    parser.add_argument("--events", type=int, default=100, help="on how many events a filter is asked")
     parser.add_argument("--seed", type=int, default=11)
-    parser.add_argument("--spark", action="store_true", help="ask Spark too")
     chosen = parser.parse_args()
-    with with_spark() if chosen.spark else nullcontext() as spark:
-        sys.exit(0 if run(chosen.seed, chosen.pairs, chosen.events, spark) else 1)
+    names = chosen.backends or list(BACKENDS)
+    with with_spark() if "Spark" in names else nullcontext() as spark:
+        asked = {name: spark if spark and name == "Spark" else BACKENDS[name] for name in names}
+        sys.exit(0 if run(chosen, asked) else 1)
 
 
 if __name__ == "__main__":
