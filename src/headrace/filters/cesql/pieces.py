@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from headrace.filters.backends.cel import OPERATORS, Level, write_cel, write_literal, write_operand
+from headrace.filters.backends.cel import Level, write_cel, write_literal, write_operand
 from headrace.filters.ir import construct, operands
 from headrace.filters.ir import expression as ir
 from headrace.filters.ir.atoms import Has
@@ -89,21 +89,13 @@ def negated(piece: Piece) -> Piece:
 
 
 def relate(left: Piece, operator: str, right: Piece) -> Piece:
-    """Return a comparison or an arithmetic operation."""
-    level = OPERATORS[operator]
-    is_relation = level == Level.RELATION
-    length = left.within(level + is_relation) + len(operator) + 2 + right.within(level + 1)
-    compared = (left, operator, right) if operator in _OPPOSITES else None
+    """Return a comparison, or a test of membership."""
+    length = left.within(Level.SUM) + len(operator) + 2 + right.within(Level.SUM)
     depth = max(left.depth, right.depth) + 1
-    return Piece(_related(left.node, operator, right.node), length, level, depth, compared=compared)
-
-
-def _related(left: Expression, operator: str, right: Expression) -> Expression:
     if operator == "in":
-        return construct.contained(left, right)
-    if operator in _OPPOSITES:
-        return construct.compared(left, operator, right)
-    return Operation(operator, (left, right))
+        return Piece(construct.contained(left.node, right.node), length, Level.RELATION, depth)
+    node = construct.compared(left.node, operator, right.node)
+    return Piece(node, length, Level.RELATION, depth, compared=(left, operator, right))
 
 
 def choose(condition: Piece, yes: Piece, no: Piece) -> Piece:

@@ -13,7 +13,6 @@ Value: TypeAlias = str | int | bool
 """CESQL's types String, Integer and Boolean are Python's `str`, `int` and `bool`."""
 
 MISSING_ATTRIBUTE: Final = "missingAttribute"
-MISSING_FUNCTION: Final = "missingFunction"
 CAST: Final = "cast"
 MATH: Final = "math"
 FUNCTION: Final = "functionEvaluation"
