@@ -88,8 +88,11 @@ def _truth(expression: Expression, scope: Scope) -> Truth:
 def _value(expression: Expression, scope: Scope) -> Any:
     if scope.budget is None and _is_charged(expression):
         return _clause(expression, scope)
-    function = _FUNCTIONS.get(type(expression)) or _VALUES.function_for(expression)
-    return function(expression, scope)
+    try:
+        find = _FUNCTIONS[type(expression)]
+    except KeyError:
+        find = _VALUES.function_for(expression)
+    return find(expression, scope)
 
 
 def _is_charged(clause: Expression) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.errors import FilterError
 from headrace.filters.backends.cel import write_cel
@@ -85,42 +85,37 @@ def _size_of(expression: Expression) -> _Size:
     waiting = [(expression, 1)]
     while waiting:
         node, depth = waiting.pop()
-        weight = _WEIGHTS.visit(node)
-        size.atoms += weight.atoms
-        size.text += _PER_NODE + _PER_CHARACTER * weight.characters
-        size.depth = max(size.depth, depth + weight.below)
+        atoms, characters, below = _WEIGHTS.function_for(node)(node)
+        size.atoms += atoms
+        size.text += _PER_NODE + _PER_CHARACTER * characters
+        size.depth = max(size.depth, depth + below)
         if isinstance(node, Macro):
             size.macros.append(node)
         waiting.extend([(part, depth + 1) for part in reversed(parts_of(node))])
     return size
 
 
-class _Weight(NamedTuple):
-    """The atoms that a node counts as, its characters and its levels below the first one, without its parts."""
+_Weight: TypeAlias = tuple[int, int, int]
+"""The atoms that a node counts as, its characters and its levels below the first one, without those of its parts."""
 
-    atoms: int = 0
-    characters: int = 0
-    below: int = 0
-
-
-_NOTHING, _ATOM = _Weight(), _Weight(1)
+_NOTHING, _ATOM = (0, 0, 0), (1, 0, 0)
 
 
 def _weigh_path(node: Path) -> _Weight:
     steps = node.steps
-    return _Weight(0, len("".join(steps)) + len(steps), len(steps) - 1)
+    return 0, len("".join(steps)) + len(steps), len(steps) - 1
 
 
 def _weigh_operand(node: Operand) -> _Weight:
     if isinstance(node, Path):
         return _weigh_path(node)
-    path = _weigh_path(node.path)
-    return _Weight(0, path.characters, path.below + 1)
+    _, characters, below = _weigh_path(node.path)
+    return 0, characters, below + 1
 
 
 def _weigh_test(operand: Operand, characters: int) -> _Weight:
-    weight = _weigh_operand(operand)
-    return _Weight(1, characters + weight.characters, weight.below + 1)
+    _, more, below = _weigh_operand(operand)
+    return 1, characters + more, below + 1
 
 
 def _characters(literal: Literal) -> int:
@@ -132,7 +127,7 @@ _WEIGHTS: Visitor[[], _Weight] = Visitor(
     negation=lambda _: _NOTHING,
     conjunction=lambda _: _NOTHING,
     disjunction=lambda _: _NOTHING,
-    literal=lambda node: _Weight(0, _characters(node)),
+    literal=lambda node: (0, _characters(node), 0),
     path=_weigh_path,
     text=_weigh_operand,
     has=lambda node: _weigh_path(node.path),
@@ -140,13 +135,13 @@ _WEIGHTS: Visitor[[], _Weight] = Visitor(
     one_of=lambda node: _weigh_test(node.operand, sum([_characters(each) + 1 for each in node.literals])),
     includes=lambda node: _weigh_test(node.operand, _characters(node.literal)),
     string_test=lambda node: _weigh_test(node.operand, len(node.argument)),
-    local=lambda node: _Weight(0, len(node.name)),
-    type_name=lambda node: _Weight(0, len(node.name)),
-    select=lambda node: _Weight(0, len(node.key)),
-    has_key=lambda node: _Weight(0, len(node.key)),
+    local=lambda node: (0, len(node.name), 0),
+    type_name=lambda node: (0, len(node.name), 0),
+    select=lambda node: (0, len(node.key), 0),
+    has_key=lambda node: (0, len(node.key), 0),
     list_of=lambda _: _ATOM,
     map_of=lambda _: _ATOM,
     operation=lambda _: _ATOM,
-    call=lambda node: _Weight(node.function not in _FREE, len(node.function)),
-    macro=lambda node: _Weight(1, len(node.variable)),
+    call=lambda node: (node.function not in _FREE, len(node.function), 0),
+    macro=lambda node: (1, len(node.variable), 0),
 )

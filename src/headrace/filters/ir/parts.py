@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 def parts_of(expression: Expression) -> tuple[Expression, ...]:
     """Return the expressions directly inside this one."""
-    find = _PARTS.by_type.get(type(expression)) or _PARTS.function_for(expression)
+    try:
+        find = _FUNCTIONS[type(expression)]
+    except KeyError:
+        find = _PARTS.function_for(expression)
     return find(expression)
 
 
@@ -72,3 +75,4 @@ _PARTS: Visitor[[], tuple[Expression, ...]] = Visitor(
     call=lambda node: node.arguments,
     macro=lambda node: (node.range, *node.bodies),
 )
+_FUNCTIONS = _PARTS.by_type

@@ -14,6 +14,7 @@ from headrace.filters.ir.terms import Call, HasKey, ListOf, Local, Macro, MapOf,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headrace.filters.ir.atoms import TextTest
     from headrace.filters.ir.expression import Expression
 
 P = ParamSpec("P")
@@ -38,7 +39,7 @@ class Visitor(Generic[P, R]):
     comparison: Callable[Concatenate[Comparison, P], R]
     one_of: Callable[Concatenate[OneOf, P], R]
     includes: Callable[Concatenate[Includes, P], R]
-    string_test: Callable[Concatenate[StringTest, P], R]
+    string_test: Callable[Concatenate[TextTest, P], R]
     local: Callable[Concatenate[Local, P], R]
     type_name: Callable[Concatenate[TypeName, P], R]
     select: Callable[Concatenate[Select, P], R]
@@ -49,17 +50,17 @@ class Visitor(Generic[P, R]):
     call: Callable[Concatenate[Call, P], R]
     macro: Callable[Concatenate[Macro, P], R]
     by_type: dict[type, Callable[..., R]] = field(default_factory=dict, init=False)
-    """The functions of the types that were met so far: a look into it is much faster than `function_for`."""
+    """The functions of the types that were met so far. Where every microsecond counts, look here first."""
 
     def visit(self, node: Expression, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function of this node."""
-        function = self.by_type.get(type(node)) or self.function_for(node)
-        return function(node, *args, **kwargs)
+        return self.function_for(node)(node, *args, **kwargs)
 
     def function_for(self, node: Expression) -> Callable[..., R]:
         """Return the function of this node, and of all others of its type."""
-        function = self.by_type[type(node)] = self._find(node)
-        return function
+        if type(node) not in self.by_type:
+            self.by_type[type(node)] = self._find(node)
+        return self.by_type[type(node)]
 
     def _find(self, node: Expression) -> Callable[..., R]:  # noqa: C901, PLR0911, PLR0912 -- one per node
         match node:
