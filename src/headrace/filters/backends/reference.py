@@ -103,7 +103,7 @@ def _is_charged(clause: Expression) -> bool:
 def _clause(expression: Expression, scope: Scope) -> Any:
     inside = Scope(scope.variables, scope.locals, Budget(expression))
     try:
-        return _VALUES.visit(expression, inside)
+        return _value(expression, inside)
     except BudgetSpent as spent:
         if scope.overruns is not None:
             scope.overruns.append(str(spent))
