@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --use-pe
 
 .DEFAULT_GOAL := help
 PYTEST := $(BIN)/python -m pytest --numprocesses=auto --dist=loadscope --no-loadscope-reorder
-.PHONY: help demo up test test-all chaos lint format lock bench clean
+.PHONY: help demo up test test-all differential chaos lint format lock bench clean
 
 help:  ## What can be done
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,6 +22,9 @@ test: $(VENV)/.dev  ## Run the tests that need no server, in a few minutes
 
 test-all: $(VENV)/.dev  ## Run every test: Spark, brokers, kills and damaged files too
 	@TEST_ALL=1 $(PYTEST)
+
+differential: $(VENV)/.dev  ## Ask every back end about 500,000 generated pairs of a filter and an event: minutes
+	@$(BIN)/python -m tests.filters.differential --pairs $(or $(PAIRS),500000) --events $(or $(EVENTS),100) $(WITH)
 
 chaos: $(VENV)/.dev  ## Damage every kind of file of the real service, and see what is lost: hours
 	@$(BIN)/python -m tests.chaos.run --with $(or $(WITH),spark) --one-in $(or $(ONE_IN),1) $(ONLY)

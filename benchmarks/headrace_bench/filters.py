@@ -14,7 +14,7 @@ import random
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError
 from headrace.events.batch import from_batch, to_batch
@@ -155,7 +155,7 @@ def _by_arrow(evaluate: Callable[..., Any], wanted: Filter, stage: _Stage) -> Ca
 
 
 def _by_google(wanted: Filter, stage: _Stage) -> Callable[[], int]:
-    evaluate = google.compiled(cast("str", wanted.cel)).eval
+    evaluate = google.compiled(wanted.cel).eval
     return lambda: sum(evaluate(activation=each).value() is True for each in stage.activations)
 
 

@@ -1,4 +1,4 @@
-"""Google's evaluator of CEL, as the benchmarks use it: with `match`, and with values that its binding takes."""
+"""Google's evaluator of CEL, as the benchmarks use it: with our functions, and with values that its binding takes."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from typing import Any
 
 from cel_expr_python import cel
 
+from headrace.filters.syntax.extensions import evaluated
 from headrace.filters.values.kinds import INT64
-from headrace.filters.values.patterns import fits
 
 
 @cache
 def environment() -> Any:
     """Return the environment that texts are compiled in and events are bound in."""
-    kinds = cel.Type
-    glob = cel.Overload("glob", kinds.BOOL, [kinds.STRING, kinds.STRING], is_member=True, impl=fits)
-    return cel.NewEnv(functions=[cel.FunctionDecl("match", [glob])])
+    return cel.NewEnv(functions=evaluated())
 
 
 def bound(variables: Mapping[str, Any]) -> Any:

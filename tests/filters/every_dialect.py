@@ -1,10 +1,12 @@
 """Filters in every dialect, nested in one another, and events on which all of them have something to say."""
 
 import json
+from random import Random
 
 from hypothesis import strategies as st
 from tests.filters.cel_texts import Grower, cel_texts, seeds
 from tests.filters.cesql import strategies as cesql
+from tests.filters.cesql.texts import CesqlGrower
 from tests.filters.message import strategies as message
 from tests.filters.strategies import composite_filters, conditions, simple_filters, texts
 
@@ -22,7 +24,7 @@ streamer_conditions = st.builds(
     st.sampled_from(["==", "!=", ">", ">=", "<", "<=", "in", "contains"]),
     scalars | st.lists(scalars, min_size=1, max_size=3),
 )
-sql_texts = st.one_of(cesql.nodes, cesql.expressible_nodes).map(write_cesql)
+sql_texts = cesql.nodes.map(write_cesql) | seeds.map(lambda seed: CesqlGrower(Random(seed)).condition(3))
 
 LEAVES = {
     "attributes": conditions,

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from cel_expr_python import cel
 
+from headrace.filters.syntax.extensions import evaluated
 from headrace.filters.truth import UNKNOWN, Truth
-from headrace.filters.values.patterns import fits
 
 INT64 = range(-(2**63), 2**63)
 
@@ -16,9 +16,8 @@ class GaveUp(Exception):
     """The evaluator has no answer: its iteration budget is spent, or a map has a key twice."""
 
 
-def evaluate(text: str | None, variables: Mapping[str, object]) -> Truth:
+def evaluate(text: str, variables: Mapping[str, object]) -> Truth:
     """An error, and a value that isn't boolean, is unknown."""
-    assert text is not None, "the filter has no CEL"
     try:
         result = _program(text).eval(data={name: _plain(value) for name, value in variables.items()})
     except RuntimeError as error:
@@ -30,10 +29,10 @@ def evaluate(text: str | None, variables: Mapping[str, object]) -> Truth:
 
 @cache
 def _environment():
-    glob = cel.Overload("glob", cel.Type.BOOL, [cel.Type.STRING, cel.Type.STRING], is_member=True, impl=fits)
-    return cel.NewEnv(functions=[cel.FunctionDecl("match", [glob])])
+    return cel.NewEnv(functions=evaluated())
 
 
+@lru_cache(256)
 def _program(text):
     # Unchecked and without a container: the trees of other dialects need not pass the checker.
     return _environment().compile(text, disable_check=True)

@@ -4,8 +4,9 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given
 from tests.examples import examples
+from tests.filters.every_dialect import every_filter
 from tests.filters.strategies import events, filters, json_values
 
 from headrace.errors import FilterError
@@ -33,6 +34,14 @@ def test_no_filter_lets_everything_through(spec):
 def test_whatever_is_no_filter_raises_a_filter_error_and_nothing_else(value):
     with contextlib.suppress(FilterError):
         assert compile_filter(value).matches(EVENT) in (True, False)
+
+
+@examples(500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(every_filter)
+def test_every_filter_of_every_dialect_has_a_cel_text_that_means_the_same(spec):
+    compiled = compile_filter(spec)
+    assert isinstance(compiled.cel, str)
+    assert compile_filter({"cel": compiled.cel}).cel == compiled.cel
 
 
 @given(filters)

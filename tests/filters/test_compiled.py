@@ -27,7 +27,7 @@ EACH_DIALECT: list[dict[str, Any]] = [
     {"message": {"property": "type", "op": "equals", "value": "t"}},
     {"streamer": [{"field": "data.amount", "op": ">", "value": 5}]},
 ]
-PINNED = (1, "e2ccf01e4d3f1e0d")
+PINNED = (1, "0fc860d90ebfa8d6")
 """The version, and a digest of what these are compiled to."""
 
 

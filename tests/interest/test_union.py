@@ -97,7 +97,11 @@ UNIONS = [
     ([subscription(1, [{"cel": "data.a == 1 && ce.subject == collection"}])], "data.a == 1", False),
     ([subscription(1, [{"cel": 'ce.source.match("/a*")'}])], 'ce.source.startsWith("/a")', True),
     ([subscription(1, [{"cel": 'data.l.exists(x, x.match("a?"))'}])], "true", False),
-    ([subscription(1, [{"sql": "LOWER(subject) = 'a'"}])], "true", False),
+    (
+        [subscription(1, [{"sql": "LOWER(subject) = 'a'"}])],
+        'has(ce.subject) && sqlLower(ce.subject) == "a"',
+        True,
+    ),
     ([subscription(1, [{"dialect": "of a newer version"}])], "true", False),
 ]
 

@@ -107,8 +107,8 @@ def test_a_torn_file_is_refused(saved, length):
 
 
 def test_another_version_is_refused_by_its_number(saved):
-    saved.write_bytes(saved.read_bytes().replace(b"headrace index 2 ", b"headrace index 7 ", 1))
-    with pytest.raises(SnapshotRefused, match="its version is 7, not 2"):
+    saved.write_bytes(saved.read_bytes().replace(b"headrace index 3 ", b"headrace index 7 ", 1))
+    with pytest.raises(SnapshotRefused, match="its version is 7, not 3"):
         Matcher.open(saved)
 
 

@@ -115,8 +115,8 @@ def quamina_pattern(rule: AnyRule) -> dict[str, Any] | None:
     return _pattern(rule, _quamina_value)
 
 
-def cel_text(rule: AnyRule) -> str | None:
-    """Return the rule as CEL, or None where CEL can't say it."""
+def cel_text(rule: AnyRule) -> str:
+    """Return the rule as CEL."""
     return filter_of(rule).cel
 
 

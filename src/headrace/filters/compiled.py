@@ -1,7 +1,8 @@
 """Compiled filters as bytes, kept with what they were compiled from, so that nobody has to compile it again.
 
-The law: what is read back is what `compile_filter` returns. So the bytes begin with the version of the compiled form
-and a digest of the filters as they were written; where either is another one, the filters are compiled anew.
+The law: what is read back is what `compile_filter` returns. So the bytes begin with the version of the compiled form, a
+digest of the filters as they were written, and one of what follows; where any of them is another one, the filters are
+compiled anew.
 """
 
 from __future__ import annotations
@@ -19,30 +20,38 @@ from headrace.filters.filter import Filter
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_DIGEST = 16
 VERSION = 1
 """To be raised whenever some filter is compiled to another tree, limits are tightened, or a node changes its fields."""
 
 
 def digest_of(filters: Sequence[Any]) -> bytes:
     """Return what stands for filters as they are written."""
-    return blake2b(msgspec.json.encode(filters), digest_size=16).digest()
+    return _digest(msgspec.json.encode(filters))
+
+
+def _digest(content: bytes) -> bytes:
+    return blake2b(content, digest_size=_DIGEST).digest()
 
 
 def compile_to_bytes(filters: Sequence[Any]) -> bytes:
     """Compile filters that must all match; raises FilterError as `compile_filter` does."""
     compiled = compile_filter(list(filters))
     parts = (compiled.expression, compiled.notes, compiled.written)
-    return _head(filters) + pickle.dumps(parts, pickle.HIGHEST_PROTOCOL)
+    pickled = pickle.dumps(parts, pickle.HIGHEST_PROTOCOL)
+    return _head(filters) + _digest(pickled) + pickled
 
 
 def read_compiled(filters: Sequence[Any], kept: bytes | None) -> Filter:
     """Return the compiled filter: from what was kept, if that can be used."""
     head = _head(filters)
     if kept is not None and kept.startswith(head):
-        try:
-            return Filter(*load_tree(kept[len(head) :]))
-        except Exception:  # noqa: BLE001, S110  damaged, or of a version that forgot to say so
-            pass
+        digest, pickled = kept[len(head) :][:_DIGEST], kept[len(head) + _DIGEST :]
+        if digest == _digest(pickled):
+            try:
+                return Filter(*load_tree(pickled))
+            except Exception:  # noqa: BLE001, S110  of a version that forgot to say so
+                pass
     return compile_filter(list(filters))
 
 

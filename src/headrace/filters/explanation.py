@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.filters.backends.cel import write_cel, write_literal
 from headrace.filters.backends.reference import evaluate, value_of
-from headrace.filters.ir.expression import And, Constant, Not, Or, paths_of
-from headrace.filters.ir.opaque import Opaque
+from headrace.filters.ir.expression import And, Constant, Not, Or
+from headrace.filters.ir.parts import paths_of
 from headrace.filters.ir.terms import Macro
+from headrace.filters.ir.written import Written
 from headrace.filters.truth import UNKNOWN, Truth, conjunction, disjunction, negation
 from headrace.filters.values.budget import OverBudget
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.kinds import Kind, kind_of, named
-from headrace.filters.variables import attributes_of
 
 if TYPE_CHECKING:
     from headrace.filters.ir.expression import Clause, Expression
@@ -30,8 +30,8 @@ class Explanation:
     """A clause, its value on one event, the reason, and the same for the clauses inside it.
 
     `clause` is the CEL text of an atom or term, the name of a connective (all of, any of, not), or the CESQL text of a
-    CESQL expression, with its equivalent in CEL as a part if there is one. Every clause is evaluated, including those
-    that a short-circuit would skip.
+    CESQL expression, with its equivalent in CEL as a part. Every clause is evaluated, including those that a
+    short-circuit would skip.
     """
 
     clause: str
@@ -65,7 +65,7 @@ class Explanation:
         return lines
 
 
-def explain(expression: Expression, variables: Variables) -> Explanation:
+def explain(expression: Expression | Written, variables: Variables) -> Explanation:
     """Evaluate every clause, with the reason for its value."""
     match expression:
         case Constant(value):
@@ -79,21 +79,12 @@ def explain(expression: Expression, variables: Variables) -> Explanation:
         case Or(parts):
             inners = tuple(explain(part, variables) for part in parts)
             return Explanation("any of", disjunction(inner.value for inner in inners), parts=inners)
-        case Opaque():
-            return _explain_opaque(expression, variables)
+        case Written():
+            inner = explain(expression.tree, variables)
+            return Explanation(expression.text, inner.value, expression.reason(variables), (inner,))
         case _:
             truth = evaluate(expression, variables)
             return Explanation(write_cel(expression), truth, _reason(expression, truth, variables))
-
-
-def _explain_opaque(clause: Opaque, variables: Variables) -> Explanation:
-    """Show the clause in its own language with the tree that is evaluated for it as a part."""
-    attributes = attributes_of(variables)
-    text, reason = clause.text, clause.reason(attributes)
-    if clause.lowered is None:
-        return Explanation(text, clause.truth(attributes), reason)
-    inner = explain(clause.lowered, variables)
-    return Explanation(text, inner.value, reason, (inner,))
 
 
 def _reason(clause: Clause, truth: Truth, variables: Variables) -> str:

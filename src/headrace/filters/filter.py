@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from headrace.filters.backends.cel import is_expressible, write_cel
+from headrace.filters.backends.cel import write_cel
 from headrace.filters.backends.reference import evaluate
 from headrace.filters.explanation import explain
 from headrace.filters.ir.node import Node
@@ -33,12 +33,9 @@ class Filter(Node):
     written: Expression | None = field(default=None, compare=False, repr=False)
 
     @property
-    def cel(self) -> str | None:
-        """The canonical CEL text, which defines what the filter means; None if CEL can't express it.
-
-        Only some CESQL has none, LOWER of an attribute for instance; the page on CESQL has a list.
-        """
-        return write_cel(self.expression) if is_expressible(self.expression) else None
+    def cel(self) -> str:
+        """The canonical CEL text, which defines what the filter means."""
+        return write_cel(self.expression)
 
     def matches(self, event: Event | Recorded) -> bool:
         """Return whether the filter matches. Only `Recorded` events have `collection`, `tenant` and `publishTime`."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.filters import compile_filter
-from headrace.filters.ir.expression import paths_of
+from headrace.filters.ir.parts import paths_of
 from headrace.interest.channel_interest import ChannelInterest
 from headrace.interest.criteria import criterion_of
 

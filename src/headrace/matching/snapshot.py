@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[Any]
 
-_VERSION = 2
+_VERSION = 3
 _MAGIC = "headrace index"
 _FIRST_LINE = re.compile(rb"headrace index (\d{1,4}) (\d{10}) ([0-9a-f]{8})\n")
 _ALIGNED = 64

@@ -18,7 +18,7 @@ async def explained(api, **document):
         ({"filter": {"exact": {"type": "a"}}}, 'ce.type == "a"'),
         ({"filters": [{"exact": {"type": "a"}}, {"cel": "data.x > 1"}]}, 'ce.type == "a" && data.x > 1'),
         ({"filters": []}, "true"),
-        ({"filter": {"sql": "LOWER(subject) = 'a'"}}, None),
+        ({"filter": {"sql": "LOWER(type) = 'a'"}}, 'sqlLower(ce.type) == "a"'),
     ],
 )
 async def test_a_filter_of_any_dialect_becomes_cel(api, document, cel):

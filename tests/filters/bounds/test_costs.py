@@ -35,7 +35,7 @@ def test_what_counts(text, count):
     assert count_scans(compile_filter({"cel": text}).expression) == count
 
 
-def test_cesql_that_cel_cannot_say_counts():
+def test_functions_of_cesql_count():
     assert count_scans(compile_filter({"sql": "LOWER(subject) = 'a'"}).expression) == 1
 
 

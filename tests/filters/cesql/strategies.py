@@ -2,6 +2,7 @@
 
 from hypothesis import strategies as st
 
+from headrace.filters.cesql.functions import FUNCTIONS
 from headrace.filters.cesql.syntax import (
     Arithmetic,
     Attribute,
@@ -63,7 +64,13 @@ def logic(operator, operands):
     return Logic(operator, (*flat, *others))
 
 
-def branches(inner, functions):
+def calls(inner, name, function):
+    most = 3 if function.separate is not None else max(function.arities)
+    least = 1 if function.separate is not None else min(function.arities)
+    return st.builds(Call, st.just(name), st.lists(inner, min_size=least, max_size=most).map(tuple))
+
+
+def branches(inner):
     several = st.lists(inner, min_size=1, max_size=3).map(tuple)
     return st.one_of(
         inner.map(Not),
@@ -75,17 +82,11 @@ def branches(inner, functions):
         st.builds(Comparison, inner, st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), inner),
         st.builds(Comparison, names.map(Attribute), st.sampled_from(["=", "!=", "<", ">="]), literals),
         st.builds(logic, st.sampled_from(["AND", "OR", "XOR"]), st.lists(inner, min_size=2, max_size=3)),
-        st.builds(Call, st.sampled_from(functions), several),
+        st.one_of([calls(inner, name, function) for name, function in FUNCTIONS.items()]),
     )
 
 
-FUNCTIONS = ("LENGTH", "CONCAT", "CONCAT_WS", "LOWER", "UPPER", "TRIM", "LEFT", "RIGHT", "SUBSTRING", "ABS")
-CASTS = ("INT", "BOOL", "STRING")
-
-nodes = st.recursive(leaves, lambda inner: branches(inner, (*FUNCTIONS, *CASTS, "NO_SUCH")), max_leaves=8)
-expressible_nodes = st.recursive(
-    leaves, lambda inner: branches(inner, (*CASTS, "LENGTH", "CONCAT")), max_leaves=6
-)
+nodes = st.recursive(leaves, branches, max_leaves=8)
 
 values = texts | int32s | st.booleans()
 odd_values = (

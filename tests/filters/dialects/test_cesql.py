@@ -13,10 +13,12 @@ from tests.filters.every_dialect import sql_texts
 from headrace.errors import FilterError
 from headrace.events.event import Event
 from headrace.filters import compile_filter, union
+from headrace.filters.backends.cel import write_cel
 from headrace.filters.backends.predicates import conjunctions_of
 from headrace.filters.backends.reference import evaluate
 from headrace.filters.bounds.limits import Limits
-from headrace.filters.cesql import CesqlPredicate, parse, write_cesql
+from headrace.filters.cesql import parse, write_cesql
+from headrace.filters.cesql.translation import by_functions
 from headrace.filters.dialects.cel import parse_cel
 from headrace.filters.dialects.cesql import parse_sql
 from headrace.filters.dialects.dialect import ParseContext
@@ -36,11 +38,10 @@ def test_what_cel_can_say_is_an_ordinary_tree(name):
     assert compiled == compile_filter({"cel": cel})
 
 
-def test_what_cel_can_not_say_is_one_clause_without_a_text():
+def test_its_functions_are_functions_of_cel():
     compiled = compile_filter(LOWER)
-    assert compiled.expression == CesqlPredicate(parse("LOWER(type) = 't'"))
-    assert compiled.cel is None
-    assert compile_filter({"any": [LOWER, {"exact": {"type": "t"}}]}).cel is None
+    assert compiled.cel == 'sqlLower(ce.type) == "t"'
+    assert compiled == compile_filter({"cel": compiled.cel})
     assert compiled.matches(EVENT)
 
 
@@ -55,8 +56,12 @@ def test_an_explanation_shows_the_text_and_the_error():
     assert str(compiled.explain(EVENT)) == (
         "true: all of\n"
         "├── true: LOWER(type) = 't' (type is 'T')\n"
+        '│   └── true: sqlLower(ce.type) == "t" (ce.type is "T")\n'
         "└── true: not\n"
-        "    └── false: LOWER(subject) = 'x' (missingAttribute error: the event has no subject)"
+        "    └── false: LOWER(subject) = 'x' (missingAttribute error: the event has no subject)\n"
+        "        └── false: all of\n"
+        "            ├── false: has(ce.subject) (ce.subject is missing)\n"
+        '            └── unknown: sqlLower(ce.subject) == "x" (ce.subject is missing)'
     )
 
 
@@ -128,32 +133,39 @@ def test_an_explanation_has_the_value_that_the_filter_has(text, events):
     for bound in events:
         explanation = compiled.explain(Event(attributes=bound))
         assert explanation.value is evaluate(compiled.expression, {"ce": bound})
-        assert [part.clause for part in explanation.parts] == [write_cesql(parse(text).root), "not"]
+        assert [part.clause for part in explanation.parts] == [write_cesql(parse(text)), "not"]
 
 
-def test_an_index_sees_what_stands_around_an_opaque_clause():
-    (conjunction,) = conjunctions_of(compile_filter([{"exact": {"type": "T"}}, LOWER]).expression)
+def test_an_index_sees_what_stands_around_a_function():
+    compiled = compile_filter([{"exact": {"type": "T"}}, LOWER])
+    (conjunction,) = conjunctions_of(compiled.expression)
     assert len(conjunction.keys) == 1
-    assert conjunction.residual == (CesqlPredicate(parse("LOWER(type) = 't'")),)
+    assert conjunction.residual == (compile_filter(LOWER).expression,)
 
 
-def test_a_union_leaves_out_what_cel_can_not_say():
+def test_a_union_says_what_its_functions_ask():
     joined = union(
         [compile_filter([{"exact": {"type": "T"}}, LOWER]), compile_filter({"exact": {"id": "2"}})]
     )
-    assert joined.cel == 'ce.type == "T" || ce.id == "2"'
-    assert joined.widened
-    assert union([compile_filter({"not": LOWER})]).cel == "true"
+    assert joined.cel == 'ce.type == "T" && sqlLower(ce.type) == "t" || ce.id == "2"'
+    assert not joined.widened
+    assert union([compile_filter({"not": LOWER})]).cel == 'sqlLower(ce.type) != "t"'
 
 
-def test_above_the_limits_of_cel_it_stays_opaque():
-    text = "x LIKE '_%" + "a_" * 2000 + "'"
-    compiled = compile_filter({"sql": text})
-    assert isinstance(compiled.expression, CesqlPredicate)
-    assert compiled.cel is None
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x LIKE '_%" + "a_" * 2000 + "'",
+        " OR ".join(f"LOWER(x) = '{number}'" for number in range(40)),
+        " OR ".join(f"type LIKE '%{number}%'" for number in range(40)),
+    ],
+)
+def test_above_the_limits_of_clauses_it_is_one_call(text):
+    expression = compile_filter({"sql": text}).expression
+    assert expression == by_functions(parse(text))
 
 
-def test_the_length_of_opaque_clauses_counts():
+def test_the_length_of_its_text_counts():
     clause = {"sql": f"LOWER(type) = '{'a' * 9000}'"}
     with pytest.raises(FilterError) as refusal:
         compile_filter({"any": [clause] * 12})
@@ -163,18 +175,11 @@ def test_the_length_of_opaque_clauses_counts():
 @examples(500)
 @given(sql_texts, st.lists(attributes(), min_size=1, max_size=3))
 def test_the_tree_means_what_the_expression_does(text, events):
-    predicate = CesqlPredicate(parse(text))
-    try:
-        expression = parse_sql(text, CONTEXT)
-    except FilterError:
-        return
-    assert isinstance(expression, CesqlPredicate) is (predicate.cel is None)
-    lowered = lower(expression)
-    if predicate.cel is not None:
-        assert parse_cel(predicate.cel, CONTEXT) == lowered
+    called = by_functions(parse(text))
+    lowered = lower(parse_sql(text, CONTEXT))
+    assert parse_cel(write_cel(lowered), CONTEXT) == lowered
     for bound in events:
-        assert evaluate(lowered, {"ce": bound}) is predicate.truth(bound)
-        assert evaluate(expression, {"ce": bound}) is predicate.truth(bound)
+        assert evaluate(lowered, {"ce": bound}) is evaluate(called, {"ce": bound})
 
 
 @pytest.mark.parametrize("body", [None, "", 1, {"sql": "a"}, "\ud800", ["a"]])

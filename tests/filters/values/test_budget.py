@@ -96,11 +96,19 @@ def test_the_order_of_clauses_changes_nothing(many, few):
     assert (truth(" || ".join(clauses), data) is UNKNOWN) is (UNKNOWN in found)
 
 
-def test_cesql_that_cel_cannot_say():
+def test_the_functions_of_cesql():
     text = "CONCAT(" + ", ".join(["LOWER(subject)"] * 100) + ") LIKE '%b%'"
     compiled = compile_filter({"sql": text})
-    assert compiled.cel is None
     assert compiled.matches(Event(ATTRIBUTES | {"subject": "abc"}))
     long = Event(ATTRIBUTES | {"subject": "b" * 10_000})
     assert not compiled.matches(long)
-    assert f"the budget of {LONGEST_SCANNED} characters" in str(compiled.explain(long))
+    assert not compile_filter({"not": {"sql": text}}).matches(long)
+    assert f"the budget of {STEPS} steps" in str(compiled.explain(long))
+
+
+def test_a_pattern_with_wildcards_is_within_the_budget_only_on_shorter_texts():
+    compiled = compile_filter({"sql": f"LOWER(subject) LIKE '%{'_' * 100}z%'"})
+    assert compiled.matches(Event(ATTRIBUTES | {"subject": "a" * 200 + "z"}))
+    long = Event(ATTRIBUTES | {"subject": "a" * 2000 + "z"})
+    assert not compiled.matches(long)
+    assert "budget" in str(compiled.explain(long))

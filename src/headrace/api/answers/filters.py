@@ -13,10 +13,7 @@ class _Cost(TypedDict):
 class CompiledFilter(TypedDict):
     """What a filter means, and what it costs."""
 
-    cel: Annotated[
-        str | None,
-        "The text that defines what the filter means; null where CEL can't say it, as with some CloudEvents SQL.",
-    ]
+    cel: Annotated[str, "The text that defines what the filter means."]
     notes: Annotated[list[str], "What its author should know."]
     cost: Annotated[dict[str, _Cost], "How much of each limit it uses, of those that count something in it."]
 

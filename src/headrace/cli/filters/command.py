@@ -80,22 +80,13 @@ _takes_events = click.option(
 def print_cel(as_json: bool, **given: str | None) -> None:
     """Print the filter as CEL: the text that defines what it means.
 
-    Exit status: 1 where CEL can't say it, and the filter has an evaluator of its own.
-
     \b
     Examples:
       headrace filter cel --filter '{"prefix": {"type": "com.example."}}'
       headrace filter cel -f filter.json
     """
     wanted = compiled(**given)
-    text = _cel_of(wanted)
-    if as_json:
-        click.echo(msgspec.json.encode({"cel": text, "notes": wanted.notes}))
-    elif text is not None:
-        click.echo(text)
-    else:
-        click.echo("no CEL text says the same; the filter is evaluated in its own language", err=True)
-    sys.exit(1 if text is None else 0)
+    click.echo(msgspec.json.encode({"cel": wanted.cel, "notes": wanted.notes}) if as_json else wanted.cel)
 
 
 @filter_.command("explain")
@@ -169,7 +160,3 @@ def _event(number: int, line: bytes) -> _Line:
         return _Line(number, decode(line))
     except InvalidEvent as error:
         raise InvalidEvent([f"line {number}: {fault}" for fault in error.faults]) from None
-
-
-def _cel_of(wanted: Filter) -> str | None:
-    return wanted.cel

@@ -1,7 +1,7 @@
 """The canonical CEL text of a tree, which defines what the filter means.
 
 Google's evaluator gives the same answer on it as the reference evaluator, with an error for unknown. Parsing the text
-gives a tree with the same text. A tree with an opaque clause has no CEL text.
+gives a tree with the same text.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from __future__ import annotations
 import math
 import re
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
-from headrace.filters.ir.atoms import STRING_TESTS, Comparison, Has, Includes, OneOf
-from headrace.filters.ir.expression import And, Constant, Not, Or, nodes_of
-from headrace.filters.ir.literals import Literal, Uint
-from headrace.filters.ir.opaque import Opaque
-from headrace.filters.ir.operands import CE, Path, Text
-from headrace.filters.ir.terms import Call, HasKey, ListOf, Local, Macro, MapOf, Operation, Select, TypeName
+from headrace.filters.ir.expression import Not
+from headrace.filters.ir.literals import Uint
+from headrace.filters.ir.operands import CE, Text
+from headrace.filters.ir.visitor import Visitor
 from headrace.filters.values.functions import FUNCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable
 
+    from headrace.filters.ir.atoms import Has
     from headrace.filters.ir.expression import Expression
     from headrace.filters.ir.literals import Scalar
     from headrace.filters.ir.operands import Operand
+    from headrace.filters.ir.terms import Call, Macro, MapOf, Operation
 
 _SELECTOR = re.compile(r"(?!(?:true|false|null|in)\Z)[A-Za-z_][A-Za-z0-9_]*\Z")
 _QUOTED_SELECTOR = re.compile(r"[A-Za-z0-9_./ -]+\Z")
@@ -53,17 +53,9 @@ OPERATORS = {
 }
 
 
-def is_expressible(expression: Expression) -> bool:
-    """Return whether CEL can express the tree, so that `write_cel` can write it."""
-    return not any(isinstance(node, Opaque) for node in nodes_of(expression))
-
-
 def write_cel(expression: Expression) -> str:
     """Return the text, with brackets only where CEL's precedence requires them."""
-    write = _WRITERS.get(type(expression))
-    if write is None:
-        raise TypeError(f"{type(expression).__name__} has no CEL text; check is_expressible first")
-    return write(expression)
+    return _WRITERS.visit(expression).text
 
 
 def write_operand(operand: Operand) -> str:
@@ -95,93 +87,85 @@ def write_literal(value: Scalar) -> str:  # noqa: PLR0911 -- one per type
             return repr(value)
 
 
+class _Text(NamedTuple):
+    """A text, and how tightly it binds."""
+
+    text: str
+    level: Level = Level.MEMBER
+
+
 def _write_at(level: Level, expression: Expression) -> str:
-    text = write_cel(expression)
-    return f"({text})" if _level_of(expression) < level else text
+    written = _WRITERS.visit(expression)
+    return f"({written.text})" if written.level < level else written.text
 
 
-def _level_of(expression: Expression) -> Level:  # noqa: PLR0911 -- one per node
-    match expression:
-        case Or():
-            return Level.OR
-        case And():
-            return Level.AND
-        case Comparison() | OneOf() | Includes():
-            return Level.RELATION
-        case Not():
-            return Level.UNARY
-        case Literal(value) if isinstance(value, int | float) and not isinstance(value, bool):
-            # `1.size()` would be parsed as a double, and `-(1)` is another tree than `-1`.
-            return Level.UNARY
-        case Has(path):
-            return Level.MEMBER if _is_selected(path) else Level.RELATION
-        case Operation(operator, operands):
-            return _level_of_operation(operator, len(operands))
-        case _:
-            return Level.MEMBER
+def _write_scalar(value: Scalar) -> _Text:
+    # `1.size()` would be parsed as a double, and `-(1)` is another tree than `-1`.
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return _Text(write_literal(value), Level.UNARY if is_number else Level.MEMBER)
 
 
-def _level_of_operation(operator: str, operands: int) -> Level:
-    if operands == 1:
-        return Level.UNARY
-    if operator == "?:":
-        return Level.CONDITIONAL
-    return OPERATORS.get(operator, Level.MEMBER)
-
-
-def _write_not(expression: Not) -> str:
+def _write_not(expression: Not) -> _Text:
     part = expression.part
-    return f"!{write_cel(part) if isinstance(part, Not) else _write_at(Level.MEMBER, part)}"
+    return _Text(
+        f"!{write_cel(part) if isinstance(part, Not) else _write_at(Level.MEMBER, part)}", Level.UNARY
+    )
 
 
-def _write_has(atom: Has) -> str:
+def _write_has(atom: Has) -> _Text:
     path, key = atom.path, atom.path.steps[-1]
     holder = write_operand(path.parent)
+    if path.parent == CE and _SELECTOR.match(key):
+        return _Text(f"has({write_operand(path)})")
     if path.parent == CE:
-        return f"has({write_operand(path)})" if _SELECTOR.match(key) else f"{write_literal(key)} in {holder}"
-    if _is_selected(path):
-        return f"has({holder}{_write_field(key)})"
+        return _Text(f"{write_literal(key)} in {holder}", Level.RELATION)
+    if _QUOTED_SELECTOR.match(key):
+        return _Text(f"has({holder}{_write_field(key)})")
     # `in` also tests membership in lists, for which presence is unknown: so admit only a map.
-    return f"{write_literal(key)} in (type({holder}) == map ? {holder} : {{}}[0])"
+    return _Text(f"{write_literal(key)} in (type({holder}) == map ? {holder} : {{}}[0])", Level.RELATION)
 
 
-def _is_selected(path: Path) -> bool:
-    pattern = _SELECTOR if path.parent == CE else _QUOTED_SELECTOR
-    return pattern.match(path.steps[-1]) is not None
-
-
-def _write_operation(term: Operation) -> str:
+def _write_operation(term: Operation) -> _Text:
     operator, operands = term.operator, term.operands
     if len(operands) == 1:
-        return f"-{_write_at(Level.MEMBER, operands[0])}"
+        return _Text(f"-{_write_at(Level.MEMBER, operands[0])}", Level.UNARY)
     if operator == "?:":
         levels = (Level.OR, Level.OR, Level.CONDITIONAL)
-        return "{} ? {} : {}".format(*map(_write_at, levels, operands))
+        return _Text("{} ? {} : {}".format(*map(_write_at, levels, operands)), Level.CONDITIONAL)
     left, right = operands
     if operator == "[]":
-        return f"{_write_at(Level.MEMBER, left)}[{write_cel(right)}]"
+        return _Text(f"{_write_at(Level.MEMBER, left)}[{write_cel(right)}]")
     level = OPERATORS[operator]
-    return f"{_write_at(level, left)} {operator} {_write_at(Level(level + 1), right)}"
+    return _Text(f"{_write_at(level, left)} {operator} {_write_at(Level(level + 1), right)}", level)
 
 
-def _write_call(term: Call) -> str:
+def _write_call(term: Call) -> _Text:
     if FUNCTIONS[term.function].member:
         target, *arguments = term.arguments
-        return f"{_write_at(Level.MEMBER, target)}.{term.function}({_list(arguments)})"
-    return f"{term.function}({_list(term.arguments)})"
+        return _Text(f"{_write_at(Level.MEMBER, target)}.{term.function}({_list(arguments)})")
+    return _Text(f"{term.function}({_list(term.arguments)})")
 
 
-def _write_macro(term: Macro) -> str:
+def _write_macro(term: Macro) -> _Text:
     target = _write_at(Level.MEMBER, term.range)
-    return f"{target}.{term.name}({term.variable}, {_list(term.bodies)})"
+    return _Text(f"{target}.{term.name}({term.variable}, {_list(term.bodies)})")
+
+
+def _write_map(term: MapOf) -> _Text:
+    entries = zip(map(write_cel, term.keys), map(write_cel, term.values), strict=True)
+    return _Text("{" + ", ".join(f"{key}: {value}" for key, value in entries) + "}")
+
+
+def _joined(symbol: str, level: Level, parts: tuple[Expression, ...]) -> _Text:
+    return _Text(f" {symbol} ".join(_write_at(Level(level + 1), part) for part in parts), level)
+
+
+def _relation(left: str, symbol: str, right: str) -> _Text:
+    return _Text(f"{left} {symbol} {right}", Level.RELATION)
 
 
 def _list(expressions: Iterable[Expression]) -> str:
     return ", ".join(map(write_cel, expressions))
-
-
-def _write_string_test(atom: Any) -> str:
-    return f"{write_operand(atom.operand)}.{atom.function}({write_literal(atom.argument)})"
 
 
 def _write_selector(key: str) -> str:
@@ -204,34 +188,30 @@ def _write_byte(byte: int) -> str:
     return character if " " <= character <= "~" else f"\\x{byte:02x}"
 
 
-_WRITERS: Mapping[type, Callable[[Any], str]] = {
-    Constant: lambda node: write_literal(node.value),
-    Literal: lambda node: write_literal(node.value),
-    Not: _write_not,
-    And: lambda node: " && ".join(_write_at(Level.RELATION, part) for part in node.parts),
-    Or: lambda node: " || ".join(_write_at(Level.AND, part) for part in node.parts),
-    Path: write_operand,
-    Text: write_operand,
-    Has: _write_has,
-    Comparison: lambda node: (
-        f"{write_operand(node.operand)} {node.operator.value} {write_literal(node.literal.value)}"
+_WRITERS: Visitor[[], _Text] = Visitor(
+    constant=lambda node: _write_scalar(node.value),
+    negation=_write_not,
+    conjunction=lambda node: _joined("&&", Level.AND, node.parts),
+    disjunction=lambda node: _joined("||", Level.OR, node.parts),
+    literal=lambda node: _write_scalar(node.value),
+    path=lambda node: _Text(write_operand(node)),
+    text=lambda node: _Text(write_operand(node)),
+    has=_write_has,
+    comparison=lambda node: _relation(
+        write_operand(node.operand), node.operator.value, write_literal(node.literal.value)
     ),
-    OneOf: lambda node: f"{write_operand(node.operand)} in [{_list(node.literals)}]",
-    Includes: lambda node: f"{write_literal(node.literal.value)} in {write_operand(node.operand)}",
-    **dict.fromkeys(STRING_TESTS, _write_string_test),
-    Local: lambda node: node.name,
-    TypeName: lambda node: node.name,
-    Select: lambda node: _write_at(Level.MEMBER, node.operand) + _write_selector(node.key),
-    HasKey: lambda node: f"has({_write_at(Level.MEMBER, node.operand)}{_write_field(node.key)})",
-    ListOf: lambda node: f"[{_list(node.elements)}]",
-    MapOf: lambda node: (
-        "{"
-        + ", ".join(
-            f"{write_cel(key)}: {write_cel(value)}" for key, value in zip(node.keys, node.values, strict=True)
-        )
-        + "}"
+    one_of=lambda node: _relation(write_operand(node.operand), "in", f"[{_list(node.literals)}]"),
+    includes=lambda node: _relation(write_literal(node.literal.value), "in", write_operand(node.operand)),
+    string_test=lambda node: _Text(
+        f"{write_operand(node.operand)}.{node.function}({write_literal(node.argument)})"
     ),
-    Operation: _write_operation,
-    Call: _write_call,
-    Macro: _write_macro,
-}
+    local=lambda node: _Text(node.name),
+    type_name=lambda node: _Text(node.name),
+    select=lambda node: _Text(_write_at(Level.MEMBER, node.operand) + _write_selector(node.key)),
+    has_key=lambda node: _Text(f"has({_write_at(Level.MEMBER, node.operand)}{_write_field(node.key)})"),
+    list_of=lambda node: _Text(f"[{_list(node.elements)}]"),
+    map_of=_write_map,
+    operation=_write_operation,
+    call=_write_call,
+    macro=_write_macro,
+)

@@ -5,31 +5,19 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace.filters.ir.atoms import (
-    STRING_TESTS,
-    Comparison,
-    Contains,
-    Has,
-    Includes,
-    Matches,
-    MatchesGlob,
-    OneOf,
-    Operator,
-)
+from headrace.filters.ir.atoms import Comparison, EndsWith, Has, OneOf, Operator, StartsWith
 from headrace.filters.ir.expression import And, Constant, Not, Or
 from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import Path, Text
 from headrace.filters.ir.terms import (
-    Call,
     HasKey,
-    ListOf,
     Local,
     Macro,
-    MapOf,
     Operation,
     Select,
     TypeName,
 )
+from headrace.filters.ir.visitor import Visitor
 from headrace.filters.truth import UNKNOWN, Truth, conjunction, disjunction, negation
 from headrace.filters.values import maps
 from headrace.filters.values.arithmetic import compute, negate
@@ -48,13 +36,11 @@ from headrace.filters.values.faults import Fault
 from headrace.filters.values.functions import call
 from headrace.filters.values.kinds import Kind, kind_of, named
 from headrace.filters.values.paths import follow, is_present
-from headrace.filters.variables import attributes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from headrace.filters.ir.expression import Expression
-    from headrace.filters.ir.opaque import Opaque
     from headrace.filters.variables import Variables
 
 
@@ -92,8 +78,6 @@ def _truth(expression: Expression, scope: Scope) -> Truth:
     connect = _CONNECTIVES.get(type(expression))
     if connect is not None:
         return connect(expression, scope)
-    if type(expression) not in _VALUES:
-        return _opaque_truth(expression, scope)
     try:
         value = _value(expression, scope)
     except (Fault, RecursionError):
@@ -101,26 +85,25 @@ def _truth(expression: Expression, scope: Scope) -> Truth:
     return value if value is True or value is False else UNKNOWN
 
 
-def _opaque_truth(clause: Any, scope: Scope) -> Truth:
-    opaque: Opaque = clause
-    return opaque.truth(attributes_of(scope.variables))
-
-
 def _value(expression: Expression, scope: Scope) -> Any:
     if scope.budget is None and _is_charged(expression):
         return _clause(expression, scope)
-    return _VALUES[type(expression)](expression, scope)
+    try:
+        find = _FUNCTIONS[type(expression)]
+    except KeyError:
+        find = _VALUES.function_for(expression)
+    return find(expression, scope)
 
 
 def _is_charged(clause: Expression) -> bool:
     """Return whether the clause has a budget. At the top `?:` is a connective: its parts are clauses of their own."""
-    return type(clause) in _CHARGED and not (isinstance(clause, Operation) and clause.operator == "?:")
+    return type(clause) not in _FREE and not (isinstance(clause, Operation) and clause.operator == "?:")
 
 
 def _clause(expression: Expression, scope: Scope) -> Any:
     inside = Scope(scope.variables, scope.locals, Budget(expression))
     try:
-        return _VALUES[type(expression)](expression, inside)
+        return _value(expression, inside)
     except BudgetSpent as spent:
         if scope.overruns is not None:
             scope.overruns.append(str(spent))
@@ -274,32 +257,48 @@ _CONNECTIVES: Mapping[type, Callable[[Any, Scope], Truth]] = {
     Or: lambda node, scope: disjunction(_truth(part, scope) for part in node.parts),
 }
 
-_VALUES: Mapping[type, Callable[[Any, Scope], Any]] = {
-    **dict.fromkeys((Constant, Not, And, Or), lambda node, scope: _certain(_truth(node, scope))),
-    Literal: lambda node, _: node.value,
-    Path: lambda node, scope: follow(node.steps, scope.variables),
-    Text: lambda node, scope: to_string(follow(node.path.steps, scope.variables)),
-    Has: lambda node, scope: is_present(node.path.steps, scope.variables),
-    Comparison: _comparison,
-    OneOf: _one_of,
-    Includes: lambda node, scope: _includes(node.literal.value, _value(node.operand, scope), scope),
-    **dict.fromkeys(
-        STRING_TESTS,
-        lambda node, scope: _call(node.function, (_value(node.operand, scope), node.argument), scope),
-    ),
-    Local: lambda node, scope: scope.locals[node.name],
-    TypeName: lambda node, _: Kind(node.name),
-    Select: _select,
-    HasKey: _has_key,
-    ListOf: lambda node, scope: [_value(element, scope) for element in node.elements],
-    MapOf: lambda node, scope: maps.entries(
+_VALUES: Visitor[[Scope], Any] = Visitor(
+    constant=lambda node, _: node.value,
+    negation=lambda node, scope: _certain(_truth(node, scope)),
+    conjunction=lambda node, scope: _certain(_truth(node, scope)),
+    disjunction=lambda node, scope: _certain(_truth(node, scope)),
+    literal=lambda node, _: node.value,
+    path=lambda node, scope: follow(node.steps, scope.variables),
+    text=lambda node, scope: to_string(follow(node.path.steps, scope.variables)),
+    has=lambda node, scope: is_present(node.path.steps, scope.variables),
+    comparison=_comparison,
+    one_of=_one_of,
+    includes=lambda node, scope: _includes(node.literal.value, _value(node.operand, scope), scope),
+    string_test=lambda node, scope: _call(node.function, (_value(node.operand, scope), node.argument), scope),
+    local=lambda node, scope: scope.locals[node.name],
+    type_name=lambda node, _: Kind(node.name),
+    select=_select,
+    has_key=_has_key,
+    list_of=lambda node, scope: [_value(element, scope) for element in node.elements],
+    map_of=lambda node, scope: maps.entries(
         zip(*([_value(each, scope) for each in side] for side in (node.keys, node.values)), strict=True)
     ),
-    Operation: _operation,
-    Call: lambda node, scope: _call(node.function, [_value(each, scope) for each in node.arguments], scope),
-    Macro: lambda node, scope: _MACROS[node.name](node, scope),
-}
+    operation=_operation,
+    call=lambda node, scope: _call(node.function, [_value(each, scope) for each in node.arguments], scope),
+    macro=lambda node, scope: _MACROS[node.name](node, scope),
+)
+_FUNCTIONS = _VALUES.by_type
 
-_CHARGED = frozenset(
-    {Includes, Contains, Matches, MatchesGlob, Select, HasKey, ListOf, MapOf, Operation, Call, Macro}
+_FREE = frozenset(
+    {
+        Constant,
+        Not,
+        And,
+        Or,
+        Literal,
+        Path,
+        Text,
+        Has,
+        Comparison,
+        OneOf,
+        StartsWith,
+        EndsWith,
+        Local,
+        TypeName,
+    }
 )

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.errors import FilterError
 from headrace.filters.backends.cel import write_cel
 from headrace.filters.bounds.costs import count_scans
-from headrace.filters.ir.atoms import STRING_TESTS, Comparison, Has, Includes, OneOf
-from headrace.filters.ir.expression import And, Constant, Not, Or, nodes_of, parts_of, with_parts
-from headrace.filters.ir.literals import Literal
-from headrace.filters.ir.opaque import Opaque
-from headrace.filters.ir.operands import Path, Text
-from headrace.filters.ir.terms import Call, HasKey, ListOf, Local, Macro, MapOf, Operation, Select, TypeName
+from headrace.filters.ir.operands import Path
+from headrace.filters.ir.parts import nodes_of, parts_of
+from headrace.filters.ir.terms import Macro
+from headrace.filters.ir.visitor import Visitor
 from headrace.filters.syntax.parser import is_readable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from headrace.filters.bounds.limits import Limits
     from headrace.filters.ir.expression import Expression
+    from headrace.filters.ir.literals import Literal
     from headrace.filters.ir.operands import Operand
 
 SURELY_READABLE = 10
 """CEL's parser reads the text of any tree up to this depth."""
 
-_FREE = frozenset({Constant, Not, And, Or, Has, HasKey, Path, Text, Literal, Local, TypeName, Select})
+_FREE = frozenset({"sqlAttribute", "sqlNot", "sqlAnd", "sqlOr", "sqlXor"})
+"""Calls that count as little as the paths and connectives that they stand for."""
+
 _PER_NODE = 60
 _NUMBER = 2
 # A character may need an escape of six, and a presence test may repeat the map that it asks.
@@ -74,18 +73,11 @@ def _nodes_inside(macro: Macro) -> int:
 
 
 def _check_text(expression: Expression, size: _Size, limits: Limits) -> None:
-    text = write_cel(_with_texts(expression))
+    text = write_cel(expression)
     limits.check("expression", len(text), "characters of CEL text", path="filters")
     if size.depth > SURELY_READABLE and not is_readable(text):
         problem = "its CEL text is nested deeper than the limit `depth` of CEL's parser, 32"
         raise FilterError(problem, path="filters", limit="depth")
-
-
-def _with_texts(expression: Expression) -> Expression:
-    """Replace each clause that has no CEL by a literal of its text."""
-    if isinstance(expression, Opaque):
-        return Literal(expression.text)
-    return with_parts(expression, _with_texts)
 
 
 def _size_of(expression: Expression) -> _Size:
@@ -93,9 +85,8 @@ def _size_of(expression: Expression) -> _Size:
     waiting = [(expression, 1)]
     while waiting:
         node, depth = waiting.pop()
-        kind = type(node)
-        below, characters = _WEIGHTS.get(kind, _weigh_opaque)(node)
-        size.atoms += kind not in _FREE
+        atoms, characters, below = _WEIGHTS.function_for(node)(node)
+        size.atoms += atoms
         size.text += _PER_NODE + _PER_CHARACTER * characters
         size.depth = max(size.depth, depth + below)
         if isinstance(node, Macro):
@@ -104,52 +95,53 @@ def _size_of(expression: Expression) -> _Size:
     return size
 
 
-def _weigh_opaque(node: Any) -> tuple[int, int]:
-    return 0, len(node.text)
+_Weight: TypeAlias = tuple[int, int, int]
+"""The atoms that a node counts as, its characters and its levels below the first one, without those of its parts."""
+
+_NOTHING, _ATOM = (0, 0, 0), (1, 0, 0)
 
 
-def _weigh_path(node: Path) -> tuple[int, int]:
+def _weigh_path(node: Path) -> _Weight:
     steps = node.steps
-    return len(steps) - 1, len("".join(steps)) + len(steps)
+    return 0, len("".join(steps)) + len(steps), len(steps) - 1
 
 
-def _weigh_text(node: Text) -> tuple[int, int]:
-    below, characters = _weigh_path(node.path)
-    return below + 1, characters
+def _weigh_operand(node: Operand) -> _Weight:
+    if isinstance(node, Path):
+        return _weigh_path(node)
+    _, characters, below = _weigh_path(node.path)
+    return 0, characters, below + 1
 
 
-def _weigh_literal(node: Literal) -> tuple[int, int]:
-    value = node.value
-    return 0, len(value) if isinstance(value, str | bytes) else _NUMBER
+def _weigh_test(operand: Operand, characters: int) -> _Weight:
+    _, more, below = _weigh_operand(operand)
+    return 1, characters + more, below + 1
 
 
-def _weigh_test(operand: Operand, characters: int) -> tuple[int, int]:
-    below, more = _weigh_path(operand) if isinstance(operand, Path) else _weigh_text(operand)
-    return below + 1, characters + more
+def _characters(literal: Literal) -> int:
+    return len(literal.value) if isinstance(literal.value, str | bytes) else _NUMBER
 
 
-def _weigh_one_of(node: OneOf) -> tuple[int, int]:
-    return _weigh_test(node.operand, sum([_weigh_literal(each)[1] + 1 for each in node.literals]))
-
-
-def _weigh_nothing(_node: Any) -> tuple[int, int]:
-    return 0, 0
-
-
-_WEIGHTS: Mapping[type, Callable[[Any], tuple[int, int]]] = {
-    **dict.fromkeys((Constant, Not, And, Or, ListOf, MapOf, Operation), _weigh_nothing),
-    **dict.fromkeys((Local, TypeName), lambda node: (0, len(node.name))),
-    **dict.fromkeys((Select, HasKey), lambda node: (0, len(node.key))),
-    **dict.fromkeys(
-        (Comparison, Includes), lambda node: _weigh_test(node.operand, _weigh_literal(node.literal)[1])
-    ),
-    **dict.fromkeys(STRING_TESTS, lambda node: _weigh_test(node.operand, len(node.argument))),
-    Path: _weigh_path,
-    Text: _weigh_text,
-    Literal: _weigh_literal,
-    Has: lambda node: _weigh_path(node.path),
-    OneOf: _weigh_one_of,
-    Call: lambda node: (0, len(node.function)),
-    Macro: lambda node: (0, len(node.variable)),
-}
-"""The levels of a node below its first one, and its own characters, without those of its parts."""
+_WEIGHTS: Visitor[[], _Weight] = Visitor(
+    constant=lambda _: _NOTHING,
+    negation=lambda _: _NOTHING,
+    conjunction=lambda _: _NOTHING,
+    disjunction=lambda _: _NOTHING,
+    literal=lambda node: (0, _characters(node), 0),
+    path=_weigh_path,
+    text=_weigh_operand,
+    has=lambda node: _weigh_path(node.path),
+    comparison=lambda node: _weigh_test(node.operand, _characters(node.literal)),
+    one_of=lambda node: _weigh_test(node.operand, sum([_characters(each) + 1 for each in node.literals])),
+    includes=lambda node: _weigh_test(node.operand, _characters(node.literal)),
+    string_test=lambda node: _weigh_test(node.operand, len(node.argument)),
+    local=lambda node: (0, len(node.name), 0),
+    type_name=lambda node: (0, len(node.name), 0),
+    select=lambda node: (0, len(node.key), 0),
+    has_key=lambda node: (0, len(node.key), 0),
+    list_of=lambda _: _ATOM,
+    map_of=lambda _: _ATOM,
+    operation=lambda _: _ATOM,
+    call=lambda node: (node.function not in _FREE, len(node.function), 0),
+    macro=lambda node: (1, len(node.variable), 0),
+)

@@ -1,20 +1,8 @@
-"""CloudEvents SQL 1.0: parser, evaluator, and translation to CEL."""
+"""CloudEvents SQL 1.0: parser, writer, and translation to the tree."""
 
-from headrace.filters.cesql.expression import Expression, Result, parse
-from headrace.filters.cesql.faults import ErrorKind, EvaluationError
-from headrace.filters.cesql.functions import require_functions
-from headrace.filters.cesql.predicate import CesqlPredicate
+from headrace.filters.cesql.terms import term_of
+from headrace.filters.cesql.text.parser import parse
 from headrace.filters.cesql.text.writer import write_cesql
-from headrace.filters.cesql.translation import to_cel
+from headrace.filters.cesql.translation import translate
 
-__all__ = [
-    "CesqlPredicate",
-    "ErrorKind",
-    "EvaluationError",
-    "Expression",
-    "Result",
-    "parse",
-    "require_functions",
-    "to_cel",
-    "write_cesql",
-]
+__all__ = ["parse", "term_of", "translate", "write_cesql"]

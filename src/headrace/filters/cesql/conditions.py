@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.filters.cesql.pieces import FALSE, all_of, any_of, negated, relate
+from headrace.filters.cesql.pieces import FALSE, all_of, any_of, negated
 
 if TYPE_CHECKING:
-    from headrace.filters.cesql.casts import TypeName
     from headrace.filters.cesql.pieces import Piece
 
 
@@ -26,7 +25,7 @@ class Guarded:
     """
 
     value: Piece
-    type: TypeName | None
+    type: type | None
     present: tuple[Piece, ...] = ()
     typed: tuple[Piece, ...] = ()
     sure: bool = False
@@ -35,6 +34,11 @@ class Guarded:
     def guards(self) -> tuple[Piece, ...]:
         """All guards, ordered so that each may rely on those before it."""
         return (*self.present, *self.typed)
+
+    @property
+    def negated(self) -> Guarded:
+        """The negation of a Boolean, an error in the same places."""
+        return Guarded(negated(self.value), bool, self.present, self.typed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +71,7 @@ def condition_of(guarded: Guarded) -> Condition:
 def negation(part: Condition) -> Condition:
     """Swap true and false; an error stays an error."""
     if part.guarded is not None:
-        it = part.guarded
-        plain = condition_of(Guarded(negated(it.value), "Boolean", it.present, it.typed))
+        plain = condition_of(part.guarded.negated)
         return Condition(plain.true, part.true, plain.if_not_true, plain.if_not_false, plain.guarded)
     return Condition(part.false, part.true, part.if_not_false, part.if_not_true)
 
@@ -79,9 +82,7 @@ def conjunction(left: Condition, right: Condition) -> Condition:
     if merged is not None:
         one, other = merged
         sure = one.sure or (other.sure and set(one.typed) == set(other.typed))
-        return condition_of(
-            Guarded(all_of(one.value, other.value), "Boolean", one.present, one.typed, sure=sure)
-        )
+        return condition_of(Guarded(all_of(one.value, other.value), bool, one.present, one.typed, sure=sure))
     false = any_of(left.false, all_of(left.if_not_false, right.false))
     return Condition(
         true=all_of(left.true, right.true),
@@ -97,9 +98,7 @@ def disjunction(left: Condition, right: Condition) -> Condition:
     if merged is not None:
         one, other = merged
         sure = one.sure and other.sure and set(one.typed) == set(other.typed)
-        return condition_of(
-            Guarded(any_of(one.value, other.value), "Boolean", one.present, one.typed, sure=sure)
-        )
+        return condition_of(Guarded(any_of(one.value, other.value), bool, one.present, one.typed, sure=sure))
     true = any_of(left.true, all_of(left.if_not_true, right.true))
     return Condition(
         true=true,
@@ -107,18 +106,6 @@ def disjunction(left: Condition, right: Condition) -> Condition:
         if_not_true=all_of(left.if_not_true, right.if_not_true),
         if_not_false=true,
     )
-
-
-def exclusion(left: Condition, right: Condition) -> Condition:
-    """Combine operands of XOR: both are always evaluated."""
-    one, other = left.guarded, right.guarded
-    if one is not None and other is not None:
-        value = relate(one.value, "!=", other.value)
-        present, typed = (*one.present, *other.present), (*one.typed, *other.typed)
-        return condition_of(Guarded(value, "Boolean", present, typed))
-    true = any_of(all_of(left.true, right.false), all_of(left.false, right.true))
-    false = any_of(all_of(left.true, right.true), all_of(left.false, right.false))
-    return Condition(true, false, false, true)
 
 
 def _merged(left: Condition, right: Condition) -> tuple[Guarded, Guarded] | None:

@@ -8,18 +8,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from headrace.filters.backends.cel import OPERATORS, Level, write_cel, write_literal, write_operand
+from headrace.filters.backends.cel import Level, write_cel, write_literal, write_operand
 from headrace.filters.ir import construct, operands
 from headrace.filters.ir import expression as ir
 from headrace.filters.ir.atoms import Has
 from headrace.filters.ir.literals import Literal
+from headrace.filters.ir.parts import parts_of
 from headrace.filters.ir.terms import ListOf, Operation, TypeName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from headrace.filters.cesql.faults import Value
     from headrace.filters.ir.expression import Expression
+    from headrace.filters.values.cesql_errors import Value
 
 _OPPOSITES: Mapping[str, str] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
@@ -28,7 +29,7 @@ DEEPEST = 24
 
 
 class Inexpressible(Exception):
-    """CEL can't express it exactly, or not in a text that its evaluators accept."""
+    """As clauses it would be longer or deeper than CEL's evaluators accept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,11 @@ class Piece:
         if self.length > LONGEST or self.depth > DEEPEST:
             raise Inexpressible
 
+    @property
+    def condition(self) -> Expression:
+        """The node as an operand of a connective."""
+        return construct.condition(self.node)
+
     def within(self, level: int) -> int:
         """Return the length of the text inside an operator of that level, including brackets if they are needed."""
         return self.length if self.level >= level else self.length + 2
@@ -56,6 +62,7 @@ class Piece:
 
 TRUE: Final = Piece(Literal(value=True), len("true"))
 FALSE: Final = Piece(Literal(value=False), len("false"))
+NULL: Final = Piece(Literal(value=None), len("null"))
 
 
 def all_of(*parts: Piece) -> Piece:
@@ -82,21 +89,13 @@ def negated(piece: Piece) -> Piece:
 
 
 def relate(left: Piece, operator: str, right: Piece) -> Piece:
-    """Return a comparison or an arithmetic operation."""
-    level = OPERATORS[operator]
-    is_relation = level == Level.RELATION
-    length = left.within(level + is_relation) + len(operator) + 2 + right.within(level + 1)
-    compared = (left, operator, right) if operator in _OPPOSITES else None
+    """Return a comparison, or a test of membership."""
+    length = left.within(Level.SUM) + len(operator) + 2 + right.within(Level.SUM)
     depth = max(left.depth, right.depth) + 1
-    return Piece(_related(left.node, operator, right.node), length, level, depth, compared=compared)
-
-
-def _related(left: Expression, operator: str, right: Expression) -> Expression:
     if operator == "in":
-        return construct.contained(left, right)
-    if operator in _OPPOSITES:
-        return construct.compared(left, operator, right)
-    return Operation(operator, (left, right))
+        return Piece(construct.contained(left.node, right.node), length, Level.RELATION, depth)
+    node = construct.compared(left.node, operator, right.node)
+    return Piece(node, length, Level.RELATION, depth, compared=(left, operator, right))
 
 
 def choose(condition: Piece, yes: Piece, no: Piece) -> Piece:
@@ -110,6 +109,15 @@ def call(function: str, argument: Piece) -> Piece:
     """Return `function(argument)`."""
     length = len(function) + argument.length + 2
     return Piece(construct.called(function, (argument.node,)), length, depth=argument.depth + 1)
+
+
+def term(node: Expression) -> Piece:
+    """Return the piece of a call that was made elsewhere."""
+    return Piece(node, len(write_cel(node)), depth=_height(node))
+
+
+def _height(node: Expression) -> int:
+    return 1 + max(map(_height, parts_of(node)), default=0)
 
 
 def ask(target: Piece, method: str, argument: str) -> Piece:

@@ -140,3 +140,12 @@ def children(node: Node) -> tuple[Node, ...]:
             return arguments
         case _:
             return ()
+
+
+def attributes_in(node: Node, *, always_read: bool = False) -> frozenset[str]:
+    """Return the attributes that the node asks about; or those that it reads wherever it is evaluated."""
+    if isinstance(node, Attribute) or (isinstance(node, Exists) and not always_read):
+        return frozenset({node.name})
+    if always_read and isinstance(node, Logic) and node.operator != "XOR":
+        return attributes_in(node.operands[0], always_read=True)
+    return frozenset().union(*(attributes_in(child, always_read=always_read) for child in children(node)))

@@ -138,13 +138,19 @@ class _Reader:
         arguments = self._read_all(nodes)
         if node.function in _PATTERNS:
             self._check_pattern(node.function, arguments[1], nodes[1])
+        if node.function == "sqlLike":
+            self._pattern(node.function, arguments[1], nodes[1])
         return construct.called(node.function, arguments)
 
-    def _check_pattern(self, function: str, pattern: Expression, node: Syntax) -> None:
+    def _pattern(self, function: str, pattern: Expression, node: Syntax) -> str:
         if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
             raise self.parsed.fault(f"the pattern of {function}() must be a string literal", node)
+        return pattern.value
+
+    def _check_pattern(self, function: str, argument: Expression, node: Syntax) -> None:
+        pattern = self._pattern(function, argument, node)
         try:
-            size = compile_pattern(_PATTERNS[function](pattern.value)).programsize
+            size = compile_pattern(_PATTERNS[function](pattern)).programsize
         except InvalidPattern as error:
             raise self.parsed.fault(f"not a regular expression of RE2: {error}", node) from None
         if size > self.context.limits.pattern:

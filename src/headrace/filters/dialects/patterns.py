@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import FilterError
 from headrace.filters.ir.atoms import Matches
-from headrace.filters.ir.expression import nodes_of
 from headrace.filters.ir.literals import Literal
+from headrace.filters.ir.parts import nodes_of
 from headrace.filters.ir.terms import Call
 from headrace.filters.values.patterns import InvalidPattern, compile_pattern
 

@@ -122,8 +122,7 @@ class MatchesGlob(StringTest):
     pattern: str
 
 
-Atom: TypeAlias = (
-    Has | Comparison | OneOf | Includes | StartsWith | EndsWith | Contains | Matches | MatchesGlob
-)
+TextTest: TypeAlias = StartsWith | EndsWith | Contains | Matches | MatchesGlob
+Atom: TypeAlias = Has | Comparison | OneOf | Includes | TextTest
 ATOMS: tuple[type[Atom], ...] = get_args(Atom)
-STRING_TESTS = (StartsWith, EndsWith, Contains, Matches, MatchesGlob)
+STRING_TESTS: tuple[type[TextTest], ...] = get_args(TextTest)

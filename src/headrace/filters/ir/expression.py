@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.filters.ir.atoms import Atom, Has
 from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.node import Node
-from headrace.filters.ir.opaque import Opaque
-from headrace.filters.ir.operands import CE, Operand, Path, Text
-from headrace.filters.ir.terms import Call, HasKey, ListOf, Macro, MapOf, Operation, Select, Term
+from headrace.filters.ir.operands import Operand, Path, Text
+from headrace.filters.ir.terms import Term
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class Or(Node):
     parts: tuple[Expression, ...]
 
 
-Clause: TypeAlias = Atom | Term | Operand | Literal | Opaque
+Clause: TypeAlias = Atom | Term | Operand | Literal
 """An operand of connectives. A clause whose value on an event isn't boolean is unknown there."""
 
 Expression: TypeAlias = Constant | Not | And | Or | Clause
@@ -103,44 +101,3 @@ def path_of(clause: Expression) -> Path | None:
             if isinstance(operand, Text):
                 return operand.path
             return operand if isinstance(operand, Path) else None
-
-
-def parts_of(expression: Expression) -> tuple[Expression, ...]:
-    """Return the expressions directly inside this one."""
-    find = _PARTS.get(type(expression))
-    return () if find is None else find(expression)
-
-
-_PARTS: Mapping[type, Callable[[Any], tuple[Expression, ...]]] = {
-    Not: lambda node: (node.part,),
-    And: attrgetter("parts"),
-    Or: attrgetter("parts"),
-    ListOf: attrgetter("elements"),
-    Operation: attrgetter("operands"),
-    Call: attrgetter("arguments"),
-    Select: lambda node: (node.operand,),
-    HasKey: lambda node: (node.operand,),
-    MapOf: lambda node: node.keys + node.values,
-    Macro: lambda node: (node.range, *node.bodies),
-}
-
-
-def nodes_of(expression: Expression) -> Iterator[Expression]:
-    """Yield the expression and everything inside it, including terms, from left to right."""
-    waiting = [expression]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting.extend(reversed(parts_of(node)))
-
-
-def paths_of(expression: Expression) -> Iterator[Path]:
-    """Yield the paths that the expression reads, with repetitions. Opaque clauses may read any attribute."""
-    for node in nodes_of(expression):
-        read = getattr(node, "operand", node)
-        if isinstance(read, Text | Has):
-            yield read.path
-        elif isinstance(read, Path):
-            yield read
-        elif isinstance(read, Opaque):
-            yield CE

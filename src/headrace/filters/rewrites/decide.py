@@ -7,9 +7,10 @@ condition, so a conditional whose condition contains another one stays as it is:
 from __future__ import annotations
 
 from headrace.filters.ir.atoms import Comparison, Operator
-from headrace.filters.ir.expression import And, Expression, Not, Or, nodes_of, with_parts
+from headrace.filters.ir.expression import And, Expression, Not, Or, with_parts
 from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import Path
+from headrace.filters.ir.parts import nodes_of
 from headrace.filters.ir.terms import Operation
 from headrace.filters.rewrites.negate import push_negations
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from headrace.filters.backends.reference import evaluate
 from headrace.filters.ir.atoms import ATOMS
-from headrace.filters.ir.expression import And, Constant, Expression, Not, Or, all_of, any_of, nodes_of
-from headrace.filters.ir.opaque import Opaque
+from headrace.filters.ir.expression import And, Constant, Expression, Not, Or, all_of, any_of
 from headrace.filters.ir.operands import Path, Text
+from headrace.filters.ir.parts import nodes_of
 from headrace.filters.truth import UNKNOWN
 
-_OF_AN_EVENT = (Path, Text, Opaque, *ATOMS)
+_OF_AN_EVENT = (Path, Text, *ATOMS)
 
 
 def fold(expression: Expression) -> Expression:

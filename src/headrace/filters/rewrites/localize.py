@@ -1,7 +1,7 @@
 """`collection == "orders" -> true`, `publishTime > 5 -> true`: a filter for those who send events to one channel.
 
-Clauses about the channel are decided. Clauses that only the log can answer, or that plain CEL can't express, are
-replaced by true. That widens the filter, and is safe only in negation normal form.
+Clauses about the channel are decided. Clauses that only the log can answer, and patterns that plain CEL can't express,
+are replaced by true. That widens the filter, and is safe only in negation normal form.
 """
 
 from __future__ import annotations
@@ -12,17 +12,8 @@ from typing import TYPE_CHECKING
 from headrace.filters.backends.reference import evaluate
 from headrace.filters.bounds.limits import DEFAULT_LIMITS
 from headrace.filters.ir.atoms import Matches, MatchesGlob
-from headrace.filters.ir.expression import (
-    And,
-    Constant,
-    Expression,
-    Not,
-    Or,
-    all_of,
-    any_of,
-    nodes_of,
-    paths_of,
-)
+from headrace.filters.ir.expression import And, Constant, Expression, Not, Or, all_of, any_of
+from headrace.filters.ir.parts import nodes_of, paths_of
 from headrace.filters.ir.terms import Call
 from headrace.filters.rewrites.negate import push_negations
 from headrace.filters.rewrites.unglob import unglob

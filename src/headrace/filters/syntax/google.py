@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from cel_expr_python import cel
 
+from headrace.filters.syntax.extensions import declared
+
 _MACROS = "[has, all, exists, exists_one, map, filter]"
 _CONTAINER = "f"
 
@@ -57,9 +59,8 @@ def _checker() -> cel.Env:
         "publishTime": kinds.DYN,
         "eventTime": kinds.DYN,
     }
-    glob = cel.Overload("string_match_glob", kinds.BOOL, [kinds.STRING, kinds.STRING], is_member=True)
     return cel.NewEnv(
         variables={f"{_CONTAINER}.{name}": kind for name, kind in variables.items()},
         container=_CONTAINER,
-        functions=[cel.FunctionDecl("match", [glob])],
+        functions=declared(),
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headrace.errors import FilterError
-from headrace.filters.backends.cel import is_expressible, write_cel
+from headrace.filters.backends.cel import write_cel
 from headrace.filters.bounds.limits import DEFAULT_LIMITS, Limits
 from headrace.filters.bounds.sizes import check_size
 from headrace.filters.ir.atoms import Comparison, Has, OneOf
@@ -53,16 +53,14 @@ class Union:
 def union(filters: Iterable[Filter], *, longest: int = LONGEST, limits: Limits = DEFAULT_LIMITS) -> Union:
     """Join filters into one simplified expression with at most `longest` characters of CEL.
 
-    If the exact union is larger, it is widened step by step, never narrowed, in the end to `true`. Conditions that CEL
-    can't express are left out, which widens it too.
+    If the exact union is larger, it is widened step by step, never narrowed, in the end to `true`.
     """
     expressions = dict.fromkeys(each.expression for each in filters)
     exact = [each for expression in expressions for each in _alternatives(expression)]
-    expressible = [tuple(part for part in each if is_expressible(part)) for each in exact]
-    merged = _merged(_absorbed(expressible))
+    merged = _merged(_absorbed(exact))
     limits = replace(limits, expression=longest)
     if found := _within(merged, limits):
-        return Union(found, expressible != exact)
+        return Union(found, widened=False)
     for most in _KEPT:
         if found := _within(_merged(_absorbed(cover(merged, most))), limits):
             return Union(found, widened=True)

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headrace.filters.ir.atoms import Comparison, Has, Includes, Matches, MatchesGlob, OneOf, StringTest
-from headrace.filters.ir.expression import nodes_of
 from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import Path, Text
+from headrace.filters.ir.parts import nodes_of
 from headrace.filters.ir.terms import Call, Macro
+from headrace.filters.values.cesql_functions import FUNCTIONS as CESQL_FUNCTIONS
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.kinds import Kind, kind_of
+from headrace.filters.values.like import tries_of
 from headrace.filters.values.patterns import is_prefix, size_of, translate
 
 if TYPE_CHECKING:
@@ -212,6 +214,19 @@ def _cost_of_match(text: Any, glob: Any) -> int:
     return _cost_of_matches(text, translate(glob))
 
 
+def _cost_of_reading(*arguments: Any) -> int:
+    return sum(
+        _parts(len(value), SCANNED) if isinstance(value, str) else _cost_of_reading(*value)
+        for value in arguments
+        if isinstance(value, str | list)
+    )
+
+
+def _cost_of_like(text: Any, pattern: str) -> int:
+    # A part of the pattern with a wildcard is tried at every position of the text.
+    return _parts(len(text) * tries_of(pattern), SCANNED) if isinstance(text, str) else 0
+
+
 def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
@@ -230,4 +245,7 @@ _CALLS: Mapping[str, Callable[..., int]] = {
     **dict.fromkeys(("string", "bytes"), _per(_ELEMENTS)),
     "duration": lambda value: _CONVERSION + (2 * len(value) if isinstance(value, str) else 0),
     **dict.fromkeys(("size", "type", "dyn", "bool"), lambda _: 0),
+    **dict.fromkeys(CESQL_FUNCTIONS, _cost_of_reading),
+    "sqlAttribute": lambda *_: 0,
+    "sqlLike": _cost_of_like,
 }

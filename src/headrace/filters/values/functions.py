@@ -1,25 +1,17 @@
-"""CEL's standard library: the functions that a filter may call, by name."""
+"""The functions that a filter may call, by name: CEL's standard library, `match`, and those of CESQL."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headrace.filters.values import conversions, patterns, times
+from headrace.filters.values import cesql_functions, conversions, patterns, times
 from headrace.filters.values.faults import Fault
+from headrace.filters.values.function import Function
 from headrace.filters.values.kinds import Kind, kind_of, named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function. A `member` function is called as `first.name(rest)`."""
-
-    apply: Callable[..., Any]
-    member: bool = False
-    arity: tuple[int, ...] = (1,)
 
 
 def call(name: str, arguments: Sequence[Any]) -> Any:
@@ -72,7 +64,9 @@ FUNCTIONS: Mapping[str, Function] = {
     "startsWith": _of_strings("startsWith", str.startswith),
     "endsWith": _of_strings("endsWith", str.endswith),
     "matches": _of_strings("matches", patterns.found),
-    "match": _of_strings("match", patterns.fits),
+    "match": replace(
+        _of_strings("match", patterns.fits), takes=((Kind.STRING,), (Kind.STRING,)), returns=Kind.BOOL
+    ),
     **{
         name: _of_times(name, {Kind.TIMESTAMP: times.of_moment(field)})
         for name, field in {
@@ -109,4 +103,5 @@ FUNCTIONS: Mapping[str, Function] = {
         "getMilliseconds",
         {Kind.TIMESTAMP: times.milliseconds_of_moment, Kind.DURATION: times.milliseconds_of_span},
     ),
+    **cesql_functions.FUNCTIONS,
 }

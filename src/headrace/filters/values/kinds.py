@@ -1,7 +1,7 @@
 """The types of CEL's values, as Python objects.
 
-null is None; bool, double, string and bytes are Python's own; int is `int` and uint is `Uint`. A list is any sequence
-except strings and bytes, a map is a mapping with string keys or `Entries`, and a type is a `Kind`.
+null is None, or a `CesqlError`; bool, double, string and bytes are Python's own; int is `int` and uint is `Uint`. A
+list is any sequence except strings and bytes, a map is a mapping with string keys or `Entries`, and a type is a `Kind`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from types import MappingProxyType, NoneType
 from typing import Any
 
 from headrace.filters.ir.literals import Uint
+from headrace.filters.values.cesql_errors import CesqlError
 from headrace.filters.values.faults import Fault
 
 INT64 = range(-(2**63), 2**63)
@@ -69,6 +70,7 @@ class Entries:
 
 _KINDS: dict[type, Kind] = {
     NoneType: Kind.NULL,
+    CesqlError: Kind.NULL,
     bool: Kind.BOOL,
     int: Kind.INT,
     Uint: Kind.UINT,

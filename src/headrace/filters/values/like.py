@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+_KEPT = 4096
 _PIECE = re.compile(r"\\[%_]|.", re.DOTALL)
 _RE2_SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$]")
 
@@ -51,6 +53,7 @@ def segments_of(pattern: str) -> tuple[Segment, ...]:
     return tuple(Segment(tuple(characters)) for characters in segments)
 
 
+@lru_cache(_KEPT)
 def matcher(pattern: str) -> Callable[[str], bool]:
     """Return a function that tests whether a whole text matches the pattern."""
     first, *rest = segments_of(pattern)
@@ -60,6 +63,12 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     if not middle and first.text is not None and last.text is not None:
         return _between(first.text, last.text)
     return _in_order(first, [re.compile(segment.regex, re.DOTALL) for segment in middle], last)
+
+
+@lru_cache(_KEPT)
+def tries_of(pattern: str) -> int:
+    """Return how often each character of a text is looked at, at most."""
+    return 1 + sum(len(each.characters) for each in segments_of(pattern) if ONE in each.characters)
 
 
 def question_of(segments: Sequence[Segment], end: str = "$") -> tuple[str, str]:

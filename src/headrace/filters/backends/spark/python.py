@@ -13,7 +13,7 @@ from pyspark.sql.types import BooleanType
 from headrace.events.batch import SCHEMA
 from headrace.filters.backends.arrow.evaluator import evaluate
 from headrace.filters.backends.arrow.table import STRING_COLUMNS
-from headrace.filters.ir.expression import paths_of
+from headrace.filters.ir.parts import paths_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

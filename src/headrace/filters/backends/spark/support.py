@@ -2,7 +2,7 @@
 
 Clauses about `ce` attributes, extensions, `tenant`, `collection` and `publishTime` are native, except:
 - anything about `data`: VARIANT parses some documents differently, and was slower (`docs/measurements.md`);
-- `matches` and `match` (Spark's regular expressions aren't RE2), terms, CESQL that CEL can't express, `ce` as a whole;
+- `matches` and `match` (Spark's regular expressions aren't RE2), terms (functions of CESQL too), `ce` as a whole;
 - membership in lists, paths below an extension, `eventTime`, and `publishTime` compared with anything but an int;
 - numbers that are NaN or beyond int, texts that aren't valid Unicode, the order of an extension's canonical string, and
   texts that the canonical string of a double may contain.

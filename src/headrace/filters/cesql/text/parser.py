@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import FilterError
 from headrace.filters.bounds.limits import DEFAULT_LIMITS
-from headrace.filters.cesql.casts import INT32
+from headrace.filters.cesql.functions import require_functions
 from headrace.filters.cesql.syntax import (
     Arithmetic,
     Attribute,
@@ -29,6 +29,7 @@ from headrace.filters.cesql.syntax import (
     children,
 )
 from headrace.filters.cesql.text.tokens import KEYWORDS, tokens_of
+from headrace.filters.values.cesql_casts import INT32
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,15 +50,17 @@ _ATTRIBUTE_NAME = re.compile(r"[A-Za-z0-9]+\Z")
 _FUNCTION_NAME = re.compile(r"[A-Za-z][A-Za-z_]*\Z")
 
 
-def parse_text(text: str, limits: Limits = DEFAULT_LIMITS) -> Node:
+def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Node:
     """Return the tree, or raise `FilterError` with the position of the fault.
 
     `limits.depth` bounds the height of the tree, so that functions over it may recurse, and `limits.atoms` the number
-    of attributes and calls.
+    of attributes and calls. By the specification a call of an unknown function is an error of evaluation; here it is
+    refused.
     """
     limits.check("length", len(text), "characters", value=text)
     node = _Parser(text, limits).whole()
     _check_size(node, text, limits)
+    require_functions(node, text)
     return node
 
 
