@@ -291,6 +291,23 @@ def test_a_damaged_frame_is_gone_around(tmp_path, what):
         list(reader.read(0, 6))
 
 
+def test_a_file_that_an_older_copy_has_replaced_under_a_reader_is_gone_around(tmp_path, open_log):
+    """The reader knows frames that the copy doesn't have, and maps it because there are still more."""
+    writer = open_log(tmp_path / "log", HUGE)
+    writer.append(arrivals("ab"))
+    path = list_segments(tmp_path / "log")[0].path
+    shutil.copy(path, tmp_path / "older")
+    writer.append(arrivals("cde"))
+    reader = SegmentReader(tmp_path / "log")
+    assert len(list(reader.read(0, 5))) == 2
+    writer.append(arrivals("f"))
+    (tmp_path / "older").rename(path)
+    told: list[Damage] = []
+    found = [recorded.event.id for batch in reader.read(0, 6, told.append) for recorded in from_batch(batch)]
+    assert found == ["a", "b"]
+    assert {position for damage in told for position in range(damage.start, damage.end)} == {2, 3, 4, 5}
+
+
 def test_a_segment_without_its_header_and_a_missing_one_are_gone_around(tmp_path):
     build(tmp_path, ["ab", "c", "def", "g"], segment_bytes=1)
     first, second, third, _ = list_segments(tmp_path)

@@ -252,6 +252,8 @@ class _MappedSegment:
         return _LocatedFrame(at, Frame(0, self._end, following - self._end, 0), problem)
 
     def _batch(self, located: _LocatedFrame) -> pa.RecordBatch | str:
+        if located.offset + located.frame.length > self._map.size():
+            return "the file is shorter than it was"  # another one has its name
         self._map.seek(located.offset)
         body = self._map.read_buffer(located.frame.length)
         if not body_is_whole(memoryview(body), located.frame):
