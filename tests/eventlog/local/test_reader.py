@@ -302,6 +302,7 @@ def test_a_file_that_an_older_copy_has_replaced_under_a_reader_is_gone_around(tm
     assert len(list(reader.read(0, 5))) == 2
     writer.append(arrivals("f"))
     (tmp_path / "older").rename(path)
+    assert len(list(reader.read(5, 6, lambda _: None))) == 0
     told: list[Damage] = []
     found = [recorded.event.id for batch in reader.read(0, 6, told.append) for recorded in from_batch(batch)]
     assert found == ["a", "b"]
