@@ -110,4 +110,7 @@ class PlainRunner:
             if stream is not None:
                 stream.close()
         self._process = None
-        return signal.Signals(-status).name if status < 0 else f"status {status}"
+        if status < 0:
+            return signal.Signals(-status).name
+        said = self._output.read_text(errors="replace").split("\n")
+        return f"status {status}, {next((line for line in reversed(said) if line), 'silent')}"
