@@ -12,7 +12,7 @@ from headrace.events.event import Event
 from headrace.filters import compile_filter
 from headrace.filters.backends.reference import value_of
 from headrace.filters.cesql import parse, term_of
-from headrace.filters.values.cesql_errors import CesqlError
+from headrace.filters.values.cesql.errors import CesqlError
 from headrace.filters.variables import variables_of
 
 ROOT = Path(__file__).resolve().parents[3]

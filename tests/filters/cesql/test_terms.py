@@ -12,7 +12,7 @@ from headrace.filters import compile_filter
 from headrace.filters.backends.reference import value_of
 from headrace.filters.cesql import parse, term_of
 from headrace.filters.cesql.translation import by_functions
-from headrace.filters.values.cesql_errors import (
+from headrace.filters.values.cesql.errors import (
     CAST,
     FUNCTION,
     MATH,

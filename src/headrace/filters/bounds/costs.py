@@ -15,7 +15,7 @@ from headrace.filters.ir.parts import nodes_of
 from headrace.filters.ir.terms import Call, ListOf, Local, Macro, MapOf, Operation, Select
 from headrace.filters.ir.visitor import Visitor
 from headrace.filters.values.budget import LOOPING_STEPS, STEPS, scans_in
-from headrace.filters.values.cesql_functions import FUNCTIONS as CESQL_FUNCTIONS
+from headrace.filters.values.cesql.functions import FUNCTIONS as CESQL_FUNCTIONS
 from headrace.filters.values.patterns import is_prefix
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from headrace.filters.ir.expression import Expression
-    from headrace.filters.values.cesql_errors import Value
+    from headrace.filters.values.cesql.errors import Value
 
 _OPPOSITES: Mapping[str, str] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 

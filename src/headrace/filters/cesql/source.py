@@ -14,7 +14,7 @@ from headrace.filters.cesql.terms import term_of
 from headrace.filters.cesql.text.parser import parse
 from headrace.filters.cesql.text.writer import write_cesql
 from headrace.filters.ir.written import Written
-from headrace.filters.values.cesql_errors import CesqlError
+from headrace.filters.values.cesql.errors import CesqlError
 from headrace.filters.values.faults import Fault
 from headrace.filters.variables import attributes_of
 

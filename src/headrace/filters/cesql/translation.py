@@ -42,8 +42,8 @@ from headrace.filters.cesql.syntax import (
 from headrace.filters.cesql.terms import term_of
 from headrace.filters.ir import construct
 from headrace.filters.ir.literals import Literal
-from headrace.filters.values.cesql_casts import CASTS, INT32, known
-from headrace.filters.values.cesql_errors import Failure
+from headrace.filters.values.cesql.casts import CASTS, INT32, known
+from headrace.filters.values.cesql.errors import Failure
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.like import question_of, segments_of
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cel_expr_python import cel
 
-from headrace.filters.values.cesql_errors import CesqlError
+from headrace.filters.values.cesql.errors import CesqlError
 from headrace.filters.values.functions import FUNCTIONS
 from headrace.filters.values.kinds import Kind
 

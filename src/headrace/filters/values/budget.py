@@ -16,7 +16,7 @@ from headrace.filters.ir.literals import Literal
 from headrace.filters.ir.operands import Path, Text
 from headrace.filters.ir.parts import nodes_of
 from headrace.filters.ir.terms import Call, Macro
-from headrace.filters.values.cesql_functions import FUNCTIONS as CESQL_FUNCTIONS
+from headrace.filters.values.cesql.functions import FUNCTIONS as CESQL_FUNCTIONS
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.kinds import Kind, kind_of
 from headrace.filters.values.like import tries_of

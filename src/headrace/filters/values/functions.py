@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headrace.filters.values import cesql_functions, conversions, patterns, times
+from headrace.filters.values import conversions, patterns, times
+from headrace.filters.values.cesql import functions as cesql_functions
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.function import Function
 from headrace.filters.values.kinds import Kind, kind_of, named

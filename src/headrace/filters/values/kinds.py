@@ -13,7 +13,7 @@ from types import MappingProxyType, NoneType
 from typing import Any
 
 from headrace.filters.ir.literals import Uint
-from headrace.filters.values.cesql_errors import CesqlError
+from headrace.filters.values.cesql.errors import CesqlError
 from headrace.filters.values.faults import Fault
 
 INT64 = range(-(2**63), 2**63)

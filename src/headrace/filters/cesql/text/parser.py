@@ -29,7 +29,7 @@ from headrace.filters.cesql.syntax import (
     children,
 )
 from headrace.filters.cesql.text.tokens import KEYWORDS, tokens_of
-from headrace.filters.values.cesql_casts import INT32
+from headrace.filters.values.cesql.casts import INT32
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.filters.values import maps
 from headrace.filters.values.arithmetic import quotient
-from headrace.filters.values.cesql_casts import (
+from headrace.filters.values.cesql.casts import (
     CASTS,
     INT32,
     OF_EVENTS,
@@ -20,7 +20,7 @@ from headrace.filters.values.cesql_casts import (
     to_integer,
     to_string,
 )
-from headrace.filters.values.cesql_errors import CAST, FUNCTION, MATH, MISSING_ATTRIBUTE, CesqlError, Failure
+from headrace.filters.values.cesql.errors import CAST, FUNCTION, MATH, MISSING_ATTRIBUTE, CesqlError, Failure
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.function import Function
 from headrace.filters.values.kinds import Kind, kind_of, named
@@ -29,7 +29,7 @@ from headrace.filters.values.like import matcher
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from headrace.filters.values.cesql_errors import Value
+    from headrace.filters.values.cesql.errors import Value
 
 # Unicode's White_Space. Python's `strip` also takes the separators U+001C to U+001F, which are control characters.
 _WHITE_SPACE = (

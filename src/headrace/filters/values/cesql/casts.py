@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from headrace.filters.values.cesql_errors import CAST, CesqlError, Failure
+from headrace.filters.values.cesql.errors import CAST, CesqlError, Failure
 from headrace.filters.values.faults import Fault
 from headrace.filters.values.kinds import Kind, kind_of, named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from headrace.filters.values.cesql_errors import Value
+    from headrace.filters.values.cesql.errors import Value
 
 INT32 = range(-(2**31), 2**31)
 OF_EVENTS = (Kind.NULL, Kind.BOOL, Kind.INT, Kind.DOUBLE, Kind.STRING, Kind.LIST, Kind.MAP)
