@@ -35,12 +35,15 @@ class Payload:
     def message(self, mode: str) -> HttpMessage:
         """Return the event as an HTTP message in this content mode, with the trace it came with."""
         if mode not in self._messages:
-            arrival = self.recorded.arrival
-            message = _ENCODERS[mode](arrival.event)
-            trace = [("traceparent", arrival.traceparent), ("tracestate", arrival.tracestate)]
-            headers = [*message.headers, *((name, value) for name, value in trace if value is not None)]
-            self._messages[mode] = HttpMessage(headers, message.body)
+            message = _ENCODERS[mode](self.recorded.arrival.event)
+            self._messages[mode] = HttpMessage([*message.headers, *self.trace()], message.body)
         return self._messages[mode]
+
+    def trace(self) -> list[tuple[str, str]]:
+        """Return the trace that the event came with, as headers."""
+        arrival = self.recorded.arrival
+        trace = (("traceparent", arrival.traceparent), ("tracestate", arrival.tracestate))
+        return [(name, value) for name, value in trace if value is not None]
 
 
 def read_payloads(log: LogReader, positions: Iterable[int]) -> dict[int, Payload]:

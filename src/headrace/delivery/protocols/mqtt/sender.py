@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from headrace.delivery.attempt.outcome import Outcome, Verdict
-from headrace.delivery.protocols.clients import Clients
+from headrace.delivery.protocols.broker_sender import BrokerSender, unforeseen
 from headrace.delivery.protocols.mqtt.connection import FAILED, Connection, Lost, Publication, Refused, Server
 from headrace.delivery.protocols.mqtt.packets import Answer, TooLong, Version, publish_properties
-from headrace.delivery.sinks.guard import refusal
-from headrace.delivery.sinks.tls import tls_context
-from headrace.errors import RefusedAddress
 from headrace.events.bindings.mqtt import MqttMessage, encode_binary, encode_structured
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from headrace.delivery.attempt.payload import Payload
     from headrace.delivery.attempt.target import Target
-    from headrace.delivery.sinks.guard import Guard
 
 _PORTS = {"mqtt": 1883, "mqtts": 8883}
 _VERSIONS = {"MQTT3": Version.V3, "MQTT5": Version.V5}
-_MOST_CONNECTIONS = 256
-_IDLE_SECONDS = 300.0
 _ENCODERS = {"binary": encode_binary, "structured": encode_structured}
 
 _CODES_3 = {
@@ -66,40 +57,34 @@ _UNAUTHORIZED = {4, 5, 0x86, 0x87}
 _HOPELESS = {1, 4, 5, 0x81, 0x84, 0x86, 0x87, 0x8A, 0x8C, 0x90, 0x95, 0x99, 0x9A, 0x9B}
 
 
-class MqttSender:
+class MqttSender(BrokerSender[Connection]):
     """Connections are shared by subscriptions with equal version, server and credential."""
 
-    def __init__(self, guard: Guard, ca_file: str = "") -> None:
-        self._guard = guard
-        self._tls = tls_context(ca_file)
-        self._connections: Clients[Connection] = Clients(_MOST_CONNECTIONS, _IDLE_SECONDS)
+    def _sharing(self, target: Target) -> Server:
+        return _server(target)
 
-    async def send(self, target: Target, payloads: Sequence[Payload]) -> Outcome:
-        """Make one attempt."""
-        [payload] = payloads
-        try:
-            server, publication = _server(target), _publication(target, payload)
-            async with (
-                asyncio.timeout(target.timeout),
-                self._connections.use(server, target.owner, lambda: self._make(server)) as connection,
-            ):
-                answer = await connection.publish(publication)
-        except TimeoutError:
-            return Outcome(Verdict.AGAIN, f"no acknowledgement within {target.timeout:g} s")
-        except Exception as error:  # noqa: BLE001  # a sender raises nothing
-            return _judge_error(error)
-        return _judge(answer)
+    async def _make(self, target: Target) -> Connection:
+        return await Connection.make(_server(target), self._guard, self._tls)
 
-    async def forget(self, owner: str) -> None:
-        """Close connections that no other subscription uses."""
-        await self._connections.forget(owner)
+    async def _send(self, client: Connection, target: Target, payload: Payload) -> Outcome:
+        answer = await client.publish(_publication(target, payload))
+        if answer.code < FAILED:
+            return Outcome(Verdict.DONE, status=answer.code or None)
+        verdict = Verdict.NEVER if answer.code in _HOPELESS else Verdict.AGAIN
+        return Outcome(verdict, _said(answer), answer.code)
 
-    async def close(self) -> None:
-        """Close all connections."""
-        await self._connections.close()
-
-    async def _make(self, server: Server) -> Connection:
-        return await Connection.make(server, self._guard, self._tls)
+    def _judge(self, error: Exception, target: Target) -> Outcome:  # noqa: ARG002
+        match error:
+            case Refused(answer=answer):
+                verdict = Verdict.NEVER if answer.code in _HOPELESS else Verdict.AGAIN
+                told = f"the server refused the connection: {_said(answer)}"
+                return Outcome(verdict, told, answer.code, unauthorized=answer.code in _UNAUTHORIZED)
+            case Lost(code=code):
+                # The server may have meant another publication on this connection: this one is never given up for it.
+                return Outcome(Verdict.AGAIN, str(error), code)
+            case TooLong():
+                return Outcome(Verdict.NEVER, str(error))
+        return unforeseen(error)
 
 
 def _server(target: Target) -> Server:
@@ -133,34 +118,7 @@ def _publication(target: Target, payload: Payload) -> Publication:
 
 def _trace(message: MqttMessage, payload: Payload) -> list[tuple[str, str]]:
     """Return the trace that an event came with, unless it would be read as attributes, which have no prefix here."""
-    if message.user_properties:
-        return []
-    arrival = payload.recorded.arrival
-    trace = (("traceparent", arrival.traceparent), ("tracestate", arrival.tracestate))
-    return [(name, value) for name, value in trace if value is not None]
-
-
-def _judge(answer: Answer) -> Outcome:
-    if answer.code < FAILED:
-        return Outcome(Verdict.DONE, status=answer.code or None)
-    verdict = Verdict.NEVER if answer.code in _HOPELESS else Verdict.AGAIN
-    return Outcome(verdict, _said(answer), answer.code)
-
-
-def _judge_error(error: Exception) -> Outcome:
-    match error:
-        case RefusedAddress():
-            return refusal(error)
-        case Refused(answer=answer):
-            verdict = Verdict.NEVER if answer.code in _HOPELESS else Verdict.AGAIN
-            told = f"the server refused the connection: {_said(answer)}"
-            return Outcome(verdict, told, answer.code, unauthorized=answer.code in _UNAUTHORIZED)
-        case Lost(code=code):
-            # The server may have meant another publication on this connection, so this one is never given up for it.
-            return Outcome(Verdict.AGAIN, str(error), code)
-        case TooLong():
-            return Outcome(Verdict.NEVER, str(error))
-    return Outcome(Verdict.AGAIN, f"{type(error).__name__}: {error}")
+    return [] if message.user_properties else payload.trace()
 
 
 def _said(answer: Answer) -> str:
