@@ -115,3 +115,21 @@ async def test_what_an_older_version_left_without_keys_stays_in_line(harness):
             await eventually(harness.settled)
     first = {key: list(dict.fromkeys(numbers)) for key, numbers in mood.accepted.items()}
     assert first == {key: of(key, 120) for key in ("bad", "good1", "good2")}
+
+
+async def test_what_was_spilled_in_one_order_stays_in_line_when_keys_have_an_order(harness):
+    """Its rows have no keys, those that are on their way to the ledger at the change neither."""
+    mood = Sink("bad", "good1", "good2")
+    async with RawSink(mood) as sink, harness.delivering(**QUICKLY) as dispatcher:
+        subscription = harness.subscribe(sink.url, BY_KEY | {"ordering": Ordering.ORDERED})
+        send(harness, range(90), subscription, third_is_bad)
+        await eventually(lambda: dispatcher._progress.read()[0] == 90)
+        harness.specs[subscription] = BY_KEY
+        harness.store.wish(subscription, config={"changed": True})
+        mood.refused -= {"good1", "good2"}
+        send(harness, range(90, 180), subscription, third_is_bad)
+        await eventually(lambda: dispatcher._queues.get(subscription).state.is_partitioned)
+        await eventually(lambda: "good1" in mood.accepted)
+        mood.refused.clear()
+        await eventually(harness.settled)
+    assert mood.accepted == {key: of(key, 180) for key in ("bad", "good1", "good2")}

@@ -203,7 +203,8 @@ class Retries:
         What comes meanwhile joins behind it, where the ledger turns out to hold nothing else.
         """
         state = queue.state
-        if state.is_partitioned and not state.is_keyed:
+        # What is on its way there may have none either: it was written while the ordering was another.
+        if state.is_partitioned and not (state.is_keyed or state.is_leaving or state.is_arriving):
             state.is_keyed = await self._in_thread(self._ledger.has_keys, queue.id[0])
         look = state.look(is_recovering=self._queues.is_recovering)
         if look is None:
