@@ -1,7 +1,7 @@
 """The clauses of an expression, next to the functions that define it."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.examples import examples
 from tests.filters import google
@@ -12,6 +12,7 @@ from headrace.filters.backends.cel import write_cel
 from headrace.filters.backends.reference import evaluate
 from headrace.filters.bounds.limits import Limits
 from headrace.filters.cesql import parse, translate
+from headrace.filters.cesql.syntax import Boolean, Integer, Minus, String
 from headrace.filters.cesql.translation import by_functions
 from headrace.filters.dialects.cel import parse_cel
 from headrace.filters.dialects.dialect import ParseContext
@@ -108,6 +109,10 @@ def read_again(text):
 
 @examples(400)
 @given(nodes, st.lists(attributes(), min_size=1, max_size=3))
+@example(String("1"), [{}])
+@example(Integer(1), [{}])
+@example(Minus(Integer(1)), [{}])
+@example(Boolean(True), [{}])
 def test_clauses_and_functions_mean_the_same_and_google_agrees(node, events):
     piece, called = translate(node), by_functions(node)
     assert read_again(write_cel(called)) == called

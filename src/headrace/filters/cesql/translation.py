@@ -66,6 +66,8 @@ _MAY_BE_NO_STRING = re.compile(r"-?[0-9]+|true|false")
 
 def by_functions(root: Node) -> Expression:
     """Return the clause that is true exactly where the expression passes, and false everywhere else."""
+    if isinstance(root, String | Integer):  # CEL refuses to compare it
+        return FALSE.condition
     return construct.compared(term_of(root), "==", Literal(value=True))
 
 
