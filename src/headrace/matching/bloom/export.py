@@ -61,7 +61,7 @@ def export_bloom(
     level = matcher.live_level(channel)
     operands = level.legend.operands
     settings = replace(settings or matcher.bloom, initial_capacity=1)
-    seed = secrets.randbits(64) if like is None else int(like.seed, 16)
+    seed = new_seed() if like is None else int(like.seed, 16)
     names = {operand: write_cel(operand) for operand in operands}
     keys = _access_keys(level)
     hashes = _hashes(level, keys, [field_seed(names[each], seed) for each in operands])
@@ -90,6 +90,11 @@ def _access_keys(level: Level) -> Numbers:
     filed = (posts & _LOWER) < (posts >> 32)
     filed[level.tables.gram_first[0] :] = True
     return np.flatnonzero(filed)
+
+
+def new_seed() -> int:
+    """Return a seed that nobody can guess."""
+    return secrets.randbits(64)
 
 
 def _hashes(level: Level, keys: Numbers, seeds: list[int]) -> npt.NDArray[np.uint64]:
