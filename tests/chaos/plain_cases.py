@@ -37,6 +37,7 @@ _STOP_SECONDS = 30.0
 _REFUSED = 100  # numbers that no earlier process used for events that were not accepted
 _STILL_SECONDS = 20.0
 _DEATHS = 3  # of a role: it doesn't come back by being started again
+_STARTS = 5
 _STILL_WHEN_KNOWN = 0.5
 _STILL_WHEN_TOLD = 4.0  # what a role tells it may mend at its next look, a second later
 _PATIENT = {"retry": 1000, "backoffDelay": "PT0.02S", "backoffPolicy": "linear", "timeout": "PT5S"}
@@ -175,8 +176,7 @@ class _Case:
         A restart has to bear it, too: only then are the retries accepted.
         """
         self._account.later = {"retry"}
-        service = await self._opened(accept_damage=False)
-        assert service is not None, self._telling.refusals
+        service = await self._undamaged()
         await self._cases._until(lambda: not self._account.missing())
         await self._cases._until(lambda: service.cursor() == len(self._account.accepted))
         service.clear()
@@ -191,6 +191,15 @@ class _Case:
             raise
         await self._settle(service)
         return await self.restarted()
+
+    async def _undamaged(self) -> PlainService:
+        """Start before the fault. What refuses that is a busy machine, with databases that are waited for so shortly."""
+        for _ in range(_STARTS):
+            service = await self._opened(accept_damage=False)
+            if service is not None:
+                self._telling = Telling()
+                return service
+        raise AssertionError(self._telling)
 
     async def restarted(self) -> Outcome:
         """Go on where a process has ended, also by the fault itself."""
