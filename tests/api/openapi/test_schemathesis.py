@@ -80,7 +80,7 @@ KEPT = "kept/kept"
 UNSAYABLE = {
     "contains U\\+([0-9A-F]{1,2}FFF[EF]|D[89A-F])": "patterns that all languages read alike end with U+FFFF",
     r"must be .* not a fraction: -?\d+\.0$": "an event's integer is never written 1.0, which JSON Schema takes for 1",
-    "operand (has 64 bits|is finite)": "how great a number is that is written as a text",
+    "operand (has 64 bits|is finite|must be finite)": "how great a number is that is written as a text",
     "it is not a URI|has to be an http or https address": "what is an IPv6 address, or a host name in Unicode",
     "is in the past": "the time that it is",
     "^unknown key; subscriptions to": "what a channel declares",

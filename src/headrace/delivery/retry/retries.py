@@ -129,6 +129,9 @@ class Retries:
             await self._move_to_mailbox(queue_id)
             return
         queue = self._queues.get(*queue_id)
+        if queue is not None and queue.state.is_partitioned and not queue.state.is_keyed:
+            await self._journal.flush()  # what was written while the ordering was another has no keys
+            queue.state.is_keyed = await self._in_thread(self._ledger.has_keys, subscription)
         if queue is None:
             await self._forget(queue_id, None)
         elif stage == SINK and self._subscribers.is_ended(subscription):
@@ -203,9 +206,6 @@ class Retries:
         What comes meanwhile joins behind it, where the ledger turns out to hold nothing else.
         """
         state = queue.state
-        # What is on its way there may have none either: it was written while the ordering was another.
-        if state.is_partitioned and not (state.is_keyed or state.is_leaving or state.is_arriving):
-            state.is_keyed = await self._in_thread(self._ledger.has_keys, queue.id[0])
         look = state.look(is_recovering=self._queues.is_recovering)
         if look is None:
             self._schedule.add(queue.id, CLOCK.time() + _SOON_SECONDS)
