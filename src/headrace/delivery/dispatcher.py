@@ -213,7 +213,7 @@ class Dispatcher:
         if queue.ordering is not ordering:
             queue.reorder()
         if queue.obstacle is None:
-            queue.state.backlog = True
+            queue.state.expect_more()
             self._schedule.wake(queue.id)
 
     def _drop(self, queue: SubscriptionQueue, which: Callable[[Delivery], bool] = lambda _: True) -> None:

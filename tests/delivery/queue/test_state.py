@@ -32,7 +32,7 @@ class History(RuleBasedStateMachine):
     def begin(self, ordering, capacity, is_recovering):
         self.state = QueueState(ordering, capacity)
         self.state.begin()
-        self.state.is_keyed = True
+        self.state.learn_keys(are_there=True)
         self.is_recovering = is_recovering
         self.now = 100.0
         self.known: dict[int, Delivery] = {}  # as it was accepted
@@ -80,7 +80,7 @@ class History(RuleBasedStateMachine):
         for each, why in pending:
             if why is None:
                 self.ledger.pop(each.key.position, None)
-                self.state.held.discard(each.key)
+                self.state.let_go(each.key)
             else:
                 self.ledger[each.key.position] = each._replace(waited=True)
                 self.state.made_durable(why)
@@ -96,7 +96,7 @@ class History(RuleBasedStateMachine):
         if room <= 0:
             self.part()
             self.write(self.state.park(), Write.LEAVES)
-            self.state.backlog = True
+            self.state.expect_more()
             return
         if not self.state.is_ordered:
             self.look = None, room, self.rows()
@@ -121,14 +121,14 @@ class History(RuleBasedStateMachine):
         (look, room, new), self.look = self.look, None
         if look is not None and self.state.is_stale(look):
             self.part()
-            self.state.backlog = True
+            self.state.expect_more()
             return
         if look is None:
             room = self.state.capacity - len(self.state)
         for each in new[: max(0, room)]:
             self.state.take_up(each)
         if look is None:
-            self.state.backlog = len(new) > room
+            self.state.learn_backlog(is_more=len(new) > room)
             return
         joining = self.state.rejoin(look, is_more=len(new) > room)
         if joining is None:
@@ -190,7 +190,8 @@ class History(RuleBasedStateMachine):
         else:
             self.state.leave()
             self.write(again, Write.LEAVES)
-            self.state.held.difference_update(each.key for each in again)
+            for each in again:
+                self.state.let_go(each.key)
         self.state.release(deliveries)
 
     @rule()
@@ -202,7 +203,7 @@ class History(RuleBasedStateMachine):
         if self.state.joins_since(2.0):
             self.part()
         saved = self.state.buffer.save(2.0)
-        self.state.held.update(each.key for each in saved)
+        self.state.hold(each.key for each in saved)
         self.write(saved, Write.STAYS)
 
     @rule(seconds=st.integers(1, 3))

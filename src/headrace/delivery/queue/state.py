@@ -28,6 +28,7 @@ from headrace.subscriptions.delivery.spec import Ordering
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Set as AbstractSet
 
     from headrace.delivery.queue.delivery import Delivery
     from headrace.delivery.queue.order import Buffer
@@ -55,17 +56,13 @@ class Look(NamedTuple):
 
 
 class QueueState:
-    """For one event loop. `held` are the keys that the ledger holds and that are here or under way.
-
-    `backlog` says that the ledger holds more, as far as is known. `is_keyed` says that each of its rows has the key of
-    its order, so that those of some orders can be left out.
-    """
+    """For one event loop. Others read what it says; they change it by its transitions only."""
 
     def __init__(self, ordering: Ordering, capacity: int) -> None:
         self.capacity = capacity
-        self.held: set[Key] = set()
-        self.backlog = False
-        self.is_keyed = True
+        self._held: set[Key] = set()
+        self._backlog = False
+        self._is_keyed = True
         self._joining: list[Delivery] | None = None
         self._parked: frozenset[Hashable] = frozenset()
         self._generation = 0
@@ -81,6 +78,21 @@ class QueueState:
         self.buffer: Buffer = UnorderedBuffer() if self._ordered is None else self._ordered
 
     # What there is
+
+    @property
+    def held(self) -> AbstractSet[Key]:
+        """What the ledger holds and is here, or under way."""
+        return self._held
+
+    @property
+    def backlog(self) -> bool:
+        """Whether the ledger holds more, as far as is known."""
+        return self._backlog
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether each row of the ledger has the key of its order, so that those of some orders can be left out."""
+        return self._is_keyed
 
     def __len__(self) -> int:
         return len(self.buffer)
@@ -107,7 +119,7 @@ class QueueState:
     @property
     def must_wait(self) -> bool:
         """Whether what is new has to go behind something: the ledger's, or what waits to join."""
-        return self.is_ordered and (self.backlog or self.is_looking or bool(self._parked))
+        return self.is_ordered and (self._backlog or self.is_looking or bool(self._parked))
 
     def is_parked(self, delivery: Delivery) -> bool:
         """Tell whether the ledger has what is ahead of a delivery, and holds it until its order goes on."""
@@ -131,7 +143,7 @@ class QueueState:
     @property
     def is_empty(self) -> bool:
         """Whether nothing is here, in the ledger, or on its way there."""
-        return self.has_nothing_behind and not (self.held or self.backlog or self._parked)
+        return self.has_nothing_behind and not (self._held or self._backlog or self._parked)
 
     # Into the queue
 
@@ -151,52 +163,52 @@ class QueueState:
                 assert self._joining is not None  # noqa: S101  it can
                 self._joining.append(delivery)
                 return []
-            if has_room and not self.backlog and not self.is_looking:
+            if has_room and not self._backlog and not self.is_looking:
                 self.buffer.put(delivery)
                 return []
         spilled = [*self.part(), delivery]
-        self.backlog = True
+        self._backlog = True
         return spilled
 
     def begin(self) -> None:
         """Begin without knowing what the ledger holds: an ordered queue has to look first."""
         if self.is_ordered:
-            self.backlog, self._joining, self.is_keyed = True, [], False
+            self._backlog, self._joining, self._is_keyed = True, [], False
 
     # Out of the queue, to the ledger
 
     def part(self) -> list[Delivery]:
         """Give out what was to join: its turn is later."""
         joining, self._joining = self._joining or [], None
-        self.backlog = self.backlog or bool(joining)
+        self._backlog = self._backlog or bool(joining)
         return joining
 
     def spill(self) -> list[Delivery]:
         """Give out all that is queued. What was read of the ledger before doesn't come next any more."""
         self._generation += 1
         drained = self.drain()
-        self.backlog = self.backlog or bool(drained)
-        self.held.difference_update(each.key for each in drained if each.waited)
+        self._backlog = self._backlog or bool(drained)
+        self._held.difference_update(each.key for each in drained if each.waited)
         return drained
 
     def leave(self) -> None:
         """Something that was attempted goes back to the ledger, and is ahead of what waits there."""
         self._generation += 1
-        self.backlog = self.backlog or self.is_ordered
+        self._backlog = self._backlog or self.is_ordered
 
     def park(self) -> list[Delivery]:
         """Give out what is queued behind heads that wait for their time: other orders need the room.
 
         Until such a head is settled, what is new of its order goes to the ledger as well.
         """
-        if self._ordered is None or not self.is_partitioned or not self.is_keyed:
+        if self._ordered is None or not self.is_partitioned or not self._is_keyed:
             return []
         orders = [each for each in self._ordered.delayed() if isinstance(each, str)]
         parked = self._ordered.drain_behind(orders)
         if parked:
             self._generation += 1
             self._parked |= {self._order(each) for each in parked}
-            self.held.difference_update(each.key for each in parked if each.waited)
+            self._held.difference_update(each.key for each in parked if each.waited)
         return parked
 
     def drain(self, which: Callable[[Delivery], bool] = lambda _: True) -> list[Delivery]:
@@ -209,7 +221,7 @@ class QueueState:
         What is under way stays so, and what has the same order waits for it.
         """
         self._set_ordering(ordering)
-        self._parked, self.is_keyed, self.backlog = frozenset(), False, True
+        self._parked, self._is_keyed, self._backlog = frozenset(), False, True
         for deliveries in under_way:
             self.buffer.hold(deliveries)
 
@@ -230,16 +242,36 @@ class QueueState:
         everything that the ledger has.
         """
         if self.is_leaving or is_recovering:
-            self.backlog = True
+            self._backlog = True
             return None
         if self._joining is None:
             self._joining = []
         left_out: frozenset[Hashable] = frozenset()
-        if self.is_keyed and self._ordered is not None and self.is_partitioned:
+        if self._is_keyed and self._ordered is not None and self.is_partitioned:
             delayed = frozenset(each for each in self._ordered.delayed() if isinstance(each, str))
             left_out = delayed | frozenset(each for each in self._parked if each in self._ordered)
         self._parked = left_out  # what is new of the others joins
         return Look(self._generation, left_out)
+
+    def expect_more(self) -> None:
+        """Take the ledger to hold more: something may have gone there, or what is there may be attempted now."""
+        self._backlog = True
+
+    def learn_backlog(self, *, is_more: bool) -> None:
+        """Take note of whether the ledger holds more, of a queue without an order or without a sink."""
+        self._backlog = is_more
+
+    def learn_keys(self, *, are_there: bool) -> None:
+        """Take note of whether each row of the ledger has the key of its order."""
+        self._is_keyed = are_there
+
+    def hold(self, keys: Iterable[Key]) -> None:
+        """The ledger holds these, and they are here or under way."""
+        self._held.update(keys)
+
+    def let_go(self, key: Key) -> None:
+        """The ledger has heard of the end of one of them."""
+        self._held.discard(key)
 
     def is_stale(self, look: Look) -> bool:
         """Tell whether what was read isn't what comes next: something left the queue since."""
@@ -248,17 +280,17 @@ class QueueState:
     def take_up(self, delivery: Delivery) -> None:
         """Queue what the ledger holds, or what has waited to join, behind all that is here of its order."""
         if delivery.waited:
-            self.held.add(delivery.key)
+            self._held.add(delivery.key)
         self.buffer.put(delivery)
 
     def rejoin(self, look: Look, *, is_more: bool) -> list[Delivery] | None:
         """End a look: return what came meanwhile and may be queued now, or None where the ledger holds more."""
         assert not self.is_stale(look)  # noqa: S101  the caller looked
         if is_more or self._joining is None or self._writes[Write.ARRIVES]:
-            self.backlog = True
+            self._backlog = True
             return None
         joining, self._joining = self._joining, None
-        self.backlog = False
+        self._backlog = False
         return joining
 
     # Attempts
@@ -269,7 +301,7 @@ class QueueState:
 
     def stay(self, deliveries: list[Delivery]) -> None:
         """Put what was attempted in front of what is behind it, until it is due."""
-        self.held.update(each.key for each in deliveries)
+        self._held.update(each.key for each in deliveries)
         self.buffer.put_back(deliveries)
 
     def release(self, deliveries: list[Delivery]) -> bool:
@@ -281,7 +313,7 @@ class QueueState:
             order in self._parked and order not in self._ordered
             for order in {self._order(each) for each in deliveries}
         )
-        self.backlog = self.backlog or is_free
+        self._backlog = self._backlog or is_free
         return is_free
 
     def order_key(self, delivery: Delivery) -> str | None:

@@ -131,7 +131,8 @@ class Retries:
         queue = self._queues.get(*queue_id)
         if queue is not None and queue.state.is_partitioned and not queue.state.is_keyed:
             await self._journal.flush()  # what was written while the ordering was another has no keys
-            queue.state.is_keyed = await self._in_thread(self._ledger.has_keys, subscription)
+            has_keys = await self._in_thread(self._ledger.has_keys, subscription)
+            queue.state.learn_keys(are_there=has_keys)
         if queue is None:
             await self._forget(queue_id, None)
         elif stage == SINK and self._subscribers.is_ended(subscription):
@@ -139,13 +140,13 @@ class Retries:
             await self._forget(queue_id, SINK)
         elif queue.obstacle is not None:
             self._settlement.part(queue)
-            queue.state.backlog = True
+            queue.state.expect_more()
             if queue.breaker.is_open:
                 self._schedule.add(queue_id, queue.breaker.until)
         elif (room := self._room(queue)) <= 0:
             self._settlement.part(queue)
             self._settlement.park(queue)
-            queue.state.backlog = True
+            queue.state.expect_more()
             queue.wake()  # what it holds may have come while there was an obstacle
             self._schedule.add(queue_id, CLOCK.time() + _LATER_SECONDS)
         elif queue.state.is_ordered:
@@ -181,7 +182,7 @@ class Retries:
             await self._in_thread(self._ledger.move_to_mail, moved)
             self._schedule.add(queue_id, CLOCK.time())
         if queue is not None:
-            queue.state.backlog = bool(moved) or queue.is_busy
+            queue.state.learn_backlog(is_more=bool(moved) or queue.is_busy)
 
     async def _take_up_due(self, queue: SubscriptionQueue, room: int) -> None:
         now, asked = CLOCK.time(), room + len(queue.state.held)
@@ -194,7 +195,7 @@ class Retries:
         # While we read, the queue may have been filled, or an obstacle has come: what is put before one stays there.
         room = max(0, self._room(queue))
         self._put(queue, new[:room], payloads)
-        queue.state.backlog = is_more or len(new) > room
+        queue.state.learn_backlog(is_more=is_more or len(new) > room)
         if queue.state.backlog:
             self._schedule.add(queue.id, CLOCK.time() + _LATER_SECONDS)
         elif (due := await self._in_thread(self._ledger.next_due, *queue.id, now)) is not None:
@@ -221,7 +222,7 @@ class Retries:
             self._schedule.add(queue.id, CLOCK.time())
         elif state.is_stale(look) or queue.obstacle is not None:  # what was read isn't what comes next
             self._settlement.part(queue)
-            state.backlog = True
+            state.expect_more()
             self._schedule.add(queue.id, CLOCK.time() + _SOON_SECONDS)
         else:
             self._put(queue, new, payloads)
@@ -246,7 +247,7 @@ class Retries:
         return self._queues.find(*queue.id) is queue
 
     def _put(self, queue: SubscriptionQueue, waits: list[Wait], payloads: dict[Key, Payload]) -> None:
-        queue.state.held.update(wait.key for wait in waits)
+        queue.state.hold(wait.key for wait in waits)
         for wait in waits:
             payload = payloads.get(wait.key)
             is_wanted = self._subscribers.wants(wait.key)
@@ -259,7 +260,7 @@ class Retries:
                 self._settlement.lose(queue, wait.key, waited=True)
             else:  # it waited for a replay that is over, or a seek went past it
                 DISCARDED.inc()
-                self._journal.finish(wait.key, partial(queue.state.held.discard, wait.key))
+                self._journal.finish(wait.key, partial(queue.state.let_go, wait.key))
 
 
 def next_look(began: float, ended: float) -> float:

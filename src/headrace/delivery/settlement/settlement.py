@@ -120,7 +120,7 @@ class Settlement:
     def set_aside_all(self, queue: SubscriptionQueue, positions: Sequence[int], reason: str) -> None:
         """Let the ledger keep events that come from the outbox, without an object for each."""
         self._counts.spilled += len(positions)
-        queue.state.backlog = True
+        queue.state.expect_more()
         self._keep(queue, positions, reason, Write.ARRIVES)
 
     def part(self, queue: SubscriptionQueue) -> None:
@@ -201,7 +201,7 @@ class Settlement:
     def _tell_breaker(self, queue: SubscriptionQueue, outcome: Outcome) -> None:
         if outcome.verdict is not Verdict.AGAIN:
             if queue.breaker.succeeded():
-                queue.state.backlog = True  # what waited meanwhile
+                queue.state.expect_more()  # what waited meanwhile
                 self._schedule.wake(queue.id)
         elif queue.breaker.failed():
             BREAKERS_OPENED.inc()
@@ -334,7 +334,7 @@ class Settlement:
 
     def _stay(self, queue: SubscriptionQueue, delivery: Delivery, due: float, reason: str) -> None:
         """Let the ledger know of a delivery that stays in its queue: a head that failed, or what is on its way."""
-        queue.state.held.add(delivery.key)
+        queue.state.hold([delivery.key])
         queue.state.writing(Write.STAYS)
 
         def then() -> None:
@@ -368,7 +368,7 @@ class Settlement:
             return _nothing
 
         def then() -> None:
-            queue.state.held.discard(key)
+            queue.state.let_go(key)
             self._refill(queue)
 
         return then
