@@ -162,7 +162,13 @@ async def kill_worker(stage: Stage) -> None:
 
 
 async def kill_jvm(stage: Stage) -> None:
-    [jvm] = [p for p, command in session_processes(stage.service.pid).items() if command[0].endswith(b"java")]
+    """The driver's own one: a process that the JVM forks is called java too until it becomes another program."""
+    [driver] = role_processes(stage.service.pid, "pipeline")
+    [jvm] = [
+        process
+        for process, command in session_processes(stage.service.pid).items()
+        if command[0].endswith(b"java") and parent_of(process) == driver
+    ]
     os.kill(jvm, signal.SIGKILL)
 
 
