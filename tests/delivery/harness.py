@@ -204,7 +204,7 @@ class Harness:
             for task in queues:
                 task.cancel()
             await asyncio.gather(running, *queues, return_exceptions=True)
-            dispatcher._thread.shutdown()
+            dispatcher._ledger.close()
             dispatcher._events.close()
             await sender.close()
 

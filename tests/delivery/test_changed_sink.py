@@ -86,7 +86,7 @@ def give_sink(harness, subscription, sink):
 
 async def follow(dispatcher):
     """Let the dispatcher know of what was changed, before anything else happens."""
-    await dispatcher._refresh()
+    await dispatcher._changes.refresh()
 
 
 def dues(harness):

@@ -104,7 +104,7 @@ async def test_set_forward_it_ends_no_attempt(harness, set_clock):
         harness.send([sample(0)], harness.subscribe("http://127.0.0.1:1/"))
         await eventually(lambda: slow.begun)
         set_clock(HOUR)
-        await dispatcher._queues.sweep()
+        await dispatcher._queues.poll()
         slow.free.set()
         await eventually(harness.settled)
     assert harness.dead() == []

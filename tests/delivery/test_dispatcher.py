@@ -8,8 +8,8 @@ from tests.delivery.harness import Harness, delivery_settings, eventually, sampl
 from tests.delivery.raw_sink import RawSink, answer, silence
 
 from headrace.database.database import Database
-from headrace.delivery import dispatcher as dispatcher_module
 from headrace.delivery.protocols.http.sender import HttpSender
+from headrace.delivery.queue import follower as follower_module
 from headrace.eventlog.local.outbox.reader import LocalOutboxReader
 from headrace.eventlog.local.outbox.writer import LocalOutboxWriter
 from headrace.eventlog.local.segments import list_segments
@@ -196,7 +196,7 @@ async def test_what_is_queued_for_a_deleted_subscription_is_dropped(harness):
 
 
 async def test_a_retry_for_a_deleted_subscription_is_dropped(harness, monkeypatch):
-    monkeypatch.setattr(dispatcher_module, "_REFRESH_SECONDS", 0.01)
+    monkeypatch.setattr(follower_module, "_REFRESH_SECONDS", 0.01)
     async with RawSink(lambda _: answer(500)) as sink, harness.delivering(backoff_seconds=1.5):
         subscription = harness.subscribe(sink.url)
         harness.send([sample(1)], subscription)
@@ -279,7 +279,7 @@ async def test_an_event_that_comes_to_wait_at_this_moment_is_not_called_settled(
     ledger = Ledger(Database(harness.database_url))
     sender = HttpSender(LOOPBACK)
     dispatcher = harness.dispatcher(ledger, sender, delivery_settings())
-    dispatcher._ledger = MovingLedger(ledger.database)
+    dispatcher._ledger.ledger = MovingLedger(ledger.database)
     assert dispatcher.settled() <= LogPosition.at(3)
     await sender.close()
     ledger.database.close()

@@ -123,7 +123,7 @@ async def test_what_was_spilled_in_one_order_stays_in_line_when_keys_have_an_ord
     async with RawSink(mood) as sink, harness.delivering(**QUICKLY) as dispatcher:
         subscription = harness.subscribe(sink.url, BY_KEY | {"ordering": Ordering.ORDERED})
         send(harness, range(90), subscription, third_is_bad)
-        await eventually(lambda: dispatcher._progress.read()[0] == 90)
+        await eventually(lambda: dispatcher._progress.log.read()[0] == 90)
         harness.specs[subscription] = BY_KEY
         harness.store.wish(subscription, config={"changed": True})
         mood.refused -= {"good1", "good2"}

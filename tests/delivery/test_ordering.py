@@ -256,7 +256,7 @@ async def test_more_than_may_join_does_not_overtake_what_joins(harness):
         await eventually(lambda: not queue.state.backlog and not queue.state.is_looking)
         queue.state.look(is_recovering=False)
         send(harness, range(5, 35), subscription)
-        await eventually(lambda: dispatcher._progress.read()[0] == 35)
+        await eventually(lambda: dispatcher._progress.log.read()[0] == 35)
         dispatcher._schedule.wake(queue.id)
         await eventually(harness.settled)
     assert mood.accepted == [*range(35)]

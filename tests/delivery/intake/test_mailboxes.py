@@ -171,7 +171,7 @@ async def test_what_was_dead_is_redriven_into_the_mailbox(harness, leases):
             harness.records, harness.store, SegmentReader(harness.folder / "log"), WHOLE_OUTBOX
         )
         harness.records.add_redrive(Redrive(RedriveRequest(subscription=one), 6))
-        while redriving.step():
+        while redriving.move():
             pass
         await eventually(lambda: leases.fill(one).waiting == 6)
         messages = leases.take(one, "c", LEASE, 100)

@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 
 from headrace.delivery.intake import standstill
-from headrace.delivery.intake.progress import PartitionProgress
+from headrace.delivery.intake.progress import DeliveryProgress
 from headrace.delivery.intake.standstill import Standstill
 from headrace.events.positions import LogPosition
 from headrace.telemetry.health import HEALTH, Status
@@ -14,7 +14,7 @@ from headrace.telemetry.health import HEALTH, Status
 @pytest.fixture
 def progress(monkeypatch):
     monkeypatch.setattr(standstill, "_STANDS_STILL_AFTER", 0.0)
-    yield PartitionProgress(LogPosition.at(0))
+    yield DeliveryProgress(LogPosition.at(0))
     HEALTH.forget("deliveries")
 
 
@@ -24,15 +24,15 @@ class SubscriptionQueue:
 
 
 async def status(watch):
-    await watch.look()
+    await watch.poll()
     return HEALTH.reports()["deliveries"].status
 
 
 async def test_what_is_settled_may_rest(progress, monkeypatch):
     watch = Standstill(progress, cast("Any", []))
-    progress.begin(0)
-    progress.read_to(LogPosition.at(1))
-    progress.settle(0)
+    progress.log.begin(0)
+    progress.log.read_to(LogPosition.at(1))
+    progress.log.settle(0)
     monkeypatch.setattr(standstill, "_STANDS_STILL_AFTER", 1e-9)
     for _ in range(3):
         assert await status(watch) is Status.WORKING
@@ -41,8 +41,8 @@ async def test_what_is_settled_may_rest(progress, monkeypatch):
 async def test_what_was_read_and_is_not_attempted_stands_still(progress):
     queue = SubscriptionQueue(is_active=False)
     watch = Standstill(progress, cast("Any", [queue]))
-    progress.begin(0)
-    progress.read_to(LogPosition.at(1))
+    progress.log.begin(0)
+    progress.log.read_to(LogPosition.at(1))
     assert await status(watch) is Status.BLOCKED
     assert "nothing is attempted" in HEALTH.reports()["deliveries"].note
     queue.is_active = True
@@ -52,9 +52,9 @@ async def test_what_was_read_and_is_not_attempted_stands_still(progress):
 async def test_who_waits_for_the_ledger_does_not_stand_still(progress, monkeypatch):
     monkeypatch.setattr(standstill, "_STANDS_STILL_AFTER", 1e-9)
     watch = Standstill(progress, cast("Any", []))
-    progress.begin(0)
-    progress.read_to(LogPosition.at(1))
-    await watch.look()
+    progress.log.begin(0)
+    progress.log.read_to(LogPosition.at(1))
+    await watch.poll()
     assert await status(watch) is Status.BLOCKED
     HEALTH.blocked("database", "the disk is full")
     try:

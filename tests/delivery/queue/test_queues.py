@@ -181,7 +181,7 @@ async def test_idle_lanes_are_dropped_and_made_again(harness, sink, monkeypatch)
             harness.send(events([number]), *subscriptions)
             await eventually(harness.settled)
             await eventually(lambda: all(queue.is_idle for queue in dispatcher._queues))
-            await dispatcher._queues.sweep()
+            await dispatcher._queues.poll()
             assert not list(dispatcher._queues)
     assert Counter(sink.ids) == {"0": 3, "1": 3, "2": 3}
 
@@ -236,7 +236,7 @@ async def test_a_sender_that_forgets_the_time_loses_its_place_and_not_the_delive
         harness.send(events([0]), harness.subscribe("http://127.0.0.1:1/"))
         await eventually(lambda: sender.batches)
         await asyncio.sleep(0.06)
-        await dispatcher._queues.sweep()
+        await dispatcher._queues.poll()
         await eventually(harness.settled)
     assert [row.verdict for row in harness.attempts()] == ["again", "done"]
 

@@ -201,6 +201,6 @@ async def test_many_hanging_sinks_are_written_down_little_by_little(harness, mon
         await eventually(lambda: all(sinks.begun[each] for each in stuck))
         dispatcher._unsaved._seconds = 0.0
         before = len(dispatcher._journal._waits)
-        await dispatcher._unsaved.save_old()
+        await dispatcher._unsaved.poll()
         assert 50 <= len(dispatcher._journal._waits) - before < 50 + 20
     assert harness.ledger.cursor() == LogPosition.at(20), "a stop writes them all"

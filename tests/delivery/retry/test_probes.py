@@ -16,6 +16,7 @@ from headrace.delivery.attempt.specs import default_spec
 from headrace.delivery.attempt.target import NoCredentials
 from headrace.delivery.protocols.http.sender import HttpSender
 from headrace.delivery.retry.probes import ProbeWorker
+from headrace.delivery.step import run_steps
 from headrace.ledger.records.probes import Probe
 from headrace.ledger.records.records import Records
 from headrace.subscriptions.subscription import parse_subscription
@@ -33,7 +34,7 @@ async def probing(harness, records, senders=None):
     stop = asyncio.Event()
     senders = {"HTTP": sender} if senders is None else senders
     probing = ProbeWorker(records, harness.store, senders, NoCredentials(), default_spec(delivery_settings()))
-    running = asyncio.create_task(probing.run(stop))
+    running = asyncio.create_task(run_steps([probing], stop))
     try:
         yield
     finally:

@@ -38,9 +38,9 @@ def ask(records, **request):
 
 
 def do(redriving, records, redrive_id):
-    while redriving.step():
+    while redriving.move():
         pass
-    redriving.step()
+    redriving.move()
     return records.redrive(redrive_id)
 
 
@@ -132,7 +132,7 @@ def test_a_rate_spreads_what_is_due_and_a_cancelled_redrive_stops(harness, recor
     write(harness.database_url, dead=[dead(a, number) for number in range(100)])
     redrive = ask(records, rate=2.0)
     ledger = redriving(harness, records)
-    while ledger.step():
+    while ledger.move():
         pass
     found = rows(harness, WAITING)
     dues = sorted(row.due for row in found)
@@ -140,7 +140,7 @@ def test_a_rate_spreads_what_is_due_and_a_cancelled_redrive_stops(harness, recor
     assert all(later - earlier == pytest.approx(0.5, abs=0.01) for earlier, later in pairwise(dues))
     assert records.redrive(redrive).state is State.RUNNING
     assert records.cancel_redrive(redrive).state is State.CANCELLED
-    assert not ledger.step()
+    assert not ledger.move()
     assert len(rows(harness, WAITING)) == len(found)
     with pytest.raises(Conflict, match="cancelled already"):
         records.cancel_redrive(redrive)
@@ -153,13 +153,13 @@ def test_each_dispatcher_moves_its_own_share_and_a_new_one_goes_on(harness, reco
     first, second = (
         redriving(harness, records, OutboxPartitions(frozenset({share}), 2)) for share in range(2)
     )
-    while first.step():
+    while first.move():
         pass
     moved = records.redrive(redrive)
     assert moved.state is State.RUNNING, "the other share is not done"
     held = [each for each in ids if OutboxPartitions(frozenset({0}), 2).holds(each)]
     assert moved.moved == 3 * len(held)
-    assert second.step()
+    assert second.move()
     anew = redriving(harness, records, OutboxPartitions(frozenset({1}), 2))  # the second one was killed
     ended = do(anew, records, redrive)
     assert (ended.state, ended.moved) == (State.DONE, 36)

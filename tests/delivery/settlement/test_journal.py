@@ -4,29 +4,31 @@ import threading
 import pytest
 
 from headrace.database.database import Database
+from headrace.delivery.intake.progress import DeliveryProgress
+from headrace.delivery.ledger_thread import LedgerThread
 from headrace.delivery.settlement import journal as journal_module
 from headrace.delivery.settlement.journal import Journal
 from headrace.events.positions import LogPosition
 from headrace.ledger.ledger import GivenUp, Key, Ledger, Wait
 
 
-class Desk:
+class Desk(LedgerThread):
     """A journal over a real ledger; commits wait while `gate` is closed."""
 
     def __init__(self, ledger):
-        self.ledger = ledger
-        self.settled = LogPosition()
+        super().__init__(ledger)
         self.gate = threading.Event()
         self.gate.set()
-        self.journal = Journal(ledger, lambda: self.settled, self._in_thread)
+        self.progress = DeliveryProgress(LogPosition())
+        self.journal = Journal(self, self.progress)
         self.done: list[str] = []
 
-    async def _in_thread(self, call, *arguments):
+    async def run(self, call, *arguments):
         def gated():
             self.gate.wait()
-            call(*arguments)
+            return call(*arguments)
 
-        await asyncio.to_thread(gated)
+        return await super().run(gated)
 
     def wait(self, position, name):
         self.journal.wait(Wait(Key("a", position), 1, 9.0, "why"), lambda: self.done.append(name))
@@ -44,6 +46,7 @@ async def desk(database_url):
     desk = Desk(ledger)
     yield desk
     desk.gate.set()
+    desk.close()
     ledger.database.close()
 
 
@@ -60,7 +63,7 @@ async def test_a_flush_commits_everything_and_then_calls_back(desk):
 
 async def test_the_cursor_is_committed_as_it_was_before_the_callbacks(desk):
     """What a callback settles may only be passed once the commit before it is durable."""
-    desk.journal.wait(Wait(Key("a", 1), 1, 9.0, "why"), lambda: setattr(desk, "settled", LogPosition.at(8)))
+    desk.journal.wait(Wait(Key("a", 1), 1, 9.0, "why"), lambda: desk.progress.log.read_to(LogPosition.at(8)))
     await desk.journal.flush()
     assert desk.ledger.cursor() == LogPosition.at(0)
     await desk.journal.flush()
@@ -98,14 +101,17 @@ async def test_a_flush_of_nothing_does_not_touch_the_ledger(desk, monkeypatch):
     await desk.journal.flush()
 
 
-async def test_room_ends_when_too_much_is_collected_and_comes_back_with_a_flush(desk, monkeypatch):
+async def test_it_is_full_when_much_is_collected_until_that_is_durable(desk, monkeypatch):
     monkeypatch.setattr(journal_module, "_MAX_COLLECTED", 3)
     desk.wait(1, "1")
     desk.wait(2, "2")
-    await asyncio.wait_for(desk.journal.room(), 1)
+    assert not desk.journal.is_full
     desk.wait(3, "3")
-    waiting = asyncio.create_task(desk.journal.room())
-    await asyncio.sleep(0.01)
-    assert not waiting.done()
-    await desk.journal.flush()
-    await asyncio.wait_for(waiting, 1)
+    assert desk.journal.is_full
+    desk.gate.clear()
+    flushing = asyncio.create_task(desk.journal.flush())
+    await asyncio.sleep(0)
+    assert desk.journal.is_full, "it has only begun to be committed"
+    desk.gate.set()
+    await flushing
+    assert not desk.journal.is_full

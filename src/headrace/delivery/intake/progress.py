@@ -1,4 +1,4 @@
-"""How far the outbox has been settled."""
+"""How far the outbox and the replays have been settled."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import numpy as np
 from headrace.events.positions import LogPosition, partition_of, position_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     import numpy.typing as npt
+
+    from headrace.delivery.intake.replay import ReplayFeed
+    from headrace.ledger.ledger import Key
 
 
 class Reach(NamedTuple):
@@ -101,3 +104,22 @@ class PartitionProgress:
         if partition not in self._partitions:
             self._partitions[partition] = Progress(position_at(partition, 0))
         return self._partitions[partition]
+
+
+class DeliveryProgress:
+    """All that a dispatcher has begun: of the log, and of each replay under way."""
+
+    def __init__(self, cursor: LogPosition) -> None:
+        self.log = PartitionProgress(cursor)
+        self.replays: dict[str, ReplayFeed] = {}
+
+    def settle(self, key: Key) -> None:
+        """A delivery needs nothing more from where it was read. One of a replay that is over makes no difference."""
+        if not key.replay:
+            self.log.settle(key.position)
+        elif feed := self.replays.get(key.replay):
+            feed.settle(key.position)
+
+    def reaches(self) -> Mapping[str, Reach]:
+        """Return how far each replay is."""
+        return {replay: feed.reach() for replay, feed in self.replays.items()}

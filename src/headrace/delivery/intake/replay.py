@@ -19,15 +19,16 @@ from headrace.events.batch import from_batch
 from headrace.ledger.ledger import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection
+    from collections.abc import Collection
 
+    from headrace.delivery.step import Intake
     from headrace.jobs.replays import Chunk, Replay, Replays
     from headrace.ledger.ledger import Ledger
 
-    Put = Callable[[Delivery], Awaitable[None]]
-
 _PAYLOADS_AT_A_TIME = 500
 _LOOK_SECONDS = 0.1
+# Where it is refused, it submits an event again after this long, and after twice as long each time.
+_REFUSED_SECONDS, _LONGEST_REFUSED_SECONDS = 0.01, 0.1
 
 
 class ReplayFeed:
@@ -43,16 +44,16 @@ class ReplayFeed:
         self._numbers: dict[int, int] = {}  # of the positions under way
         self._pace = Pace(replay.rate)
 
-    async def run(self, put: Put) -> None:
-        """Put one event after the other into the queue, for as long as there may be more."""
+    async def run(self, intake: Intake[Delivery]) -> None:
+        """Submit one event after the other, for as long as there may be more."""
         while True:
             chunk = await asyncio.to_thread(self._next_chunk)
             if chunk is None:
                 await asyncio.sleep(_LOOK_SECONDS)
             else:
-                await self._feed(chunk, put)
+                await self._feed(chunk, intake)
 
-    async def _feed(self, chunk: Chunk, put: Put) -> None:
+    async def _feed(self, chunk: Chunk, intake: Intake[Delivery]) -> None:
         events = await asyncio.to_thread(self._replays.events, self.replay.job, chunk)
         kept = await asyncio.to_thread(self._kept_of, chunk)
         for start in range(self._next - chunk.first, chunk.rows, _PAYLOADS_AT_A_TIME):
@@ -61,7 +62,7 @@ class ReplayFeed:
                     await self._pace.turn()
                     self._begin(recorded.position)
                     payload, now = Payload(self.replay.marking(recorded)), time.monotonic()
-                    await put(Delivery(self._key(recorded.position), payload, since=now))
+                    await _submit(Delivery(self._key(recorded.position), payload, since=now), intake)
                 self._next += 1
                 self._progress.read_to(self._next)
 
@@ -111,3 +112,10 @@ class ReplayFeed:
 
     def _key(self, position: int) -> Key:
         return Key(self.replay.subscription, position, self.replay.job)
+
+
+async def _submit(delivery: Delivery, intake: Intake[Delivery]) -> None:
+    seconds = _REFUSED_SECONDS
+    while not await intake.submit(delivery):
+        await asyncio.sleep(seconds)
+        seconds = min(2 * seconds, _LONGEST_REFUSED_SECONDS)

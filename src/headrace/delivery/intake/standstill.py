@@ -5,27 +5,29 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from headrace.delivery.step import PolledStep
 from headrace.telemetry.health import HEALTH, Status
 
 if TYPE_CHECKING:
-    from headrace.delivery.intake.progress import PartitionProgress
+    from headrace.delivery.intake.progress import DeliveryProgress
     from headrace.delivery.queue.queues import SubscriptionQueues
     from headrace.events.positions import LogPosition
 
 _PART = "deliveries"
+_LOOK_SECONDS = 1.0
 _STANDS_STILL_AFTER = 30.0
 
 
-class Standstill:
-    """For one event loop; `look` is called once a second or so."""
+class Standstill(PolledStep):
+    """Looks once a second."""
 
-    def __init__(self, progress: PartitionProgress, queues: SubscriptionQueues) -> None:
-        self._progress = progress
+    def __init__(self, progress: DeliveryProgress, queues: SubscriptionQueues) -> None:
+        self._progress = progress.log
         self._queues = queues
         self._settled: LogPosition | None = None
         self._moved_at = 0.0
 
-    async def look(self) -> None:
+    async def poll(self) -> float:
         """Report how far deliveries are settled, or that they stand still."""
         now, settled = time.monotonic(), self._progress.settled()
         if settled != self._settled or settled == self._progress.read() or _waits_for_others():
@@ -43,6 +45,7 @@ class Standstill:
                 f"what was read behind position {settled} has been waiting for {seconds:.0f} s, and nothing is "
                 "attempted; kill the role: it is started again and reads it anew",
             )
+        return _LOOK_SECONDS
 
 
 def _waits_for_others() -> bool:

@@ -8,14 +8,18 @@ from headrace.delivery.intake.channels import ChannelDeliveries
 from headrace.ledger.stages import SINK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     import numpy as np
     import numpy.typing as npt
 
+    from headrace.delivery.ledger_thread import LedgerThread
     from headrace.ledger.ledger import Key
     from headrace.subscriptions.store.store import Store
     from headrace.subscriptions.subscription import Subscription
+
+    Changed = Mapping[str, Subscription | None]
+    """The subscriptions that changed or ended, as they were."""
 
 
 class Subscribers:
@@ -77,6 +81,11 @@ class Subscribers:
         """Return the subscription as of the last refresh; None where it was deleted or isn't known yet."""
         return self._known.get(subscription_id)
 
+    def is_pulled(self, subscription_id: str) -> bool:
+        """Tell whether it is known to have a mailbox in place of a sink."""
+        subscription = self._known.get(subscription_id)
+        return subscription is not None and subscription.is_pulled
+
     def is_ended(self, subscription_id: str) -> bool:
         """Tell whether its sink wants nothing more."""
         subscription = self._known.get(subscription_id)
@@ -91,3 +100,27 @@ class Subscribers:
     def revive(self, subscription_id: str) -> None:
         """Forget that: the next answer of the sink will say it again."""
         self._ended.pop(subscription_id, None)
+
+
+class SubscriptionChanges:
+    """Asks the store for changes, and tells those who follow them. For one event loop."""
+
+    def __init__(self, subscribers: Subscribers, ledger: LedgerThread) -> None:
+        self.subscribers = subscribers
+        self._in_thread = ledger.run
+        self._followers: list[Callable[[Changed], Awaitable[None]]] = []
+
+    def follow(self, follower: Callable[[Changed], Awaitable[None]]) -> None:
+        """Tell somebody of all changes from now on."""
+        self._followers.append(follower)
+
+    async def refresh(self) -> None:
+        """Find out what changed."""
+        changed = await self._in_thread(self.subscribers.refresh)
+        for follower in self._followers:
+            await follower(changed)
+
+    async def learn(self, subscription_ids: Iterable[str]) -> None:
+        """Find out what changed, if any of these isn't known."""
+        if any(self.subscribers.get(each) is None for each in subscription_ids):
+            await self.refresh()

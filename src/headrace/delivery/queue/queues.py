@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _IDLE_SECONDS = 60.0
+_SWEEP_SECONDS = 10.0
 
 
 class Occupancy:
@@ -121,7 +122,12 @@ class SubscriptionQueues:
             del self._queues[queue.stage][subscription_id]
         return dropped
 
-    async def sweep(self) -> None:
+    async def forget_connections(self, subscription: Subscription) -> None:
+        """Close what was opened for a subscription as it was: it has changed or ended."""
+        if sender := self._senders.get(subscription.protocol):
+            await sender.forget(subscription.id)
+
+    async def poll(self) -> float:
         """End what takes too long. Drop queues that have been idle for a while, and what senders hold for them."""
         for queue in self.busy():
             queue.end_overdue()
@@ -130,6 +136,7 @@ class SubscriptionQueues:
             del self._queues[queue.stage][queue.subscription.id]
             if queue.stage == SINK and queue.sender is not None:
                 await queue.sender.forget(queue.subscription.id)
+        return _SWEEP_SECONDS
 
     def close(self) -> None:
         """Begin nothing more."""
@@ -137,10 +144,10 @@ class SubscriptionQueues:
         for queue in self:
             queue.close()
 
-    async def finish(self, seconds: float) -> None:
-        """Wait so long for the attempts under way, after `close`; then end them: the ledger has them."""
+    async def join(self) -> None:
+        """Wait a while for the attempts under way; then end them: the ledger has them."""
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(self._context.settings.shutdown_seconds):
                 await asyncio.gather(*(queue.finish() for queue in self.busy()))
         except TimeoutError:
             _log.warning("attempts still under way at the stop will be repeated at the next start")

@@ -12,6 +12,8 @@ import time
 from math import inf
 from typing import TYPE_CHECKING
 
+from headrace.delivery.step import PolledStep
+
 if TYPE_CHECKING:
     from headrace.delivery.queue.queues import SubscriptionQueues
     from headrace.delivery.settlement.settlement import Settlement
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 _MOST_AT_A_TIME = 5_000
 
 
-class Unsaved:
+class Unsaved(PolledStep):
     """For one event loop. `seconds` is for how long a delivery may be in memory alone."""
 
     def __init__(self, queues: SubscriptionQueues, settlement: Settlement, seconds: float) -> None:
@@ -28,13 +30,15 @@ class Unsaved:
         self._settlement = settlement
         self._seconds = seconds
 
-    async def save_old(self) -> None:
+    async def poll(self) -> float:
         """Let the ledger have what has been in memory alone for too long, or some of it; the rest is next."""
         self._save(time.monotonic() - self._seconds, _MOST_AT_A_TIME)
+        return self._seconds / 4
 
-    def save_all(self) -> None:
+    async def join(self) -> None:
         """Let the ledger have everything: then nothing holds the cursor."""
         self._save(inf, inf)
+        await self._settlement.join()
 
     def _save(self, before: float, most: float) -> None:
         for queue in self._queues.busy():

@@ -6,11 +6,11 @@ import asyncio
 import logging
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.delivery.attempt.payload import read_payloads
 from headrace.delivery.attempt.stages import stored_payload
+from headrace.delivery.step import pause
 from headrace.errors import BrokerUnavailable, InvalidEvent
 from headrace.telemetry.health import HEALTH
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from headrace.delivery.attempt.payload import Payload
-    from headrace.delivery.intake.replay import ReplayFeed
+    from headrace.delivery.intake.progress import DeliveryProgress
     from headrace.eventlog.log import LogReader
     from headrace.ledger.ledger import Key, Wait
 
@@ -34,9 +34,9 @@ class EventSource:
     Brokers that are away are waited for, until `stop_waiting`: then their absence is an error.
     """
 
-    def __init__(self, log: LogReader, feed_of: Callable[[str], ReplayFeed | None]) -> None:
+    def __init__(self, log: LogReader, progress: DeliveryProgress) -> None:
         self._log = log
-        self._feed_of = feed_of
+        self._feeds = progress.replays
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="log")
         self._is_stopping = asyncio.Event()
 
@@ -62,8 +62,7 @@ class EventSource:
                     raise
                 _log.warning("the log is asked again: %s", error)
                 HEALTH.blocked(_PART, f"the log can't be read, and is asked again: {error}")
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._is_stopping.wait(), _PAUSE_SECONDS)
+                await pause(_PAUSE_SECONDS, self._is_stopping)
             else:
                 HEALTH.forget(_PART)
                 return payloads
@@ -85,7 +84,7 @@ class EventSource:
     async def _read(self, replay: str, positions: set[int]) -> dict[int, Payload]:
         if not replay:
             return await self.read_log(positions)
-        feed = self._feed_of(replay)
+        feed = self._feeds.get(replay)
         return {} if feed is None else await asyncio.to_thread(feed.payloads, positions)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from headrace.delivery.attempt.outcome import Outcome, Verdict
 from headrace.delivery.attempt.payload import Payload
 from headrace.delivery.attempt.stages import sink_target
+from headrace.delivery.step import PolledStep
 from headrace.errors import HeadraceError, StoreUnavailable
 from headrace.events.json_format import decode
 from headrace.events.recorded import Arrival, Recorded
@@ -35,7 +35,7 @@ _LOOK_SECONDS = 0.1
 _AT_A_TIME = 16
 
 
-class ProbeWorker:
+class ProbeWorker(PolledStep):
     """For one event loop. `defaults` is how a subscription is delivered that says nothing about it."""
 
     def __init__(
@@ -53,29 +53,25 @@ class ProbeWorker:
         self._defaults = defaults
         self._under_way: set[asyncio.Task[None]] = set()
 
-    async def run(self, stop: asyncio.Event) -> None:
-        """Make the attempts that are asked for, until `stop` is set; then give up those under way."""
-        try:
-            while not stop.is_set():
-                await self._look()
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(stop.wait(), _LOOK_SECONDS)
-        finally:
-            for task in self._under_way:
-                task.cancel()
-            await asyncio.gather(*self._under_way, return_exceptions=True)
+    async def join(self) -> None:
+        """Give up the attempts under way."""
+        for task in self._under_way:
+            task.cancel()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
 
-    async def _look(self) -> None:
+    async def poll(self) -> float:
+        """Begin the attempts that are asked for."""
         room = _AT_A_TIME - len(self._under_way)
         try:
             probes = await asyncio.to_thread(self._records.claim_probes, room) if room > 0 else []
         except StoreUnavailable as error:
             _log.warning("tests of sinks wait: %s", error)
-            return
+            return _LOOK_SECONDS
         for probe in probes:
             task = asyncio.create_task(self._probe(probe))
             self._under_way.add(task)
             task.add_done_callback(self._under_way.discard)
+        return _LOOK_SECONDS
 
     async def _probe(self, probe: Probe) -> None:
         began = time.perf_counter()

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headrace.clock import CLOCK
+from headrace.delivery.step import PolledStep
 from headrace.errors import BrokerUnavailable, HeadraceError, StoreUnavailable
 from headrace.eventlog.lookup import read_events_at
 from headrace.ledger.redrives import redrives
@@ -36,7 +36,7 @@ _AWAY = (StoreUnavailable, BrokerUnavailable)
 _AHEAD_SECONDS = 5.0
 
 
-class RedriveWorker:
+class RedriveWorker(PolledStep):
     """For one event loop; the database's calls are made in threads, one at a time."""
 
     def __init__(self, records: Records, store: Store, log: LogReader, shares: OutboxPartitions) -> None:
@@ -45,19 +45,16 @@ class RedriveWorker:
         self._log = log
         self._shares = shares
 
-    async def run(self, stop: asyncio.Event) -> None:
-        """Follow the list of redrives until `stop` is set."""
-        while not stop.is_set():
-            try:
-                has_more = await asyncio.to_thread(self.step)
-            except _AWAY as error:
-                _log.warning("redrives go on later: %s", error)
-                has_more = False
-            if not has_more:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(stop.wait(), _LOOK_SECONDS)
+    async def poll(self) -> float:
+        """Move some of what is to be redriven."""
+        try:
+            has_more = await asyncio.to_thread(self.move)
+        except _AWAY as error:
+            _log.warning("redrives go on later: %s", error)
+            has_more = False
+        return 0.0 if has_more else _LOOK_SECONDS
 
-    def step(self) -> bool:
+    def move(self) -> bool:
         """Move one page of each redrive and share; tell whether there is more to move at once."""
         has_more = False
         for redrive in self._records.running():

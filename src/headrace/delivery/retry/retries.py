@@ -5,34 +5,29 @@ Memory stays bounded whatever waits: a look takes no more rows than a queue may 
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import Counter
-from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace.clock import CLOCK
 from headrace.delivery.queue.delivery import Delivery
 from headrace.delivery.queue.state import order_key
+from headrace.delivery.step import PolledStep
 from headrace.events.positions import partition_of
 from headrace.ledger.schedule import HELD
 from headrace.ledger.stages import SINK
 from headrace.telemetry.metrics import DISCARDED
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from headrace.delivery.attempt.payload import Payload
-    from headrace.delivery.intake.mailboxes import MailboxIntake
-    from headrace.delivery.intake.subscribers import Subscribers
+    from headrace.delivery.intake.subscribers import SubscriptionChanges
+    from headrace.delivery.ledger_thread import LedgerThread
     from headrace.delivery.queue.queue import SubscriptionQueue
     from headrace.delivery.queue.queues import SubscriptionQueues
     from headrace.delivery.retry.events import EventSource
     from headrace.delivery.retry.schedule import QueueId, RetrySchedule
-    from headrace.delivery.settlement.journal import Journal
     from headrace.delivery.settlement.settlement import Settlement
-    from headrace.ledger.ledger import Key, Ledger, Wait
+    from headrace.ledger.ledger import Key, Wait
 
 _LOOK_SECONDS = 1.0
 _LATER_SECONDS = 1.0
@@ -44,46 +39,47 @@ _PART_FOR_LOOKS = 0.05
 _LATEST_LOOK_SECONDS = 30.0
 
 
-class Retries:
-    """For one event loop. `refresh` follows the subscriptions; `in_thread` makes the ledger's calls."""
+class Retries(PolledStep):
+    """For one event loop."""
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: LedgerThread,
         schedule: RetrySchedule,
         queues: SubscriptionQueues,
         events: EventSource,
-        subscribers: Subscribers,
-        journal: Journal,
+        changes: SubscriptionChanges,
         settlement: Settlement,
-        mailboxes: MailboxIntake,
-        refresh: Callable[[], Awaitable[None]],
-        in_thread: Callable[..., Awaitable[Any]],
     ) -> None:
-        self._ledger = ledger
+        self._ledger = ledger.ledger
+        self._in_thread = ledger.run
         self._schedule = schedule
         self._queues = queues
         self._events = events
-        self._subscribers = subscribers
-        self._journal = journal
+        self._subscribers = changes.subscribers
+        self._refresh = changes.refresh
         self._settlement = settlement
-        self._mailboxes = mailboxes
-        self._refresh = refresh
-        self._in_thread = in_thread
+        self._look_at: float | None = None
+        self._is_closed = False
 
-    async def run(self, seconds: float, stop: asyncio.Event) -> None:
-        """Take up what is due every so many seconds, and at once where somebody asks for it."""
-        look_at = 0.0
-        await self._bring_forward()
-        while not stop.is_set():
-            if time.monotonic() >= look_at:
-                look_at = await self._look()
-            for queue_id in self._schedule.take_due():
-                await self._take_up(queue_id)
-                if stop.is_set():
-                    return
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._schedule.woken(), seconds)
+    async def poll(self) -> float:
+        """Take up what is due, or what somebody asks for at once."""
+        if self._look_at is None:
+            await self._bring_forward()
+            self._look_at = time.monotonic()
+        if time.monotonic() >= self._look_at:
+            self._look_at = await self._look()
+        for queue_id in self._schedule.take_due():
+            if self._is_closed:
+                return 0.0
+            await self._take_up(queue_id)
+        await self._schedule.wait()
+        return 0.0
+
+    def close(self) -> None:
+        """Take up no more."""
+        self._is_closed = True
+        self._schedule.wake_up()
 
     async def _bring_forward(self) -> None:
         """Make due what is due later than anything is ever put off to.
@@ -103,7 +99,7 @@ class Retries:
         now = time.monotonic()
         for subscription, stage, due in entries:
             # A mailbox takes everything, due or not.
-            is_moved = stage == SINK and self._mailboxes.is_pulled(subscription)
+            is_moved = stage == SINK and self._subscribers.is_pulled(subscription)
             self._schedule.add((subscription, stage), 0.0 if is_moved else due)
         await self._let_go([(entry.subscription, entry.stage) for entry in entries if entry.due >= HELD])
         return next_look(began, now)
@@ -123,14 +119,14 @@ class Retries:
     async def _take_up(self, queue_id: QueueId) -> None:
         subscription, stage = queue_id
         # Pulled as far as is known: it may have got a sink meanwhile, and what waits for that isn't moved back.
-        if self._subscribers.get(subscription) is None or self._mailboxes.is_pulled(subscription):
+        if self._subscribers.get(subscription) is None or self._subscribers.is_pulled(subscription):
             await self._refresh()
-        if stage == SINK and self._mailboxes.is_pulled(subscription):
+        if stage == SINK and self._subscribers.is_pulled(subscription):
             await self._move_to_mailbox(queue_id)
             return
         queue = self._queues.get(*queue_id)
         if queue is not None and queue.state.is_partitioned and not queue.state.is_keyed:
-            await self._journal.flush()  # what was written while the ordering was another has no keys
+            await self._settlement.commit()  # what was written while the ordering was another has no keys
             has_keys = await self._in_thread(self._ledger.has_keys, subscription)
             queue.state.learn_keys(are_there=has_keys)
         if queue is None:
@@ -212,7 +208,7 @@ class Retries:
             self._schedule.add(queue.id, CLOCK.time() + _SOON_SECONDS)
             return
         if state.is_arriving:
-            await self._journal.flush()
+            await self._settlement.commit()
         asked = room + len(state.held)
         left_out = [order_key(each) for each in look.left_out]
         waits = await self._in_thread(self._ledger.in_order, queue.id[0], asked, left_out)
@@ -259,8 +255,7 @@ class Retries:
             elif is_wanted and (not wait.key.replay or wait.event is not None):
                 self._settlement.lose(queue, wait.key, waited=True)
             else:  # it waited for a replay that is over, or a seek went past it
-                DISCARDED.inc()
-                self._journal.finish(wait.key, partial(queue.state.let_go, wait.key))
+                self._settlement.discard_waiting(queue, wait.key)
 
 
 def next_look(began: float, ended: float) -> float:

@@ -6,15 +6,20 @@ import asyncio
 import heapq
 
 from headrace.clock import CLOCK
+from headrace.delivery.step import pause
 
 QueueId = tuple[str, str]
 """A subscription and a stage."""
 
 
 class RetrySchedule:
-    """For one event loop. An entry may be early, and then the look is for nothing; it is never late."""
+    """For one event loop. An entry may be early, and then the look is for nothing.
 
-    def __init__(self) -> None:
+    It is late by `seconds` at most: so long is waited for somebody who asks for a look at once.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
         self._dues: dict[QueueId, float] = {}
         self._heap: list[tuple[float, QueueId]] = []
         self._woken = asyncio.Event()
@@ -42,6 +47,10 @@ class RetrySchedule:
                 queue_ids.append(queue_id)
         return queue_ids
 
-    async def woken(self) -> None:
-        """Wait until somebody asks for a look at once."""
-        await self._woken.wait()
+    def wake_up(self) -> None:
+        """Wait for nobody now."""
+        self._woken.set()
+
+    async def wait(self) -> None:
+        """Wait until somebody asks for a look at once, or something may be due."""
+        await pause(self._seconds, self._woken)

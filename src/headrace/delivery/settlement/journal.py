@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from headrace.delivery.settlement.unpassed import Unpassed
 from headrace.ledger.ledger import Changes, GivenUp, Key, Wait, WaitBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Callable, Mapping
 
-    from headrace.delivery.intake.progress import Reach
-    from headrace.events.positions import LogPosition
-    from headrace.ledger.ledger import Ledger
+    from headrace.delivery.intake.progress import DeliveryProgress
+    from headrace.delivery.ledger_thread import LedgerThread
     from headrace.ledger.records.attempts import Attempt
 
 _MAX_COLLECTED = 10_000
 # What is kept in columns takes so much less.
-_MAX_IN_SHEAVES = 50_000
+_MAX_IN_BATCHES = 50_000
 
 
 class Journal:
@@ -27,17 +25,10 @@ class Journal:
     What is said last of a delivery holds. What is said without a pause in between is in one commit.
     """
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        settled: Callable[[], LogPosition],
-        in_thread: Callable[..., Awaitable[None]],
-        replays: Callable[[], Mapping[str, Reach]] = dict,
-    ) -> None:
-        self._ledger = ledger
-        self._settled = settled
-        self._replays = replays
-        self._in_thread = in_thread
+    def __init__(self, ledger: LedgerThread, progress: DeliveryProgress) -> None:
+        self._ledger = ledger.ledger
+        self._in_thread = ledger.run
+        self._progress = progress
         self._waits: dict[Key, Wait] = {}
         self._burials: dict[Key, GivenUp] = {}
         self._finished: dict[Key, None] = {}
@@ -45,11 +36,10 @@ class Journal:
         self._batches: list[WaitBatch] = []
         self._in_batches = 0
         self._callbacks: list[Callable[[], None]] = []
-        self._unpassed = Unpassed(*ledger.settled())
-        self._cursor = ledger.cursor()
+        self._unpassed = Unpassed(*self._ledger.settled())
+        self._cursor = self._ledger.cursor()
         self._replay_cursors: Mapping[str, int] = {}
-        self._room = asyncio.Event()
-        self._room.set()
+        self._is_relieved_later = False  # much is being committed
 
     def wait(self, wait: Wait, then: Callable[[], None]) -> None:
         """Keep a delivery for another attempt."""
@@ -62,8 +52,6 @@ class Journal:
         self._batches.append(batch)
         self._in_batches += len(batch.positions)
         self._collect(then)
-        if self._in_batches >= _MAX_IN_SHEAVES:
-            self._room.clear()
 
     def bury(self, burial: GivenUp, then: Callable[[], None]) -> None:
         """Give a delivery up, and keep its event."""
@@ -81,22 +69,20 @@ class Journal:
     def settle(self, key: Key) -> None:
         """Take note that a delivery of which the ledger knows nothing needs no other attempt."""
         self._unpassed.settle(key)
-        if self._unpassed.count >= _MAX_COLLECTED:
-            self._room.clear()
 
     def record(self, attempt: Attempt) -> None:
         """Add an attempt to the log of attempts."""
         self._attempts.append(attempt)
-        if len(self._attempts) >= _MAX_COLLECTED:
-            self._room.clear()
 
-    async def room(self) -> None:
-        """Wait until so little is collected that memory stays bounded."""
-        await self._room.wait()
+    @property
+    def is_full(self) -> bool:
+        """Whether so much is collected, or being committed, that nothing should be added."""
+        most = max(self._unpassed.count, len(self._attempts), len(self._callbacks))
+        return self._is_relieved_later or most >= _MAX_COLLECTED or self._in_batches >= _MAX_IN_BATCHES
 
     async def flush(self) -> None:
         """Commit what was collected and how far the outbox and the replays are settled."""
-        cursor, replays = self._settled(), self._replays()
+        cursor, replays = self._progress.log.settled(), self._progress.reaches()
         numbers = {replay: reach.settled for replay, reach in replays.items()}
         moved = {each: number for each, number in numbers.items() if self._replay_cursors.get(each) != number}
         is_new = bool(self._callbacks or self._attempts or self._unpassed.count)
@@ -112,16 +98,15 @@ class Journal:
             self._batches,
             *self._unpassed.take(cursor, replays),
         )
+        self._is_relieved_later = self.is_full
         callbacks, self._callbacks = self._callbacks, []
         self._waits, self._burials, self._finished, self._attempts = {}, {}, {}, []
         self._batches, self._in_batches = [], 0
         await self._in_thread(self._ledger.commit, changes)
         self._cursor, self._replay_cursors = cursor, numbers
-        self._room.set()
+        self._is_relieved_later = False
         for callback in callbacks:
             callback()
 
     def _collect(self, then: Callable[[], None]) -> None:
         self._callbacks.append(then)
-        if len(self._callbacks) >= _MAX_COLLECTED:
-            self._room.clear()

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING
 
 from headrace.clock import CLOCK
 from headrace.delivery.attempt.outcome import Verdict
+from headrace.delivery.step import PolledStep
+from headrace.errors import StoreUnavailable
 from headrace.ledger.records.status import CLOSED, HALF_OPEN, OPEN, DeliveryReport
 from headrace.ledger.stages import SINK
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from headrace.delivery.attempt.outcome import Outcome
+    from headrace.delivery.ledger_thread import LedgerThread
     from headrace.delivery.queue.breaker import Breaker
     from headrace.delivery.queue.queue import SubscriptionQueue
 
+_log = logging.getLogger(__name__)
+_REPORT_SECONDS = 5.0
 
-class Reports:
-    """Collects news until somebody takes them; of many attempts at one sink the last counts. For one event loop."""
 
-    def __init__(self) -> None:
+class Reports(PolledStep):
+    """Collects news and tells them every few seconds; of many attempts at one sink the last counts.
+
+    For one event loop; `tell` may block.
+    """
+
+    def __init__(self, ledger: LedgerThread, tell: Callable[[Sequence[DeliveryReport]], object]) -> None:
+        self._in_thread = ledger.run
+        self._tell = tell
         self._succeeded: dict[str, float] = {}
         self._failed: dict[str, tuple[float, Outcome]] = {}
         self._breakers: dict[str, Breaker] = {}
@@ -34,6 +48,19 @@ class Reports:
             self._succeeded[subscription] = time.time()
         else:
             self._failed[subscription] = time.time(), outcome
+
+    async def poll(self) -> float:
+        """Tell what is new. What can't be written now is told by the next attempt."""
+        if reports := self.take():
+            try:
+                await self._in_thread(self._tell, reports)
+            except StoreUnavailable as error:
+                _log.warning("how %d sinks fare is told later: %s", len(reports), error)
+        return _REPORT_SECONDS
+
+    async def join(self) -> None:
+        """Tell the rest."""
+        await self.poll()
 
     def take(self) -> list[DeliveryReport]:
         """Return what is new."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.clock import CLOCK
@@ -16,12 +17,14 @@ from headrace.delivery.attempt.outcome import Outcome, Verdict
 from headrace.delivery.attempt.stages import Failure, address_of, failure_of, stored_event
 from headrace.delivery.queue.state import Write
 from headrace.delivery.settlement.backoff import wait_after
+from headrace.delivery.step import PolledStep
 from headrace.events.bindings.http import encode_structured
 from headrace.ledger.ledger import GivenUp, Key, Wait, WaitBatch
 from headrace.ledger.records.attempts import Attempt
 from headrace.ledger.schedule import HELD
 from headrace.ledger.stages import DEAD_LETTER, REPLY, SINK
 from headrace.ledger.texts import storable
+from headrace.telemetry.health import HEALTH
 from headrace.telemetry.metrics import (
     BREAKERS_OPENED,
     BURIED,
@@ -34,7 +37,7 @@ from headrace.telemetry.metrics import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from headrace.delivery.intake.progress import PartitionProgress
+    from headrace.delivery.intake.progress import DeliveryProgress
     from headrace.delivery.queue.delivery import Delivery
     from headrace.delivery.queue.queue import SubscriptionQueue
     from headrace.delivery.queue.queues import Occupancy
@@ -46,16 +49,14 @@ if TYPE_CHECKING:
     from headrace.events.event import Event
 
 _log = logging.getLogger(__name__)
+_COMMITS_WITHIN = 60.0
 _LOOPED = "no dead letter, since too many replies and dead letters led to it"
 _ON_ITS_WAY = "it is on its way"
 _LOST = "its event can't be read from the log any more"
 
 
-class Settlement:
-    """For one event loop. `settled` hears of each delivery that the outbox or the replay needn't keep any more.
-
-    `gone` hears of subscriptions whose sink wants nothing more, with the reason.
-    """
+class Settlement(PolledStep):
+    """Takes note of what became of deliveries; commits that every `flush_seconds`. For one event loop."""
 
     def __init__(
         self,
@@ -65,9 +66,7 @@ class Settlement:
         settings: DeliverySettings,
         reports: Reports,
         counts: Counts,
-        progress: PartitionProgress,
-        settled: Callable[[Key], None],
-        gone: Callable[[str, str], None],
+        progress: DeliveryProgress,
     ) -> None:
         self._journal = journal
         self._schedule = schedule
@@ -76,8 +75,27 @@ class Settlement:
         self._reports = reports
         self._counts = counts
         self._progress = progress
-        self._settled = settled
-        self._gone = gone
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much waits to be committed that nothing more may begin."""
+        return self._journal.is_full
+
+    async def commit(self) -> None:
+        """Let the ledger have all that was noted until now."""
+        await self._journal.flush()
+
+    async def poll(self) -> float:
+        """Commit, and tell the metrics."""
+        self._counts.tell()
+        await self.commit()
+        HEALTH.idle("ledger", "what came of attempts is committed", _COMMITS_WITHIN)
+        return self._settings.flush_seconds
+
+    async def join(self) -> None:
+        """Commit twice: what the first commit settled moves the cursor."""
+        await self.poll()
+        await self.poll()
 
     def attempted(
         self,
@@ -99,8 +117,6 @@ class Settlement:
         elif outcome.verdict is Verdict.AGAIN:
             self._failed(queue, deliveries, outcome)
         else:
-            if outcome.verdict is Verdict.GONE and queue.stage == SINK:
-                self._gone(queue.subscription.id, storable(outcome.reason))
             for delivery in deliveries:
                 self._give_up(queue, delivery, outcome)
         self._refill(queue)
@@ -134,6 +150,13 @@ class Settlement:
         queue.wake()
         self._schedule.add(queue.id, max(CLOCK.time(), queue.breaker.until))
 
+    def drop(self, queue: SubscriptionQueue, which: Callable[[Delivery], bool] = lambda _: True) -> None:
+        """Discard what is queued and nobody wants any more."""
+        drained = queue.state.drain(which)
+        self._occupancy.queued -= len(drained)
+        self.discard(queue, drained)
+        queue.wake()
+
     def park(self, queue: SubscriptionQueue) -> None:
         """Let the ledger keep what is queued behind failed heads, where others of the queue need the room."""
         self._let_go(queue, queue.state.park(), "it waits for what is ahead of it")
@@ -165,13 +188,18 @@ class Settlement:
             DISCARDED.inc()
             self.end(queue, delivery)
 
+    def discard_waiting(self, queue: SubscriptionQueue, key: Key) -> None:
+        """Drop what waits in the ledger, is held for a queue, and nobody wants any more."""
+        DISCARDED.inc()
+        self._journal.finish(key, partial(queue.state.let_go, key))
+
     def end(self, queue: SubscriptionQueue | None, delivery: Delivery) -> None:
         """A delivery needs nothing more."""
         if delivery.waited:
             self._journal.finish(delivery.key, self._untake(queue, delivery.key))
         else:
             self._journal.settle(delivery.key)
-            self._settled(delivery.key)
+            self._progress.settle(delivery.key)
 
     def lose(self, queue: SubscriptionQueue | None, key: Key, *, waited: bool) -> None:
         """Give up an event that can't be read any more; the routing has set its position aside, or will."""
@@ -179,7 +207,7 @@ class Settlement:
         _log.error(
             "position %d can't be delivered to subscription %s: %s", key.position, key.subscription, _LOST
         )
-        then = self._untake(queue, key) if waited else lambda: self._settled(key)
+        then = self._untake(queue, key) if waited else lambda: self._progress.settle(key)
         if key.stage == DEAD_LETTER:
             self._journal.finish(key, _nothing)
             key = key._replace(stage=SINK)
@@ -327,7 +355,7 @@ class Settlement:
 
         def then() -> None:
             queue.state.made_durable(why, count)
-            self._progress.settle_all(positions)
+            self._progress.log.settle_all(positions)
             self._schedule.add(queue.id, due)
 
         self._journal.keep(WaitBatch(queue.subscription.id, positions, due, storable(reason)), then)
@@ -340,7 +368,7 @@ class Settlement:
         def then() -> None:
             queue.state.made_durable(Write.STAYS)
             if not delivery.waited:
-                self._settled(delivery.key)
+                self._progress.settle(delivery.key)
             if delivery.key not in queue.state.held:  # it has left the queue meanwhile
                 self._schedule.add(queue.id, due)
 
@@ -361,7 +389,7 @@ class Settlement:
     def _after(self, queue: SubscriptionQueue, delivery: Delivery) -> Callable[[], None]:
         if delivery.waited:
             return self._untake(queue, delivery.key)
-        return lambda: self._settled(delivery.key)
+        return lambda: self._progress.settle(delivery.key)
 
     def _untake(self, queue: SubscriptionQueue | None, key: Key) -> Callable[[], None]:
         if queue is None:

@@ -21,6 +21,7 @@ from headrace.delivery.sinks.channels import LocalChannels
 from headrace.delivery.sinks.credentials import Credentials
 from headrace.delivery.sinks.guard import Guard
 from headrace.delivery.sinks.tls import tls_context
+from headrace.delivery.step import run_steps
 from headrace.errors import ArchiveError, BrokerUnavailable, StoreUnavailable
 from headrace.eventlog.archive.retention import ArchiveLag
 from headrace.eventlog.archive.storage import Storage
@@ -191,8 +192,8 @@ async def _drain(
         try:
             async with asyncio.TaskGroup() as loops:
                 # A reader is for one thread, and the dispatcher's is in use.
-                loops.create_task(RedriveWorker(records, store, open_log(location), shares).run(stop))
-                loops.create_task(probing.run(stop))
+                redriving = RedriveWorker(records, store, open_log(location), shares)
+                loops.create_task(run_steps([redriving, probing], stop))
                 loops.create_task(dispatcher.run(stop))
         finally:
             clearing.cancel()
