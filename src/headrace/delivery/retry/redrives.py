@@ -60,7 +60,7 @@ class RedriveWorker:
     def step(self) -> bool:
         """Move one page of each redrive and share; tell whether there is more to move at once."""
         has_more = False
-        for redrive in self._records.running():
+        for redrive in self._records.redrives.running():
             try:
                 has_more |= self._step(redrive)
             except _AWAY:
