@@ -41,9 +41,9 @@ def dispatcher(service, url, outcome=None):
         with opening(Records, url) as records, opening(Store, f"sqlite:///{service.data}/store.db") as store:
             redriving = RedriveWorker(records, store, SegmentReader(service.data / "log"), WHOLE_OUTBOX)
             while not stop.is_set():
-                redriving.step()
-                for probe in records.claim_probes(1):
-                    records.tell_probe(probe.id, outcome)
+                redriving.move()
+                for probe in records.probes.take(1):
+                    records.probes.tell(probe.id, outcome)
                 time.sleep(0.05)
 
     thread = threading.Thread(target=work)

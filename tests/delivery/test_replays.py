@@ -6,11 +6,12 @@ import pytest
 from tests.delivery.harness import Harness, eventually, sample
 from tests.delivery.raw_sink import answer
 
+from headrace.database.work_queue import State
 from headrace.delivery.queue.pace import Pace
 from headrace.events.batch import to_batch
 from headrace.events.positions import LogPosition
 from headrace.events.recorded import Arrival
-from headrace.jobs.job import Job, State
+from headrace.jobs.job import Job
 from headrace.jobs.replays import MARK, Replay
 
 LONG = 60.0

@@ -8,6 +8,11 @@ from headrace.delivery.step import PolledStep, pause, run_steps
 from headrace.errors import BrokerUnavailable
 
 
+@pytest.fixture
+def history():
+    return []
+
+
 class Named(PolledStep):
     """Writes down what happens to it."""
 
@@ -39,6 +44,19 @@ class Failing(Named):
         raise self.error
 
 
+class Leftover(Named):
+    """Hands on something at its end, and waits until another one was polled after it."""
+
+    def __init__(self, name, history, target):
+        super().__init__(name, history)
+        self.target = target
+
+    async def join(self):
+        self.target.polled.clear()
+        await self.target.polled.wait()
+        await super().join()
+
+
 async def stopped(steps, history):
     """Run steps until each was polled, then stop them; return what happened from then on, polls left out."""
     stop = asyncio.Event()
@@ -51,8 +69,7 @@ async def stopped(steps, history):
     return [each for each in history if each[0] != "poll"]
 
 
-async def test_all_are_closed_before_the_first_is_joined():
-    history = []
+async def test_all_are_closed_before_the_first_is_joined(history):
     steps = [Named(name, history) for name in "abc"]
     assert await stopped(steps, history) == [
         *(("close", name) for name in "abc"),
@@ -60,24 +77,16 @@ async def test_all_are_closed_before_the_first_is_joined():
     ]
 
 
-async def test_those_behind_are_polled_until_their_turn():
+async def test_those_behind_are_polled_until_their_turn(history):
     """What the first one still hands on has to get through."""
-    history = []
-    source, target = Named("source", history), Named("target", history)
-
-    async def join():
-        target.polled.clear()
-        await target.polled.wait()
-        history.append(("join", "source"))
-
-    source.join = join
+    target = Named("target", history)
+    source = Leftover("source", history, target)
     await stopped([source, target], history)
     assert history.index(("join", "source")) < history.index(("join", "target"))
     assert ("poll", "source") not in history[history.index(("join", "source")) :]
 
 
-async def test_an_error_closes_all_and_joins_none():
-    history = []
+async def test_an_error_closes_all_and_joins_none(history):
     steps = [Named("a", history), Failing("b", history, OSError("the disk is gone"))]
     with pytest.raises(ExceptionGroup) as raised:
         await run_steps(steps, asyncio.Event())
@@ -85,9 +94,8 @@ async def test_an_error_closes_all_and_joins_none():
     assert [each for each in history if each[0] != "poll"] == [("close", "a"), ("close", "b")]
 
 
-async def test_brokers_that_are_away_at_the_stop_are_not_waited_for():
+async def test_brokers_that_are_away_at_the_stop_are_not_waited_for(history):
     """What was to be read from them is read after the next start; before the stop, it is an error."""
-    history = []
     step = Failing("a", history, BrokerUnavailable("127.0.0.1:9092", "nobody listens"))
     with pytest.raises(ExceptionGroup):
         await run_steps([step], asyncio.Event())
@@ -97,8 +105,7 @@ async def test_brokers_that_are_away_at_the_stop_are_not_waited_for():
     assert history[-3:] == [("poll", "a"), ("close", "a"), ("join", "a")]
 
 
-async def test_a_step_that_asks_for_it_is_polled_at_once():
-    history = []
+async def test_a_step_that_asks_for_it_is_polled_at_once(history):
     step = Named("a", history, seconds=3600.0)
     stop = asyncio.Event()
     running = asyncio.create_task(run_steps([step], stop))

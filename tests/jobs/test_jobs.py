@@ -1,15 +1,20 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from hypothesis import settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, rule
+from sqlalchemy import update
 from tests.subscriptions.stores import memory_url
 
+from headrace.clock import CLOCK
 from headrace.database.database import Database
+from headrace.database.work_queue import State
 from headrace.errors import Conflict, JobLost, NotFound
-from headrace.jobs.job import Job, State
+from headrace.jobs.job import Job
 from headrace.jobs.jobs import Jobs
+from headrace.jobs.tables import JOBS
 
 LONG, NONE = 60.0, 0.0
 
@@ -82,11 +87,30 @@ def test_a_worker_that_lives_keeps_its_job(jobs):
 
 def test_a_released_job_waits_for_its_time_or_for_ever(jobs):
     jobs.add(Job("replay", {}))
-    jobs.take(LONG).release(0.05)
+    jobs.take(LONG).release(1.0)
     assert jobs.take(LONG) is None
-    time.sleep(0.06)
-    jobs.take(LONG).release(None)
+    while (claim := jobs.take(LONG)) is None:
+        time.sleep(0.05)
+    claim.release(None)
     assert jobs.take(LONG) is None
+
+
+@pytest.mark.parametrize("jump", [-3600.0, 3600.0])
+def test_setting_the_machine_s_clock_neither_holds_a_job_back_nor_takes_it_away(jobs, monkeypatch, jump):
+    jobs.add(Job("replay", {}))
+    assert jobs.take(LONG) is not None
+    waiting = jobs.add(Job("replay", {}))
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + jump)
+    assert jobs.take(LONG).job.id == waiting.id
+    assert jobs.take(LONG) is None
+
+
+def test_a_job_that_was_added_by_a_clock_since_set_back_is_taken(jobs):
+    job = jobs.add(Job("replay", {}))
+    with jobs.database.writing() as connection:
+        connection.execute(update(JOBS).values(due=CLOCK.time() + 3600))
+    assert jobs.take(LONG).job == replace(job, state=State.RUNNING)
 
 
 def test_a_cancelled_job_is_lost_to_its_worker(jobs):

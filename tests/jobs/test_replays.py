@@ -1,11 +1,12 @@
 import pyarrow as pa
 import pytest
 
+from headrace.database.work_queue import State
 from headrace.errors import JobLost
 from headrace.events.batch import from_batch, to_batch
 from headrace.events.event import Event
 from headrace.events.recorded import Arrival
-from headrace.jobs.job import Job, State
+from headrace.jobs.job import Job
 from headrace.jobs.replays import Chunk, Replay, Replays
 
 LONG = 60.0

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from headrace.errors import LogExpired
+from headrace.errors import LogExpired, LogUnavailable
 from headrace.eventlog.damage import Damage, raise_damage
 from headrace.events.positions import offset_of, partition_of
+from headrace.group_commit import Room
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -31,6 +32,11 @@ class LogWriter(Protocol):
     async def close(self) -> None:
         """Finish what was accepted, then refuse more."""
         ...
+
+
+def room_for_events(most_bytes: int) -> Room:
+    """Return what bounds the events that wait in a writer's memory; more are refused, never dropped later."""
+    return Room(most_bytes, lambda waiting: LogUnavailable(f"{waiting} bytes wait to be stored already"))
 
 
 class LogReader(Protocol):

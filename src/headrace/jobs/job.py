@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import enum
 import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from headrace.database.work_queue import State
 from headrace.subscriptions.status import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-
-class State(enum.StrEnum):
-    """Where a job stands. It leaves the first two once, and the others never."""
-
-    WAITING = "waiting"
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-    @property
-    def is_end(self) -> bool:
-        """Whether nothing happens to the job any more."""
-        return self not in (State.WAITING, State.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,17 +14,17 @@ import pyarrow.compute as pc
 from sqlalchemy import delete, func, insert, select, update
 
 from headrace.database.patience import once, repeatable
+from headrace.database.work_queue import State
 from headrace.events.batch import from_batch
 from headrace.events.event import Event
-from headrace.jobs.job import State
-from headrace.jobs.jobs import cancel_open, finish_running
+from headrace.jobs.jobs import Jobs, done
 from headrace.jobs.tables import CHUNKS, JOBS, REPLAYS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from headrace.events.recorded import Recorded
-    from headrace.jobs.jobs import Claim, Jobs
+    from headrace.jobs.jobs import Claim
 
 MARK = "headracereplay"
 """The extension attribute that says which replay an event is delivered by."""
@@ -186,7 +186,7 @@ class Replays:
     def cancel(self, job_id: str, reason: str) -> None:
         """End the job of a replay that can't go on."""
         with self.database.writing() as connection:
-            cancel_open(connection, JOBS.c.id == job_id, reason=reason)
+            Jobs.end(connection, State.CANCELLED, JOBS.c.id == job_id, error=reason)
 
     @repeatable
     def finish(self, job_id: str, delivered: int, dead: int) -> None:
@@ -196,7 +196,7 @@ class Replays:
             connection.execute(
                 update(REPLAYS).where(REPLAYS.c.job == job_id).values(delivered=delivered, dead=dead)
             )
-            finish_running(connection, job_id, result)
+            Jobs.end(connection, State.DONE, JOBS.c.id == job_id, **done(result))
 
 
 def _encode(events: pa.RecordBatch) -> bytes:

@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
+from headrace.database.work_queue import State
 from headrace.filters import message
-from headrace.jobs.job import State
 from headrace.jobs.replays import Replay
 from headrace.jobs.requests import parse_backtest, parse_replay, parse_seek
 

@@ -12,6 +12,7 @@ from headrace.delivery.attempt.specs import default_spec
 from headrace.delivery.attempt.target import NoCredentials
 from headrace.delivery.protocols.http.sender import HttpSender
 from headrace.delivery.retry.probes import ProbeWorker
+from headrace.delivery.step import run_steps
 
 
 @asynccontextmanager
@@ -20,7 +21,7 @@ async def dispatcher(api):
     sender, stop = HttpSender(LOOPBACK), asyncio.Event()
     defaults = default_spec(load_config(None, {}, {}).delivery)
     probing = ProbeWorker(api.records, api.store, {"HTTP": sender}, NoCredentials(), defaults)
-    running = asyncio.create_task(probing.run(stop))
+    running = asyncio.create_task(run_steps([probing], stop))
     try:
         yield
     finally:

@@ -179,8 +179,8 @@ def service(tmp_path_factory):
 
 def _answer_tests(records, ended):
     while not ended.wait(0.01):
-        for probe in records.claim_probes(10):
-            records.tell_probe(probe.id, ProbeOutcome("done", 0.01, 200, "", (("a", "b"),), b"ok"))
+        for probe in records.probes.take(10):
+            records.probes.tell(probe.id, ProbeOutcome("done", 0.01, 200, "", (("a", "b"),), b"ok"))
 
 
 def aim(case, url, session):

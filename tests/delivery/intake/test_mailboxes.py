@@ -170,7 +170,7 @@ async def test_what_was_dead_is_redriven_into_the_mailbox(harness, leases):
         redriving = RedriveWorker(
             harness.records, harness.store, SegmentReader(harness.folder / "log"), WHOLE_OUTBOX
         )
-        harness.records.add_redrive(Redrive(RedriveRequest(subscription=one), 6))
+        harness.records.redrives.add(Redrive(RedriveRequest(subscription=one), 6))
         while redriving.move():
             pass
         await eventually(lambda: leases.fill(one).waiting == 6)

@@ -44,9 +44,9 @@ async def probing(harness, records, senders=None):
 
 
 async def outcome_of(records, probe):
-    records.add_probe(probe)
-    await eventually(lambda: records.probe_outcome(probe.id) is not None)
-    return records.probe_outcome(probe.id)
+    records.probes.add(probe)
+    await eventually(lambda: records.probes.outcome(probe.id) is not None)
+    return records.probes.outcome(probe.id)
 
 
 def soon():
@@ -88,14 +88,14 @@ async def test_what_can_t_be_sent_is_told(harness, records, sink):
 async def test_one_dispatcher_takes_a_test_and_nobody_takes_one_that_is_late(harness, records, sink):
     id_ = harness.subscribe(sink.url)
     late = Probe(event(9), time.time() - 1, subscription=id_)
-    records.add_probe(late)
+    records.probes.add(late)
     async with probing(harness, records), probing(harness, records):
         for number in range(10):
             assert (
                 await outcome_of(records, Probe(event(number), soon(), subscription=id_))
             ).verdict == "done"
     assert sink.ids == [str(number) for number in range(10)]
-    assert records.probe_outcome(late.id) is None
+    assert records.probes.outcome(late.id) is None
 
 
 async def test_a_stop_doesn_t_wait_for_a_sink_that_hangs(harness, records, sink):
@@ -112,7 +112,7 @@ async def test_a_stop_doesn_t_wait_for_a_sink_that_hangs(harness, records, sink)
 
     sink.reply = reply
     async with probing(harness, records):
-        records.add_probe(Probe(event(1), soon(), subscription=harness.subscribe(sink.url)))
+        records.probes.add(Probe(event(1), soon(), subscription=harness.subscribe(sink.url)))
         await asyncio.wait_for(hanging.wait(), 20)
         began = time.monotonic()
     assert time.monotonic() - began < 4

@@ -10,14 +10,15 @@ from tests.delivery.raw_sink import answer
 from tests.ledger.entries import dead, event, wait, write
 from tests.opening import opening
 
+from headrace.database.work_queue import State
 from headrace.delivery.retry.redrives import RedriveWorker
 from headrace.errors import Conflict
 from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.outbox_partitions import WHOLE_OUTBOX, OutboxPartitions
 from headrace.ledger.records.records import Records
-from headrace.ledger.redrives.redrive import Delivered, Redrive, RedriveRequest, State
+from headrace.ledger.redrives.redrive import Delivered, Redrive, RedriveRequest
 from headrace.ledger.redrives.selection import PAGE, Selection
-from headrace.ledger.tables import DEAD, WAITING
+from headrace.ledger.tables import DEAD, REDRIVE_SHARES, WAITING
 from headrace.subscriptions.channels.name import ChannelName
 
 
@@ -33,7 +34,7 @@ def redriving(harness, records, shares=WHOLE_OUTBOX):
 
 def ask(records, **request):
     redrive = Redrive(RedriveRequest(**request), 0)
-    records.add_redrive(redrive)
+    records.redrives.add(redrive)
     return redrive.id
 
 
@@ -41,7 +42,7 @@ def do(redriving, records, redrive_id):
     while redriving.move():
         pass
     redriving.move()
-    return records.redrive(redrive_id)
+    return records.redrives.get(redrive_id)
 
 
 def rows(harness, table):
@@ -138,12 +139,22 @@ def test_a_rate_spreads_what_is_due_and_a_cancelled_redrive_stops(harness, recor
     dues = sorted(row.due for row in found)
     assert 10 <= len(found) <= 30, "only what is due in the next seconds is moved"
     assert all(later - earlier == pytest.approx(0.5, abs=0.01) for earlier, later in pairwise(dues))
-    assert records.redrive(redrive).state is State.RUNNING
-    assert records.cancel_redrive(redrive).state is State.CANCELLED
+    assert records.redrives.get(redrive).state is State.RUNNING
+    assert records.redrives.cancel(redrive).state is State.CANCELLED
     assert not ledger.move()
     assert len(rows(harness, WAITING)) == len(found)
     with pytest.raises(Conflict, match="cancelled already"):
-        records.cancel_redrive(redrive)
+        records.redrives.cancel(redrive)
+
+
+def test_an_old_redrive_is_forgotten_with_how_far_its_shares_were(harness, records):
+    write(harness.database_url, dead=[dead(sink(harness), 1)])
+    assert do(redriving(harness, records), records, ask(records)).state is State.DONE
+    kept = ask(records)
+    records.clear(0.0, 1000)
+    assert [each.id for each in records.redrives.list()] == [kept]
+    with records.database.reading() as connection:
+        assert connection.execute(select(REDRIVE_SHARES)).all() == []
 
 
 def test_each_dispatcher_moves_its_own_share_and_a_new_one_goes_on(harness, records):
@@ -155,7 +166,7 @@ def test_each_dispatcher_moves_its_own_share_and_a_new_one_goes_on(harness, reco
     )
     while first.move():
         pass
-    moved = records.redrive(redrive)
+    moved = records.redrives.get(redrive)
     assert moved.state is State.RUNNING, "the other share is not done"
     held = [each for each in ids if OutboxPartitions(frozenset({0}), 2).holds(each)]
     assert moved.moved == 3 * len(held)
@@ -178,7 +189,7 @@ def test_one_delivery_is_made_again(harness, records, where):
     elif where == "gone":
         position += 5
     redrive = Redrive(RedriveRequest(subscription=a), 1, Delivered(a, position))
-    records.add_redrive(redrive)
+    records.redrives.add(redrive)
     ended = do(redriving(harness, records), records, redrive.id)
     found = rows(harness, WAITING)
     if where == "gone":
@@ -198,7 +209,7 @@ def test_a_deleted_subscription_gets_nothing_more(harness, records):
     harness.store.delete(a, harness.ledger.cursor)
     assert do(redriving(harness, records), records, ask(records)).moved == 0
     redrive = Redrive(RedriveRequest(subscription=a), 1, Delivered(a, 1))
-    records.add_redrive(redrive)
+    records.redrives.add(redrive)
     assert do(redriving(harness, records), records, redrive.id).error == "its subscription was deleted"
 
 

@@ -21,6 +21,7 @@ from headrace.events.positions import LogPosition, offset_of, partition_of, posi
 from headrace.events.recorded import Arrival
 
 ATTRIBUTES = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
+NOWHERE = KafkaSettings("127.0.0.1:1", ("e",), "o", 1, 1, 0.5, ())
 
 
 @pytest.fixture
@@ -204,6 +205,19 @@ async def test_memory_is_bounded(settings):
         await writer.append([arrival("c")], 1)
 
 
+@pytest.mark.parametrize("names", ["a", "ab"], ids=["alone", "in a transaction"])
+async def test_what_nobody_waits_for_any_more_still_takes_memory(names):
+    writer = KafkaLogWriter(NOWHERE, "small", 100)
+    given_up = asyncio.create_task(writer.append(arrivals(names), 60))
+    await asyncio.sleep(0)
+    given_up.cancel()
+    await asyncio.wait([given_up])
+    with pytest.raises(LogUnavailable, match="60 bytes wait to be stored"):
+        await writer.append([arrival("c")], 41)
+    await writer.close()
+    assert given_up.cancelled()
+
+
 async def test_a_broker_that_is_killed_and_comes_back(writer, reader, broker):
     await writer.append(arrivals("abc"), 10)
     broker.kill()
@@ -224,11 +238,10 @@ async def test_a_broker_that_is_killed_and_comes_back(writer, reader, broker):
     assert [found.count(each) for each in "abcef"] == [1] * 5, "nothing of a transaction is there twice"
 
 
-async def test_no_broker(settings):
-    nowhere = KafkaSettings("127.0.0.1:1", ("e",), "o", 1, 1, 0.5, ())
+async def test_no_broker():
     with pytest.raises(BrokerUnavailable, match=r"127\.0\.0\.1:1"):
-        ensure_topics(nowhere)
-    writer = KafkaLogWriter(nowhere, "nowhere", 1000)
+        ensure_topics(NOWHERE)
+    writer = KafkaLogWriter(NOWHERE, "nowhere", 1000)
     with pytest.raises(LogUnavailable, match="isn't known whether"):
         await writer.append([arrival("a")], 1)
     with pytest.raises(LogError):

@@ -3,7 +3,6 @@
 import shutil
 from contextlib import asynccontextmanager, closing, contextmanager
 
-import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from tests.eventlog.arrivals import arrival, arrivals, build
@@ -18,14 +17,13 @@ from headrace.eventlog.archive.storage import Storage
 from headrace.eventlog.local.identity import read_identity
 from headrace.eventlog.local.outbox.reader import LocalOutboxReader
 from headrace.eventlog.local.reader import SegmentReader
+from headrace.eventlog.pairs import NO_PAIRS
 from headrace.events.positions import LogPosition
 from headrace.ledger.ledger import Changes, Ledger
 from headrace.service.storage.databases import open_databases
 from headrace.service.storage.layout import Layout
 from headrace.service.storage.logs import open_log_writer, open_outbox_writer
 from headrace.subscriptions.store.store import Store
-
-NO_PAIRS = pa.table({"position": pa.array([], pa.int64()), "subscription": pa.array([], pa.string())})
 
 
 def config_of(folder, **overrides):

@@ -15,6 +15,7 @@ from tests.opening import opening
 
 from headrace.client import Sink
 from headrace.config import load_config
+from headrace.database.work_queue import State
 from headrace.errors import BrokerUnavailable
 from headrace.eventlog.kafka.outbox.writer import KafkaOutboxWriter
 from headrace.eventlog.kafka.reader import KafkaLogReader
@@ -24,7 +25,7 @@ from headrace.eventlog.location import open_log
 from headrace.events.positions import LogPosition
 from headrace.ledger.records.dead_letters import DeadQuery
 from headrace.ledger.records.records import Records
-from headrace.ledger.redrives.redrive import Delivered, Redrive, RedriveRequest, State
+from headrace.ledger.redrives.redrive import Delivered, Redrive, RedriveRequest
 from headrace.service.upkeep import dispatcher as draining
 from headrace.service.upkeep.dispatcher import drain_shares
 from headrace.subscriptions.store.store import Store
@@ -167,9 +168,9 @@ async def test_a_redrive_waits_for_brokers_that_are_away(config, store, monkeypa
         with opening(Records, config.delivery.url) as records:
             with _refusing_fetches(monkeypatch):
                 again = Redrive(RedriveRequest(), 1, Delivered(route.subscription, position))
-                records.add_redrive(again)
+                records.redrives.add(again)
                 await asyncio.sleep(1)
-                assert records.redrive(again.id).state is State.RUNNING
+                assert records.redrives.get(again.id).state is State.RUNNING
             await eventually(lambda: arrived["a"] == 2)
 
 
@@ -227,7 +228,7 @@ async def test_nobody_shares_a_reader_of_the_log(config, store, monkeypatch):
         await eventually(lambda: len(arrived) == 20)
         with opening(Records, config.delivery.url) as records:
             for number, position in enumerate(positions):
-                records.add_redrive(Redrive(RedriveRequest(), 1, Delivered(route.subscription, position)))
+                records.redrives.add(Redrive(RedriveRequest(), 1, Delivered(route.subscription, position)))
                 await route.plan(await route.accept([f"second-{number}"]))
         await eventually(lambda: arrived.total() == 60)
     assert clashes == []

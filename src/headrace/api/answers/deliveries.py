@@ -14,9 +14,9 @@ from headrace.api.answers.shared import (
     Seconds,
     Timestamp,
 )
+from headrace.database.work_queue import State
 from headrace.documents.schemas import Keywords
 from headrace.ledger.records.attempts import VERDICTS
-from headrace.ledger.redrives.redrive import State
 from headrace.ledger.stages import STAGES
 
 Stage = Annotated[str, Keywords(enum=list(STAGES))]
@@ -79,7 +79,7 @@ class Redrive(TypedDict):
 
     id: str
     request: Object
-    state: Annotated[str, Keywords(enum=list(State))]
+    state: Annotated[str, Keywords(enum=[each for each in State if each is not State.WAITING])]
     found: Natural
     moved: Natural
     asked: Timestamp

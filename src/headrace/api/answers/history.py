@@ -3,8 +3,8 @@
 from typing import Annotated, NotRequired, TypedDict
 
 from headrace.api.answers.shared import Object, Timestamp, closed
+from headrace.database.work_queue import State
 from headrace.documents.schemas import Keywords
-from headrace.jobs.job import State
 from headrace.jobs.requests import KINDS
 
 

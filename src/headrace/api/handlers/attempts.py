@@ -24,6 +24,7 @@ from headrace.api.requests.threads import compute
 from headrace.api.routes.parameters import Parameters, cursor, one_of, position, statuses, write_cursor
 from headrace.api.routes.shared_parameters import CHANNEL, LIMIT, PREFER, SINCE, SUBSCRIPTION, UNTIL
 from headrace.api.routes.tags import DELIVERIES
+from headrace.database.work_queue import State
 from headrace.errors import InvalidRequest, NotFound
 from headrace.eventlog.lookup import read_events_at
 from headrace.ledger.records.attempts import VERDICTS, AttemptQuery
@@ -33,7 +34,6 @@ from headrace.ledger.redrives.redrive import (
     Delivered,
     Redrive,
     RedriveRequest,
-    State,
     parse_redrive,
 )
 from headrace.ledger.redrives.selection import Selection
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from headrace.subscriptions.channels.name import ChannelName
     from headrace.subscriptions.store.store import Store
 
-_MOST_REDRIVES = 1000
 # Databases bound the parameters of a statement.
 _MOST_LISTENERS = 5000
 _VERDICT = one_of("verdict", VERDICTS, "")
@@ -230,7 +229,7 @@ class AttemptsHandler:
         return Redrive(wanted, found, asked=asked, namespace=namespace)
 
     async def _begin(self, request: Request, redrive: Redrive) -> Response:
-        await asyncio.to_thread(self._records.add_redrive, redrive)
+        await asyncio.to_thread(self._records.redrives.add, redrive)
         redrive = await self._await_end(request, redrive)
         headers = {"location": f"/api/redrives/{redrive.id}"} | preference_applied(request)
         status = 202 if redrive.state is State.RUNNING else 200
@@ -244,7 +243,7 @@ class AttemptsHandler:
     async def list_redrives(self, request: Request) -> Response:
         """List redrives, the newest first."""
         seen = access_of(request).namespaces
-        found = await asyncio.to_thread(self._records.redrives, _MOST_REDRIVES, seen)
+        found = await asyncio.to_thread(self._records.redrives.list, namespaces=seen)
         return json_response([each.document() for each in found])
 
     @DELIVERIES.route(
@@ -255,7 +254,7 @@ class AttemptsHandler:
     )
     async def show_redrive(self, request: Request) -> Response:
         """Show a redrive; on request when it has ended."""
-        found = await asyncio.to_thread(self._records.redrive, request.path_params["id"])
+        found = await asyncio.to_thread(self._records.redrives.get, request.path_params["id"])
         found = await self._await_end(request, found)
         return json_response(found.document(), headers=preference_applied(request))
 
@@ -268,12 +267,12 @@ class AttemptsHandler:
     )
     async def cancel_redrive(self, request: Request) -> Response:
         """Cancel a redrive; what has not moved stays where it is."""
-        ended = await asyncio.to_thread(self._records.cancel_redrive, request.path_params["id"])
+        ended = await asyncio.to_thread(self._records.redrives.cancel, request.path_params["id"])
         return json_response(ended.document())
 
     async def _await_end(self, request: Request, redrive: Redrive) -> Redrive:
         def look() -> Awaitable[Redrive]:
-            return asyncio.to_thread(self._records.redrive, redrive.id)
+            return asyncio.to_thread(self._records.redrives.get, redrive.id)
 
         seconds = seconds_to_wait(request)
         return await wait_until(request, lambda seen: seen.state is not State.RUNNING, look, redrive, seconds)

@@ -117,15 +117,15 @@ class ProbesHandler:
         timeout = resolve(subscription.delivery, of_channel, self._defaults).timeout
         seconds = min(timeout + _GRACE_SECONDS, _LONGEST_WAIT)
         probe = replace(probe, deadline=time.time() + seconds)
-        await asyncio.to_thread(self._records.add_probe, probe)
+        await asyncio.to_thread(self._records.probes.add, probe)
 
         def look() -> Awaitable[ProbeOutcome | None]:
-            return asyncio.to_thread(self._records.probe_outcome, probe.id)
+            return asyncio.to_thread(self._records.probes.outcome, probe.id)
 
         try:
             outcome = await wait_until(request, lambda seen: seen is not None, look, None, seconds)
         finally:
-            await asyncio.to_thread(self._records.remove_probe, probe.id)
+            await asyncio.to_thread(self._records.probes.remove, probe.id)
         if outcome is None:
             raise NoDispatcher(seconds)
         return json_response({"sink": subscription.sink} | outcome.document())

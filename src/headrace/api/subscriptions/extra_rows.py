@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.jobs.job import Job
-from headrace.jobs.jobs import add_job
+from headrace.jobs.jobs import Jobs
 from headrace.jobs.requests import CATCH_UP, ReplayRequest
 from headrace.subscriptions.points import LATEST, Point
 
@@ -28,6 +28,6 @@ def extra_rows(proposal: Subscription, secret_store: SecretStore) -> Callable[[C
 
     def also(connection: Connection) -> None:
         seal(connection)
-        add_job(connection, catch_up)
+        Jobs.put(connection, catch_up)
 
     return also

@@ -63,7 +63,7 @@ class ProbeWorker(PolledStep):
         """Begin the attempts that are asked for."""
         room = _AT_A_TIME - len(self._under_way)
         try:
-            probes = await asyncio.to_thread(self._records.claim_probes, room) if room > 0 else []
+            probes = await asyncio.to_thread(self._records.probes.take, room) if room > 0 else []
         except StoreUnavailable as error:
             _log.warning("tests of sinks wait: %s", error)
             return _LOOK_SECONDS
@@ -85,7 +85,7 @@ class ProbeWorker(PolledStep):
             outcome.body,
         )
         try:
-            await asyncio.to_thread(self._records.tell_probe, probe.id, told)
+            await asyncio.to_thread(self._records.probes.tell, probe.id, told)
         except StoreUnavailable as error:
             _log.warning("what came of a test is lost: %s", error)
 

@@ -57,7 +57,7 @@ class RedriveWorker(PolledStep):
     def move(self) -> bool:
         """Move one page of each redrive and share; tell whether there is more to move at once."""
         has_more = False
-        for redrive in self._records.running():
+        for redrive in self._records.redrives.running():
             try:
                 has_more |= self._step(redrive)
             except _AWAY:

@@ -1,7 +1,8 @@
 """Appending to the log in Kafka: when `append` returns, every replica in sync has acknowledged the events.
 
 A single event is a record of its own. The events of a batched request are in one transaction, so that readers see all
-of them or none; there is one transaction at a time, and requests that arrive meanwhile share the next. A broker
+of them or none; there is one transaction at a time, and requests that arrive meanwhile share the next. If a shared
+one was certainly aborted, each request is tried alone: one that the brokers refuse must not fail the others. A broker
 acknowledges a transaction before readers see it. `append` returns once they do, since a subscription that is created
 afterwards must not get these events.
 """
@@ -18,14 +19,15 @@ from typing import TYPE_CHECKING
 
 import confluent_kafka
 
-from headrace.errors import BrokerUnavailable, LogLocked, LogUnavailable
+from headrace.errors import BrokerUnavailable, LogLocked, LogUnavailable, PayloadTooLarge
 from headrace.eventlog.kafka.clients import producer, refusal
-from headrace.eventlog.kafka.grouped import GroupedTransactions
 from headrace.eventlog.kafka.reader import KafkaLogReader
 from headrace.eventlog.kafka.records import key_of, write_record
 from headrace.eventlog.kafka.topics import Topics
 from headrace.eventlog.kafka.transactions import Transactions
+from headrace.eventlog.log import room_for_events
 from headrace.events.positions import partition_of, position_at
+from headrace.group_commit import GroupCommit
 from headrace.telemetry.metrics import LOG_BYTES
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
     Report = Callable[[confluent_kafka.KafkaError | None, confluent_kafka.Message], None]
 
+_MAX_COMMIT_BYTES = 8 << 20
 _POLL_SECONDS = 0.1
 _PARTITIONER = {
     "partitioner": "murmur2_random"
@@ -43,10 +46,7 @@ _PARTITIONER = {
 
 
 class KafkaLogWriter:
-    """A LogWriter for one event loop. `name` distinguishes it from every other writer of the same topics.
-
-    At most `max_pending_bytes` of events wait in memory; more are refused, never dropped later.
-    """
+    """A LogWriter for one event loop. `name` distinguishes it from every other writer of the same topics."""
 
     def __init__(self, settings: KafkaSettings, name: str, max_pending_bytes: int) -> None:
         self._settings = settings
@@ -57,10 +57,9 @@ class KafkaLogWriter:
         self._transactions = Transactions(settings, full_name, settings.timeout_seconds, **_PARTITIONER)
         self._reader = KafkaLogReader(settings)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="log-transactions")
-        self._grouped = GroupedTransactions(self._append_all, self._thread)
         self._loop = asyncio.get_running_loop()
-        self._max_pending_bytes = max_pending_bytes
-        self._pending_bytes = 0
+        self._room = room_for_events(max_pending_bytes)
+        self._group = GroupCommit(self._commit, self._room, _MAX_COMMIT_BYTES, _is_undone)
         self._closing = threading.Event()
         self._poller = threading.Thread(target=self._poll, name="log-acknowledgements", daemon=True)
         self._poller.start()
@@ -70,35 +69,36 @@ class KafkaLogWriter:
         """Make the events durable, all or none, and return the position of the first."""
         if self._closing.is_set():
             raise LogUnavailable("the service is shutting down")
-        if self._pending_bytes and self._pending_bytes + size > self._max_pending_bytes:
-            raise LogUnavailable(f"{self._pending_bytes} bytes wait to be stored already")
-        self._pending_bytes += size
-        try:
-            if len(arrivals) == 1:
-                return await self._append_one(arrivals[0])
-            return await self._grouped.append(arrivals, size)
-        finally:
-            self._pending_bytes -= size
+        if len(arrivals) == 1:
+            return await self._append_one(arrivals[0], size)
+        return await self._group.submit(arrivals, size)
 
     async def close(self) -> None:
         """Finish what was accepted, then refuse more."""
         self._closing.set()
-        await self._grouped.finish()
+        await self._group.finish()
         await self._loop.run_in_executor(self._thread, self._producer.flush, self._settings.timeout_seconds)
         await self._loop.run_in_executor(None, self._poller.join)
         self._thread.shutdown()
 
-    async def _append_one(self, arrival: Arrival) -> int:
+    async def _append_one(self, arrival: Arrival, size: int) -> int:
         done: asyncio.Future[int] = self._loop.create_future()
 
         def report(error: confluent_kafka.KafkaError | None, message: confluent_kafka.Message) -> None:
-            self._loop.call_soon_threadsafe(self._settle, done, error, message)
+            self._loop.call_soon_threadsafe(self._settle, done, size, error, message)
 
+        self._room.take(size)
         try:
             self._produce(self._producer, arrival, report)
-        except confluent_kafka.KafkaException as error:
-            raise refusal(error.args[0], self._settings, is_certain=True) from error
+        except Exception as error:
+            self._room.give_back(size)
+            if isinstance(error, confluent_kafka.KafkaException):
+                raise refusal(error.args[0], self._settings, is_certain=True) from error
+            raise
         return await done
+
+    async def _commit(self, requests: Sequence[Sequence[Arrival]]) -> list[int]:
+        return await self._loop.run_in_executor(self._thread, self._append_all, requests)
 
     def _append_all(self, requests: Sequence[Sequence[Arrival]]) -> list[int]:
         firsts: dict[int, int] = {}
@@ -151,9 +151,11 @@ class KafkaLogWriter:
     def _settle(
         self,
         done: asyncio.Future[int],
+        size: int,
         error: confluent_kafka.KafkaError | None,
         message: confluent_kafka.Message,
     ) -> None:
+        self._room.give_back(size)  # not earlier: the producer keeps an event that nobody waits for any more
         if done.done():
             return
         if error is None:
@@ -167,3 +169,8 @@ class KafkaLogWriter:
     def _poll(self) -> None:
         while not self._closing.is_set() or len(self._producer):
             self._producer.poll(_POLL_SECONDS)
+
+
+def _is_undone(error: Exception) -> bool:
+    """Tell whether a transaction was certainly aborted."""
+    return isinstance(error, PayloadTooLarge) or (isinstance(error, LogUnavailable) and error.is_certain)

@@ -12,13 +12,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, select, update
 
+from headrace.database.patience import once, repeatable
+from headrace.database.work_queue import WorkQueue
 from headrace.ledger.records.attempts import shown_body
 from headrace.ledger.tables import PROBES
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,42 +57,50 @@ class ProbeOutcome(msgspec.Struct, frozen=True):
         return {name: value for name, value in shown.items() if value is not None}
 
 
-def add(connection: Connection, probe: Probe) -> None:
-    """Write it down."""
-    fields = ("id", "subscription", "proposal", "event", "deadline")
-    connection.execute(insert(PROBES).values({name: getattr(probe, name) for name in fields}))
+class Probes(WorkQueue[Probe]):
+    """The queue of test-sends. One is taken once: whoever takes it and dies has perhaps sent it."""
 
+    table = PROBES
+    noun = "test"
 
-def waiting(connection: Connection, limit: int) -> list[Probe]:
-    """List probes that nobody has taken yet and that are still waited for."""
-    open_ = PROBES.c.claim.is_(None), PROBES.c.deadline > time.time()
-    return [
-        Probe(bytes(row.event), row.deadline, row.subscription, row.proposal, row.id)
-        for row in connection.execute(select(PROBES).where(*open_).limit(limit))
-    ]
+    @once
+    def take(self, limit: int) -> list[Probe]:
+        """Take those that nobody has taken yet and that are still waited for."""
+        is_free = PROBES.c.claim.is_(None), PROBES.c.deadline > time.time()
+        return [self.from_row(row) for row in self._take(limit, PROBES.c.deadline, *is_free)]
 
+    @repeatable
+    def tell(self, probe_id: str, outcome: ProbeOutcome) -> None:
+        """Write down what came of it."""
+        text = msgspec.json.encode(outcome).decode()
+        with self.database.writing() as connection:
+            connection.execute(update(PROBES).where(PROBES.c.id == probe_id).values(outcome=text))
 
-def claim(connection: Connection, probe: Probe) -> bool:
-    """Take it; False where somebody else was faster."""
-    free = PROBES.c.id == probe.id, PROBES.c.claim.is_(None)
-    return bool(connection.execute(update(PROBES).where(*free).values(claim=str(uuid.uuid4()))).rowcount)
+    @repeatable
+    def outcome(self, probe_id: str) -> ProbeOutcome | None:
+        """Return what came of it; None while nobody knows."""
+        query = select(PROBES.c.outcome).where(PROBES.c.id == probe_id)
+        with self.database.reading() as connection:
+            text = connection.execute(query).scalar()
+        return None if text is None else msgspec.json.decode(text, type=ProbeOutcome)
 
+    @repeatable
+    def remove(self, probe_id: str) -> None:
+        """Forget it: it was answered."""
+        with self.database.writing() as connection:
+            connection.execute(delete(PROBES).where(PROBES.c.id == probe_id))
 
-def tell(connection: Connection, probe_id: str, outcome: ProbeOutcome) -> None:
-    """Write down what came of it."""
-    text = msgspec.json.encode(outcome).decode()
-    connection.execute(update(PROBES).where(PROBES.c.id == probe_id).values(outcome=text))
+    @staticmethod
+    def to_row(probe: Probe) -> dict[str, Any]:
+        """Return the row of a new test-send."""
+        return {
+            name: getattr(probe, name) for name in ("id", "subscription", "proposal", "event", "deadline")
+        }
 
-
-def outcome(connection: Connection, probe_id: str) -> ProbeOutcome | None:
-    """Return what came of it; None while nobody knows."""
-    text = connection.execute(select(PROBES.c.outcome).where(PROBES.c.id == probe_id)).scalar()
-    return None if text is None else msgspec.json.decode(text, type=ProbeOutcome)
-
-
-def remove(connection: Connection, probe_id: str) -> None:
-    """Forget it: it was answered."""
-    connection.execute(delete(PROBES).where(PROBES.c.id == probe_id))
+    @staticmethod
+    def from_row(row: Row[Any]) -> Probe:
+        """Read a row."""
+        return Probe(bytes(row.event), row.deadline, row.subscription, row.proposal, row.id)
 
 
 def prune(connection: Connection, deadline_before: float) -> int:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, TypeVar
 from headrace.database.patience import once, repeatable
 from headrace.errors import NotFound
 from headrace.ledger.records import attempts, consents, dead_letters, owners, probes, status
+from headrace.ledger.records.probes import Probes
 from headrace.ledger.redrives import redrives
 from headrace.ledger.redrives import selection as moving
+from headrace.ledger.redrives.redrives import Redrives
 from headrace.ledger.tables import FAMILY
 
 if TYPE_CHECKING:
@@ -25,9 +27,7 @@ if TYPE_CHECKING:
     from headrace.ledger.records.attempts import AttemptQuery, Logged
     from headrace.ledger.records.consents import Asked
     from headrace.ledger.records.dead_letters import DeadLetter, DeadQuery
-    from headrace.ledger.records.probes import Probe, ProbeOutcome
     from headrace.ledger.records.status import DeliveryReport, DeliveryStatus
-    from headrace.ledger.redrives.redrive import Redrive
     from headrace.ledger.redrives.selection import Selection
 
 _ANSWERED_WITHIN = 600.0
@@ -41,6 +41,8 @@ class Records:
     def __init__(self, database: Database) -> None:
         self.database = database
         database.bring_up(FAMILY)
+        self.redrives = Redrives(database)
+        self.probes = Probes(database)
 
     # How deliveries fare
 
@@ -122,36 +124,6 @@ class Records:
         with self.database.reading() as connection:
             return moving.count(connection, selection)
 
-    @once
-    def add_redrive(self, redrive: Redrive) -> None:
-        """Write a redrive down; dispatchers begin with it at their next look."""
-        with self.database.writing() as connection:
-            redrives.add(connection, redrive)
-
-    @repeatable
-    def redrive(self, redrive_id: str) -> Redrive:
-        """Return a redrive, or raise NotFound."""
-        with self.database.reading() as connection:
-            return redrives.get(connection, redrive_id)
-
-    @repeatable
-    def redrives(self, limit: int, namespaces: Collection[str] | None = None) -> list[Redrive]:
-        """List redrives, of some namespaces or of all, the newest first."""
-        with self.database.reading() as connection:
-            return redrives.newest(connection, limit, namespaces)
-
-    @once
-    def cancel_redrive(self, redrive_id: str) -> Redrive:
-        """End a redrive: what has not moved stays where it is. Conflict where it has ended already."""
-        with self.database.writing() as connection:
-            return redrives.cancel(connection, redrive_id)
-
-    @repeatable
-    def running(self) -> list[Redrive]:
-        """List the redrives under way, the oldest first."""
-        with self.database.reading() as connection:
-            return redrives.running(connection)
-
     def read(self, action: Callable[[Connection], _Result]) -> _Result:
         """Do something that only reads."""
         with self.database.reading() as connection:
@@ -162,42 +134,6 @@ class Records:
         """Do something in one transaction."""
         with self.database.writing() as connection:
             return action(connection)
-
-    # Test-sends
-
-    @once
-    def add_probe(self, probe: Probe) -> None:
-        """Write a test-send down."""
-        with self.database.writing() as connection:
-            probes.add(connection, probe)
-
-    @repeatable
-    def probe_outcome(self, probe_id: str) -> ProbeOutcome | None:
-        """Return what came of a test-send; None while nobody knows."""
-        with self.database.reading() as connection:
-            return probes.outcome(connection, probe_id)
-
-    @repeatable
-    def remove_probe(self, probe_id: str) -> None:
-        """Forget a test-send that was answered."""
-        with self.database.writing() as connection:
-            probes.remove(connection, probe_id)
-
-    @once
-    def claim_probes(self, limit: int) -> list[Probe]:
-        """Take test-sends that nobody has taken yet."""
-        with self.database.reading() as connection:
-            found = probes.waiting(connection, limit)
-        if not found:
-            return []
-        with self.database.writing() as connection:
-            return [probe for probe in found if probes.claim(connection, probe)]
-
-    @repeatable
-    def tell_probe(self, probe_id: str, outcome: ProbeOutcome) -> None:
-        """Write down what came of a test-send."""
-        with self.database.writing() as connection:
-            probes.tell(connection, probe_id, outcome)
 
     # Consent of web hooks
 

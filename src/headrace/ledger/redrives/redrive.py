@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import enum
 import time
 import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from headrace.database.work_queue import State
 from headrace.documents.forms import Form, Member, refuse
 from headrace.documents.kinds import any_text, flag, one_of
 from headrace.ledger.times import shown_time
@@ -37,15 +37,6 @@ REDRIVE_FORM = Form(
         "examples": [{"channel": "default/default", "dryRun": True}],
     },
 )
-
-
-class State(enum.StrEnum):
-    """Where a redrive stands. It leaves the first once, and the others never."""
-
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,84 +5,77 @@ How far a share is, is written in the transaction that moves its deliveries: a c
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import (
-    case,
-    delete,
-    func,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import case, delete, func, insert, select, update
 
 from headrace.clock import CLOCK
-from headrace.errors import Conflict, NotFound
-from headrace.ledger.redrives.redrive import Delivered, Redrive, State, parse_redrive
+from headrace.database.patience import repeatable
+from headrace.database.work_queue import State, WorkQueue
+from headrace.ledger.redrives.redrive import Delivered, Redrive, parse_redrive
 from headrace.ledger.tables import REDRIVE_SHARES, REDRIVES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from sqlalchemy import Connection, Row
 
 
-def add(connection: Connection, redrive: Redrive) -> None:
-    """Write it down; dispatchers begin with it at their next look."""
-    connection.execute(
-        insert(REDRIVES).values(
-            id=redrive.id,
-            request=msgspec.json.encode(redrive.request.document()).decode(),
-            only=None if redrive.only is None else msgspec.json.encode(redrive.only).decode(),
-            state=redrive.state,
-            found=redrive.found,
-            moved=0,
-            slot=0.0,
-            asked=redrive.asked,
-            namespace=redrive.namespace,
+class Redrives(WorkQueue[Redrive]):
+    """The queue of redrives. Nobody takes one: all dispatchers work on it, and hold their shares of the outbox."""
+
+    table = REDRIVES
+    noun = "redrive"
+
+    @repeatable
+    def running(self) -> list[Redrive]:
+        """List those that are under way, the oldest first."""
+        query = select(REDRIVES).where(REDRIVES.c.state == State.RUNNING).order_by(REDRIVES.c.asked)
+        with self.database.reading() as connection:
+            return [self.from_row(row) for row in connection.execute(query)]
+
+    @staticmethod
+    def to_row(redrive: Redrive) -> dict[str, Any]:
+        """Return the row of a new redrive."""
+        return {
+            "id": redrive.id,
+            "request": msgspec.json.encode(redrive.request.document()).decode(),
+            "only": None if redrive.only is None else msgspec.json.encode(redrive.only).decode(),
+            "state": redrive.state,
+            "found": redrive.found,
+            "moved": 0,
+            "slot": 0.0,
+            "asked": redrive.asked,
+            "namespace": redrive.namespace,
+        }
+
+    @staticmethod
+    def from_row(row: Row[Any]) -> Redrive:
+        """Read a row."""
+        request, _ = parse_redrive(msgspec.json.decode(row.request))
+        return Redrive(
+            request=request,
+            found=row.found,
+            only=None if row.only is None else msgspec.json.decode(row.only, type=Delivered),
+            id=row.id,
+            state=State(row.state),
+            moved=row.moved,
+            asked=row.asked,
+            ended=row.ended,
+            error=row.error,
+            namespace=row.namespace,
         )
-    )
-
-
-def get(connection: Connection, redrive_id: str) -> Redrive:
-    """Return it, or raise NotFound."""
-    row = connection.execute(select(REDRIVES).where(REDRIVES.c.id == redrive_id)).first()
-    if row is None:
-        raise NotFound("redrive", redrive_id)
-    return _from_row(row)
-
-
-def newest(connection: Connection, limit: int, namespaces: Collection[str] | None = None) -> list[Redrive]:
-    """List them, those of some namespaces or all, the newest first."""
-    query = select(REDRIVES).order_by(REDRIVES.c.asked.desc(), REDRIVES.c.id).limit(limit)
-    if namespaces is not None:
-        query = query.where(REDRIVES.c.namespace.in_(sorted(namespaces)))
-    return [_from_row(row) for row in connection.execute(query)]
-
-
-def running(connection: Connection) -> list[Redrive]:
-    """List those that are under way, the oldest first."""
-    query = select(REDRIVES).where(REDRIVES.c.state == State.RUNNING).order_by(REDRIVES.c.asked)
-    return [_from_row(row) for row in connection.execute(query)]
-
-
-def cancel(connection: Connection, redrive_id: str) -> Redrive:
-    """End it: what has not moved stays where it is. Conflict where it has ended already."""
-    if not _end(connection, redrive_id, State.CANCELLED):
-        raise Conflict(f"redrive {redrive_id} is {get(connection, redrive_id).state} already")
-    return get(connection, redrive_id)
 
 
 def fail(connection: Connection, redrive_id: str, error: str) -> None:
     """End it, and say why."""
-    _end(connection, redrive_id, State.FAILED, error)
+    Redrives.end(connection, State.FAILED, REDRIVES.c.id == redrive_id, error=error)
 
 
 def finish(connection: Connection, redrive_id: str) -> None:
     """It is done."""
-    _end(connection, redrive_id, State.DONE)
+    Redrives.end(connection, State.DONE, REDRIVES.c.id == redrive_id)
 
 
 def advance(connection: Connection, redrive: Redrive, moved: int) -> float | None:
@@ -138,28 +131,4 @@ def finish_if_all(connection: Connection, redrive_id: str, shares: int) -> None:
 
 def prune(connection: Connection, ended_before: float) -> int:
     """Forget redrives that ended before a time; return how many."""
-    gone = select(REDRIVES.c.id).where(REDRIVES.c.ended < ended_before)
-    connection.execute(delete(REDRIVE_SHARES).where(REDRIVE_SHARES.c.redrive.in_(gone)))
     return connection.execute(delete(REDRIVES).where(REDRIVES.c.ended < ended_before)).rowcount
-
-
-def _end(connection: Connection, redrive_id: str, state: State, error: str | None = None) -> int:
-    is_running = REDRIVES.c.id == redrive_id, REDRIVES.c.state == State.RUNNING
-    ended = {"state": state, "ended": time.time(), "error": error}
-    return connection.execute(update(REDRIVES).where(*is_running).values(ended)).rowcount
-
-
-def _from_row(row: Row[Any]) -> Redrive:
-    request, _ = parse_redrive(msgspec.json.decode(row.request))
-    return Redrive(
-        request=request,
-        found=row.found,
-        only=None if row.only is None else msgspec.json.decode(row.only, type=Delivered),
-        id=row.id,
-        state=State(row.state),
-        moved=row.moved,
-        asked=row.asked,
-        ended=row.ended,
-        error=row.error,
-        namespace=row.namespace,
-    )

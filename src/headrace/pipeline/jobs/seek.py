@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 -- its usual name
 
+from headrace.database.work_queue import State
 from headrace.jobs.job import Job
-from headrace.jobs.jobs import add_job, cancel_open
+from headrace.jobs.jobs import Jobs
 from headrace.jobs.requests import CATCH_UP, ReplayRequest, parse_seek
 from headrace.jobs.tables import JOBS
 from headrace.pipeline.history.selection import HistorySelection
@@ -74,14 +75,10 @@ def _move(work: JobRun, found: LogPosition, result: dict[str, Any]) -> None:
     has_past = any(found.ranges_to(end))
 
     def also(connection: Connection) -> None:
-        cancel_open(
-            connection,
-            JOBS.c.subscription == work.subscription_id,
-            JOBS.c.kind == CATCH_UP,
-            reason="a seek moved the subscription elsewhere",
-        )
+        its = JOBS.c.subscription == work.subscription_id, JOBS.c.kind == CATCH_UP
+        Jobs.end(connection, State.CANCELLED, *its, error="a seek moved the subscription elsewhere")
         if has_past:
-            add_job(connection, catch_up)
+            Jobs.put(connection, catch_up)
         work.claim.finish(result | ({"catchUp": catch_up.id} if has_past else {}), connection)
 
     work.tools.store.go_live(work.subscription_id, end, also)

@@ -27,7 +27,7 @@ def resource_finders(store: Store, keys: KeyStore, jobs: Jobs, records: Records)
         Target.CHANNEL: _channels(store),
         Target.JOB: lambda job_id: _of(jobs.get(job_id).namespace),
         Target.ATTEMPT: _attempts(store, records),
-        Target.REDRIVE: lambda redrive_id: _of(records.redrive(redrive_id).namespace),
+        Target.REDRIVE: lambda redrive_id: _of(records.redrives.get(redrive_id).namespace),
         Target.KEY: lambda key_id: Resource(keys.get(key_id).namespaces),
     }
 

@@ -17,6 +17,7 @@ from headrace.eventlog.kafka.outbox import reader as sharing
 from headrace.eventlog.kafka.outbox import writer as outbox
 from headrace.eventlog.kafka.outbox.reader import KafkaOutboxReader, OutboxGroup
 from headrace.eventlog.kafka.outbox.writer import Coverage, KafkaOutboxWriter
+from headrace.eventlog.pairs import encode_pairs
 from headrace.events.positions import LogPosition, position_at
 
 OTHER = position_at(1, 0)
@@ -136,16 +137,15 @@ def test_a_driver_that_was_replaced_commits_nothing_more(settings, coverage):
 
 def test_a_range_that_failed_is_planned_once(settings, monkeypatch, join):
     writer = KafkaOutboxWriter(settings)
-    encode = outbox._encode
     calls = []
 
-    def fail(table):
+    def fail(table, **options):
         calls.append(table)
         if len(calls) == 2:
             raise MemoryError
-        return encode(table)
+        return encode_pairs(table, **options)
 
-    monkeypatch.setattr(outbox, "_encode", fail)
+    monkeypatch.setattr(outbox, "encode_pairs", fail)
     with pytest.raises(MemoryError):
         writer.write(LogPosition(), LogPosition.at(3), pairs(0, 3))
     assert writer.covered() == LogPosition()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.eventlog.arrivals import memory_folder, python, snapshot
 
 from headrace.errors import LogLocked, LogUnavailable, OutboxGap
-from headrace.eventlog.local.outbox.files import UnreadablePairs, encode_pairs, list_ranges, read_pairs
+from headrace.eventlog.local.outbox.files import UnreadablePairs, encode_range, list_ranges, read_pairs
 from headrace.eventlog.local.outbox.reader import LocalOutboxReader
 from headrace.eventlog.local.outbox.writer import LocalOutboxWriter
 from headrace.events.positions import LogPosition
@@ -352,7 +352,7 @@ def _flip(path):
 
 def _swap_for_a_neighbour(path):
     """A whole file under another's name: its header tells."""
-    path.write_bytes(encode_pairs(0, 1, pairs(0, 1)))
+    path.write_bytes(encode_range(0, 1, pairs(0, 1)))
 
 
 SPOILS = (_remove, _empty, _truncate, _flip, _swap_for_a_neighbour)
@@ -487,7 +487,7 @@ def test_without_the_mark_of_what_is_settled_nothing_is_lost(tmp_path, open_outb
 def test_files_that_overlap_give_each_pair_once(tmp_path, open_outbox):
     """An older copy was laid over the folder."""
     _write_files(open_outbox(tmp_path), [0, 3, 6, 9])
-    (tmp_path / f"{1:020d}-{8:020d}.arrow").write_bytes(encode_pairs(1, 8, pairs(1, 8).sort_by("position")))
+    (tmp_path / f"{1:020d}-{8:020d}.arrow").write_bytes(encode_range(1, 8, pairs(1, 8).sort_by("position")))
     assert read(tmp_path) == plan(0, 9)
 
 

@@ -23,6 +23,7 @@ from headrace.eventlog.kafka.last_record import LastRecord
 from headrace.eventlog.kafka.topics import count_partitions
 from headrace.eventlog.kafka.transactions import Transactions
 from headrace.eventlog.outbox_partitions import OutboxPartitions
+from headrace.eventlog.pairs import NO_PAIRS, decode_pairs, encode_pairs
 from headrace.events.positions import LogPosition
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ _COVERED, _DRIVER, _PLANNED = "headrace-covered", "headrace-driver", "headrace-p
 _PAIRS_PER_RECORD = 15_000
 # Only the next driver waits for one that died, and ends what it left open; and very many pairs take long.
 _LONGEST_SECONDS = 60.0
-_NO_PAIRS = pa.table({"position": pa.array([], pa.int64()), "subscription": pa.array([], pa.string())})
 
 
 class KafkaOutboxWriter:
@@ -102,7 +102,7 @@ class KafkaOutboxWriter:
         with closing(Coverage(self._settings)) as coverage:
             before = coverage.driver()
             with self._transactions.transaction() as producer:
-                self._produce(producer, 0, _NO_PAIRS, self._covered, self._planned)
+                self._produce(producer, 0, NO_PAIRS, self._covered, self._planned)
             deadline = time.monotonic() + self._settings.timeout_seconds
             while (driver := coverage.driver()) != self._name:
                 if driver != before:
@@ -151,7 +151,7 @@ class KafkaOutboxWriter:
         for part in parts:
             producer.produce(
                 self._settings.outbox,
-                _encode(pairs.slice(part, _PAIRS_PER_RECORD)),
+                bytes(encode_pairs(pairs.slice(part, _PAIRS_PER_RECORD), as_file=False)),
                 partition=partition,
                 headers=headers if part == parts[-1] else [],
             )
@@ -175,7 +175,7 @@ def read_outbox_record(message: confluent_kafka.Message) -> OutboxRecord:
     covered = LogPosition.from_json(headers[_COVERED]) if _COVERED in headers else None
     driver = headers.get(_DRIVER, b"").decode()
     planned = int(headers.get(_PLANNED, 0))
-    return OutboxRecord(covered, pa.ipc.open_stream(message.value()).read_all(), driver, planned)
+    return OutboxRecord(covered, decode_pairs(message.value()), driver, planned)
 
 
 class Coverage:
@@ -225,14 +225,3 @@ def _split(pairs: pa.Table, count: int) -> Iterator[pa.Table]:
     partition = owners[numbers] if len(numbers) else np.zeros(0, np.int64)
     for number in range(count):
         yield pairs.filter(pa.array(partition == number))
-
-
-def _encode(pairs: pa.Table) -> bytes:
-    """Encode pairs. Each subscription id is in a record once, however many events it gets."""
-    compact = pa.table(
-        {"position": pairs["position"], "subscription": pairs["subscription"].dictionary_encode()}
-    ).combine_chunks()
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, compact.schema) as writer:
-        writer.write_table(compact)
-    return bytes(memoryview(sink.getvalue()))

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from headrace.errors import LogUnavailable
 from headrace.eventlog.local.files import read_checked, write_atomically, write_checked
 from headrace.eventlog.local.watermark import Watermark
+from headrace.eventlog.pairs import ARROW_FILE, decode_pairs, encode_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 COVERED = "COVERED"
 """The watermark below which all positions are planned."""
 _SETTLED = "SETTLED"
-NO_PAIRS = pa.Table.from_batches([], pa.schema({"position": pa.int64(), "subscription": pa.string()}))
 PUT_BACK = "put the newer log back, or start the service again, which says what can be done"
 SUFFIX = ".arrow"
 DAMAGED = ".damaged"
@@ -40,7 +40,6 @@ _MAGIC = b"HROUTBOX"
 _HEADER = struct.Struct("<8sIIqqQ24x")  # as long as what Arrow aligns its buffers to
 _CHECKSUM_AT = 12
 _CHECKED_FROM = 16  # the checksum covers everything from here on
-_BARE_ARROW = b"ARROW1"
 
 
 class UnreadablePairs(Exception):
@@ -81,18 +80,12 @@ def uncovered(ranges: Iterable[PlannedRange], begin: int) -> Iterator[tuple[int,
 
 def write_pairs(folder: Path, start: int, end: int, pairs: pa.Table) -> None:
     """Write the deliveries of positions [start, end), durably, all or none."""
-    write_atomically(PlannedRange(start, end, folder).path, encode_pairs(start, end, pairs))
+    write_atomically(PlannedRange(start, end, folder).path, encode_range(start, end, pairs))
 
 
-def encode_pairs(start: int, end: int, pairs: pa.Table) -> bytes:
-    """Encode a file. Each subscription id is in it once, however many events it gets."""
-    compact = pa.table(
-        {"position": pairs["position"], "subscription": pairs["subscription"].dictionary_encode()}
-    ).combine_chunks()
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, compact.schema) as writer:
-        writer.write_table(compact)
-    body = memoryview(sink.getvalue())
+def encode_range(start: int, end: int, pairs: pa.Table) -> bytes:
+    """Encode a file."""
+    body = encode_pairs(pairs, as_file=True)
     header = bytearray(_HEADER.pack(_MAGIC, FORMAT_VERSION, 0, start, end, len(body)))
     struct.pack_into("<I", header, _CHECKSUM_AT, zlib.crc32(body, zlib.crc32(header[_CHECKED_FROM:])))
     return b"".join([header, body])
@@ -101,9 +94,9 @@ def encode_pairs(start: int, end: int, pairs: pa.Table) -> bytes:
 def read_pairs(span: PlannedRange) -> pa.Table:
     """Read a file into memory. Raise UnreadablePairs with the reason, or FileNotFoundError where it is gone."""
     content = _content(span)
-    body = content if content.startswith(_BARE_ARROW) else _body(content, span)
+    body = content if content.startswith(ARROW_FILE) else _body(content, span)
     try:
-        pairs = pa.ipc.open_file(pa.py_buffer(body)).read_all()
+        pairs = decode_pairs(body)
         pairs.validate(full=body is content)  # otherwise the checksum has shown it
     except (pa.ArrowException, OSError) as error:
         raise UnreadablePairs(f"its Arrow data can't be read: {error}") from error

@@ -10,7 +10,6 @@ from headrace.eventlog.local.files import WriterLock, remove_temporaries, sync_f
 from headrace.eventlog.local.identity import read_identity
 from headrace.eventlog.local.outbox.files import (
     COVERED,
-    NO_PAIRS,
     PUT_BACK,
     end_of,
     list_ranges,
@@ -23,6 +22,7 @@ from headrace.eventlog.local.reader import SegmentReader
 from headrace.eventlog.local.recovery import end_of_log
 from headrace.eventlog.local.segments import ONLY_PARTITION
 from headrace.eventlog.local.watermark import Watermark
+from headrace.eventlog.pairs import NO_PAIRS
 from headrace.events.positions import LogPosition
 
 if TYPE_CHECKING:
