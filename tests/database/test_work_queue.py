@@ -12,7 +12,7 @@ from sqlalchemy import Column, Float, MetaData, String, Table, Text, select
 
 from headrace.database.companion import Companion
 from headrace.database.database import Database
-from headrace.database.work_queue import OPEN, State, WorkQueue
+from headrace.database.work_queue import OPEN, ListedWorkQueue, State
 from headrace.errors import Conflict, NotFound
 
 ERRANDS = Table(
@@ -39,7 +39,7 @@ class Errand:
     error: str | None = None
 
 
-class Errands(WorkQueue[Errand]):
+class Errands(ListedWorkQueue[Errand]):
     table = ERRANDS
     noun = "errand"
 

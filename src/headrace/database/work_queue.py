@@ -1,8 +1,8 @@
 """Work that is asked for now and done later, as rows of a table: who does it, and how it ends.
 
 Each kind of work has a table of its own, beside the rows that change in its transactions. Work that is taken has a
-`claim`; for work that is listed and may be cancelled there are `state`, `asked`, `ended`, `error` and `namespace`; and
-where whoever takes it may die, `due` says from when on somebody else may have it.
+`claim`; work that is listed has `state`, `asked`, `ended`, `error` and `namespace`; and where whoever takes it may die,
+`due` says from when on somebody else may have it.
 """
 
 from __future__ import annotations
@@ -55,8 +55,6 @@ class WorkQueue(ABC, Generic[_Work]):
 
     table: ClassVar[Table]
     noun: ClassVar[str]
-    now: ClassVar[Callable[[], object]] = time.time
-    """How the table tells when work ended."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -87,6 +85,33 @@ class WorkQueue(ABC, Generic[_Work]):
     def get(self, work_id: str) -> _Work:
         """Return the work, or raise NotFound."""
         return self.from_row(self._row(work_id))
+
+    def _take(
+        self, limit: int, order: ColumnElement[Any], *free: ColumnElement[bool], **values: Any
+    ) -> Sequence[Row[Any]]:
+        """Claim work that is free, each piece for one taker; what another one is just taking is passed over."""
+        found = select(self.table.c.id).where(*free).order_by(order).limit(limit)
+        with self.database.reading() as connection:  # who looks in vain locks nothing
+            if connection.execute(found).first() is None:
+                return []
+        taking = update(self.table).where(self.table.c.id.in_(found.with_for_update(skip_locked=True)))
+        claimed = taking.values(claim=str(uuid.uuid4()), **values).returning(self.table)
+        with self.database.writing() as connection:
+            return connection.execute(claimed).all()
+
+    def _row(self, work_id: str) -> Row[Any]:
+        with self.database.reading() as connection:
+            row = connection.execute(select(self.table).where(self.table.c.id == work_id)).first()
+        if row is None:
+            raise NotFound(self.noun, work_id)
+        return row
+
+
+class ListedWorkQueue(WorkQueue[_Work]):
+    """Work that is shown to those who asked for it, and may be cancelled. It stays in the list when it has ended."""
+
+    now: ClassVar[Callable[[], object]] = time.time
+    """How the table tells when work ended."""
 
     @repeatable
     def list(
@@ -123,23 +148,3 @@ class WorkQueue(ABC, Generic[_Work]):
         """Return what a row says of work that has ended: nobody has it, and nobody may take it."""
         free = {name: None for name in ("claim", "due") if name in cls.table.c}
         return {"state": state, "ended": cls.now(), **free}
-
-    def _take(
-        self, limit: int, order: ColumnElement[Any], *free: ColumnElement[bool], **values: Any
-    ) -> Sequence[Row[Any]]:
-        """Claim work that is free, each piece for one taker; what another one is just taking is passed over."""
-        found = select(self.table.c.id).where(*free).order_by(order).limit(limit)
-        with self.database.reading() as connection:  # who looks in vain locks nothing
-            if connection.execute(found).first() is None:
-                return []
-        taking = update(self.table).where(self.table.c.id.in_(found.with_for_update(skip_locked=True)))
-        claimed = taking.values(claim=str(uuid.uuid4()), **values).returning(self.table)
-        with self.database.writing() as connection:
-            return connection.execute(claimed).all()
-
-    def _row(self, work_id: str) -> Row[Any]:
-        with self.database.reading() as connection:
-            row = connection.execute(select(self.table).where(self.table.c.id == work_id)).first()
-        if row is None:
-            raise NotFound(self.noun, work_id)
-        return row

@@ -15,7 +15,7 @@ from sqlalchemy import delete, or_, update
 
 from headrace.clock import CLOCK
 from headrace.database.patience import once, repeatable
-from headrace.database.work_queue import OPEN, State, WorkQueue
+from headrace.database.work_queue import OPEN, ListedWorkQueue, State
 from headrace.errors import JobLost
 from headrace.jobs.job import Job
 from headrace.jobs.tables import FAMILY, JOBS
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _LENIENCE = 60.0
 
 
-class Jobs(WorkQueue[Job]):
+class Jobs(ListedWorkQueue[Job]):
     """The queue of jobs. A job is due when it is added, and again when whoever took it has not extended its claim."""
 
     table = JOBS

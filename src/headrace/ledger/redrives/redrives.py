@@ -12,7 +12,7 @@ from sqlalchemy import case, delete, func, insert, select, update
 
 from headrace.clock import CLOCK
 from headrace.database.patience import repeatable
-from headrace.database.work_queue import State, WorkQueue
+from headrace.database.work_queue import ListedWorkQueue, State
 from headrace.ledger.redrives.redrive import Delivered, Redrive, parse_redrive
 from headrace.ledger.tables import REDRIVE_SHARES, REDRIVES
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
 
-class Redrives(WorkQueue[Redrive]):
+class Redrives(ListedWorkQueue[Redrive]):
     """The queue of redrives. Nobody takes one: all dispatchers work on it, and hold their shares of the outbox."""
 
     table = REDRIVES
