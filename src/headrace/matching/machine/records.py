@@ -130,11 +130,12 @@ def _seen(kind: types.Type) -> types.Type:
 
 def addresses(record: type[Record], arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """Return a record of the addresses of arrays, in the order of its fields. They must outlive every use of it."""
+    if not CHECKED:
+        return np.array([address_of(each) for each in arrays], np.int64)
     fields = _TYPES[record].fields
-    if CHECKED:
-        for (name, kind), array in zip(fields.items(), arrays, strict=True):
-            if isinstance(kind, ManyType) and _size(kind.element) % array.itemsize:
-                raise TypeError(f"{record.__name__}.{name}: elements of {array.itemsize} bytes")
+    for (name, kind), array in zip(fields.items(), arrays, strict=True):
+        if isinstance(kind, ManyType) and _size(kind.element) % array.itemsize:
+            raise TypeError(f"{record.__name__}.{name}: elements of {array.itemsize} bytes")
     named = zip(arrays, fields, strict=True)
     return np.array([address_of(each, f"{record.__name__}.{name}") for each, name in named], np.int64)
 

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace.matching.extraction.cells import ABSENT, FALSE, INT, STRING, TRUE
-from headrace.matching.machine import compiled, kernel
+from headrace.matching.machine import (
+    Address,
+    Byte,
+    Long,
+    Many,
+    Record,
+    Short,
+    address_of,
+    addresses,
+    compiled,
+    kernel,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -15,7 +27,6 @@ if TYPE_CHECKING:
     from headrace.matching.extraction.cells import Cells
 
     Bytes = npt.NDArray[np.uint8]
-    Shorts = npt.NDArray[np.int32]
     Longs = npt.NDArray[np.int64]
 
 _BOOLEAN, _JSON, _T, _MINUS, _ZERO = b"bjt-0"  # of types and texts the first byte tells all
@@ -23,7 +34,8 @@ _SHORT = 18
 """So many digits of an integer, or its sign and one digit less, are certain to fit 64 bits."""
 
 
-class Map(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Map:
     """A column of maps: row i has the names and texts from rows[i] to rows[i + 1]."""
 
     rows: Longs
@@ -33,21 +45,36 @@ class Map(NamedTuple):
     texts: Bytes
 
 
-class _Sought(NamedTuple):
-    """The names that are wanted, and the columns of their cells."""
+class _Map(Record):
+    """The arrays of a `Map`."""
 
-    names: Bytes
-    ends: Longs
-    columns: Longs
+    rows: Many[Long]
+    name_ends: Many[Long]
+    names: Many[Byte]
+    text_ends: Many[Long]
+    texts: Many[Byte]
 
 
-class _Columns(NamedTuple):
-    """The arrays of `Cells`."""
+class _To(Record):
+    """The names that are wanted, the columns of their cells, the cells, and which rows must be read otherwise."""
 
-    kind: Bytes
-    number: Longs
-    start: Longs
-    length: Shorts
+    names: Many[Byte]
+    ends: Many[Long]
+    columns: Many[Long]
+    kind: Many[Byte]
+    number: Many[Long]
+    start: Many[Long]
+    length: Many[Short]
+    untold: Many[Byte]
+
+
+class _Sizes(Record):
+    """How many rows there are, columns in each, and names; and where the cells begin to count texts."""
+
+    rows: Long
+    width: Long
+    wanted: Long
+    origin: Long
 
 
 def read_extensions(
@@ -58,82 +85,86 @@ def read_extensions(
     Returns the rows that must be read otherwise: those that have JSON, or an integer that isn't short.
     """
     encoded = [name.encode(errors="surrogatepass") for _, name in wanted]
-    ends = np.cumsum([0, *map(len, encoded)]).astype(np.int64)
+    names, ends = (
+        np.frombuffer(b"".join(encoded), np.uint8),
+        np.cumsum([0, *map(len, encoded)]).astype(np.int64),
+    )
     columns = np.array([column for column, _ in wanted], np.int64)
-    sought = _Sought(_frozen(np.frombuffer(b"".join(encoded), np.uint8)), _frozen(ends), _frozen(columns))
-    extensions, types = (Map(*[_frozen(array) for array in each]) for each in (extensions, types))
-    to = _Columns(cells.kind, cells.number, cells.start, cells.length)
-    _read_texts(extensions, sought, start, to)
-    untold = np.zeros(len(extensions.rows) - 1, np.bool_)
-    _read_types(types, extensions.texts, sought, start, to, untold)
+    rows, width = cells.kind.shape
+    untold = np.zeros(rows, np.bool_)
+    to = addresses(_To, (names, ends, columns, cells.kind, cells.number, cells.start, cells.length, untold))
+    sizes = np.array([rows, width, len(wanted), start], np.int64)
+    texts, others = addresses(_Map, _arrays(extensions)), addresses(_Map, _arrays(types))
+    _read_texts(address_of(texts), address_of(to), address_of(sizes))
+    _read_types(address_of(others), address_of(texts), address_of(to), address_of(sizes))
     return np.flatnonzero(untold)
 
 
-def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Make a view that can't be written: then a kernel is compiled once, for arrays from anywhere."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+def _arrays(column: Map) -> tuple[npt.NDArray[np.uint8] | npt.NDArray[np.int64], ...]:
+    return column.rows, column.name_ends, column.names, column.text_ends, column.texts
 
 
 @compiled
-def _column_of(map_: Map, entry: int, sought: _Sought) -> int:
+def _column_of(map_: _Map, entry: int, to: _To, wanted: int) -> int:
     """Return the column of an entry's name, or -1 where nobody wants it."""
     first = map_.name_ends[entry]
     size = map_.name_ends[entry + 1] - first
-    for each in range(len(sought.columns)):
-        start = sought.ends[each]
-        if sought.ends[each + 1] - start != size:
+    for each in range(wanted):
+        start = to.ends[each]
+        if to.ends[each + 1] - start != size:
             continue
         offset = 0
-        while offset < size and map_.names[first + offset] == sought.names[start + offset]:
+        while offset < size and map_.names[first + offset] == to.names[start + offset]:
             offset += 1
         if offset == size:
-            return int(sought.columns[each])
+            return to.columns[each]
     return -1
 
 
 @kernel
-def _read_texts(extensions: Map, sought: _Sought, origin: int, to: _Columns) -> None:
+def _read_texts(texts: Address, cells: Address, sizes: Address) -> None:
     """Read every extension as if it were a string."""
-    ends = extensions.text_ends
-    for row in range(len(extensions.rows) - 1):
-        for each in range(len(sought.columns)):
-            to.kind[row, sought.columns[each]] = ABSENT
-        for entry in range(extensions.rows[row], extensions.rows[row + 1]):
-            column = _column_of(extensions, entry, sought)
+    map_, to, n = _Map(texts), _To(cells), _Sizes(sizes)
+    rows, ends, width, wanted, origin = map_.rows, map_.text_ends, n.width, n.wanted, n.origin
+    columns, kind, start, length = to.columns, to.kind, to.start, to.length
+    for row in range(n.rows):
+        for each in range(wanted):
+            kind[row * width + columns[each]] = ABSENT
+        for entry in range(rows[row], rows[row + 1]):
+            column = _column_of(map_, entry, to, wanted)
             if column >= 0:
-                to.kind[row, column] = STRING
-                to.start[row, column] = origin + ends[entry]
-                to.length[row, column] = ends[entry + 1] - ends[entry]
+                cell = row * width + column
+                kind[cell] = STRING
+                start[cell] = origin + ends[entry]
+                length[cell] = ends[entry + 1] - ends[entry]
 
 
 @kernel
-def _read_types(
-    types: Map, texts: Bytes, sought: _Sought, origin: int, to: _Columns, untold: npt.NDArray[np.bool_]
-) -> None:
+def _read_types(types: Address, texts: Address, cells: Address, sizes: Address) -> None:
     """Go over those that are no strings, once their texts are in the cells."""
-    for row in range(len(types.rows) - 1):
-        for entry in range(types.rows[row], types.rows[row + 1]):
-            type_ = types.texts[types.text_ends[entry]]
-            column = _column_of(types, entry, sought)
+    map_, text, to, n = _Map(types), _Map(texts).texts, _To(cells), _Sizes(sizes)
+    for row in range(n.rows):
+        for entry in range(map_.rows[row], map_.rows[row + 1]):
+            type_ = map_.texts[map_.text_ends[entry]]
+            column = _column_of(map_, entry, to, n.wanted)
             if type_ == _JSON:
-                untold[row] = True
+                to.untold[row] = True
             elif column >= 0:
-                first, length = to.start[row, column] - origin, to.length[row, column]
+                cell = row * n.width + column
+                first, length = to.start[cell] - n.origin, to.length[cell]
                 if type_ == _BOOLEAN:
-                    to.kind[row, column] = TRUE if texts[first] == _T else FALSE
+                    to.kind[cell] = TRUE if text[first] == _T else FALSE
                 elif length <= _SHORT:
-                    to.kind[row, column] = INT
-                    to.number[row, column] = _integer(texts, first, first + length)
+                    to.kind[cell] = INT
+                    to.number[cell] = _integer(text, first, first + length)
                 else:
-                    untold[row] = True
+                    to.untold[row] = True
 
 
 @compiled
-def _integer(texts: Bytes, first: int, last: int) -> int:
-    negative = texts[first] == _MINUS
+def _integer(text: Many[Byte], first: int, last: int) -> int:
+    negative = text[first] == _MINUS
     value = 0
-    for offset in range(first + negative, last):
-        value = 10 * value + int(texts[offset]) - _ZERO
+    for offset in range(first + int(negative), last):
+        value = 10 * value + text[offset] - _ZERO
     return -value if negative else value

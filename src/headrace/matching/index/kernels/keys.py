@@ -14,7 +14,7 @@ from headrace.matching.index.kernels.hashes import hash_text, hash_word, mix
 from headrace.matching.index.kernels.records import Key, TablePointers
 from headrace.matching.index.kernels.texts import is_same
 from headrace.matching.index.tables import SPACES
-from headrace.matching.machine import Address, address, inlined, kernel, signed
+from headrace.matching.machine import Address, address, inlined, kernel, signed, word_at
 
 if TYPE_CHECKING:
     from headrace.matching.index.kernels.hashes import Hash
@@ -68,12 +68,14 @@ def _seed_owners(slots: Words, owners: Words) -> None:
 @inlined
 def _hash(t: TablePointers, key: Key, seed: Hash) -> Hash:
     tag = key.tag
-    return hash_text(_text_of(t, key), tag, seed) if tag >= 0 else hash_word(tagged(key.value, tag), seed)
+    return (
+        hash_text(_text_of(t, key, tag), tag, seed) if tag >= 0 else hash_word(tagged(key.value, tag), seed)
+    )
 
 
 @inlined
-def _text_of(t: TablePointers, key: Key) -> Address:
-    return address(key) + INLINE_AT if key.tag <= INLINE else t.text + key.value
+def _text_of(t: TablePointers, key: Key, length: int) -> Address:
+    return address(key) + INLINE_AT if length <= INLINE else t.text + key.value
 
 
 @inlined
@@ -85,6 +87,7 @@ def tagged(value: int, tag: int) -> np.uint64:
 @inlined
 def find(t: TablePointers, mask: int, owner: int, tag: int, hash_: Hash, value: int) -> int:
     """Return the key of a text at an address, where the tag is its length, or of a number; -1: there is none."""
+    wanted = owner | tag << 32  # the first two fields of a key, in one look
     cells, keys = t.cells, t.keys
     cell = signed(hash_) & mask
     while True:
@@ -93,8 +96,8 @@ def find(t: TablePointers, mask: int, owner: int, tag: int, hash_: Hash, value: 
             return -1
         if (np.uint64(found) ^ hash_) & _UPPER == np.uint64(0):
             key = keys[found & _LOWER]
-            if key.owner == owner and key.tag == tag:
-                if tag >= 0 and is_same(value, _text_of(t, key), tag):
+            if word_at(address(key)) == wanted:
+                if tag >= 0 and is_same(value, _text_of(t, key, tag), tag):
                     return found & _LOWER
                 if tag < 0 and key.value == value:
                     return found & _LOWER

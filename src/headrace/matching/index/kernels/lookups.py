@@ -119,17 +119,17 @@ def resolve(t: TablePointers, place: Row, group: int, n: Counts) -> None:
     first, last = t.group_at[group], t.group_at[group + 1]
     starts = t.slot_start_at[last] - t.slot_start_at[first]
     ends = t.slot_end_at[last] - t.slot_end_at[first]
-    keys, lookups, posts = place.keys, place.lookups, t.posts
+    keys, lookups, posts, constants, mask = place.keys, place.lookups, t.posts, t.keys, n.mask
     for column in range(COLUMN_OF_SLOTS, COLUMN_OF_SLOTS + last - first + starts + ends):
         keys[column] = -1
     keys[ALWAYS] = 0
     found = 0
     for each in range(place.count):
         lookup = lookups[each]
-        key = find(t, n.mask, lookup.owner, lookup.tag, np.uint64(lookup.hash), lookup.value)
+        key = find(t, mask, lookup.owner, lookup.tag, np.uint64(lookup.hash), lookup.value)
         if key >= 0:
             found += 1
-            prefetch(address(posts + t.keys[key].first))
+            prefetch(address(posts + constants[key].first))
         lookup.key = key
         keys[lookup.column] = key
     n.found += found

@@ -100,9 +100,9 @@ def _settle(
     n: Counts,
 ) -> bool:
     """Do the remaining checks of an alternative; false where there is no room left, for it and so many posts."""
-    alternative = t.alternatives[number]
+    alternative, checks = t.alternatives[number], t.checks
     for check in range(alternative.first_check, alternative.last_check):
-        if not holds(t, c, o, group, t.checks[check], row, n):
+        if not holds(t, c, o, group, checks[check], row, n):
             return True
     if alternative.rest < 0:
         return _emit(t, o, alternative, more, row, n)
