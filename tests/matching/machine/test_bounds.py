@@ -127,6 +127,14 @@ def test_an_address_that_no_array_has_is_refused():
         byte(there)
 
 
+@pytest.mark.parametrize(
+    "array",
+    [np.zeros(3), np.zeros((4, 2), np.int32)[1:], np.frombuffer(b"abc", np.uint8), np.zeros((), Post.dtype)],
+)
+def test_an_address_is_where_numpy_says(array):
+    assert address_of(array) & (1 << 48) - 1 == array.__array_interface__["data"][0]
+
+
 @checked
 def test_numbers_of_arrays_that_are_gone_are_given_again():
     for _ in range(40_000):

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.matching.index.kernels.checks import holds
+from headrace.matching.index.kernels.records import (
+    Post,
+)
 from headrace.matching.machine import Long, Many, address, compiled, inlined, prefetch
 
 if TYPE_CHECKING:
@@ -12,12 +15,12 @@ if TYPE_CHECKING:
         Alternative,
         CellPointers,
         Counts,
-        Post,
         RoomPointers,
         TablePointers,
     )
 
-_AHEAD = 4  # between the post that is looked at and the one whose alternative is asked for
+_POST = Post.dtype.itemsize
+_AHEAD = 4 * _POST  # between the post that is looked at and the one whose alternative is asked for
 
 
 @inlined
@@ -62,21 +65,24 @@ def visit_posts(
     if matches + count > n.room:
         return False
     keys, pairs = o.keys, o.pairs
-    for each in range(count):
-        post = posts[each]
+    at = address(posts)
+    end = at + _POST * count
+    while at < end:
+        post = Post(at)
         fits = keys[post.column] == post.key
         who = post.who
         if who >= 0:
             pairs[matches] = row << 32 | who
             matches += int(fits)
         else:
-            if each + _AHEAD < count:
-                _ask_for(t, keys, posts[each + _AHEAD])
+            if at + _AHEAD < end:
+                _ask_for(t, keys, Post(at + _AHEAD))
             if fits:
                 n.matches = matches
-                if not _settle(t, c, o, group, ~who, count - each - 1, row, n):
+                if not _settle(t, c, o, group, ~who, (end - at) // _POST - 1, row, n):
                     return False
                 matches = n.matches
+        at += _POST
     n.matches = matches
     return True
 
