@@ -127,12 +127,10 @@ def test_an_address_that_no_array_has_is_refused():
         byte(there)
 
 
-@pytest.mark.parametrize(
-    "array",
-    [np.zeros(3), np.zeros((4, 2), np.int32)[1:], np.frombuffer(b"abc", np.uint8), np.zeros((), Post.dtype)],
-)
-def test_an_address_is_where_numpy_says(array):
-    assert address_of(array) & (1 << 48) - 1 == array.__array_interface__["data"][0]
+def test_an_address_is_where_numpy_says():
+    plain, part, text = np.zeros(3), np.zeros((4, 2), np.int32)[1:], np.frombuffer(b"abc", np.uint8)
+    for array in (plain, part, text, np.zeros((), Post.dtype), np.empty(0)):
+        assert address_of(array) & (1 << 48) - 1 == array.__array_interface__["data"][0]
 
 
 @checked
