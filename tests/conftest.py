@@ -1,6 +1,14 @@
 """What all tests share: which of them `make test` runs, hypothesis without a deadline, and servers."""
 
 import os
+
+# Kernels of this process check every load and store; the processes that it starts run them as in production.
+_MODE = "HEADRACE_CHECKED_KERNELS"
+_IS_GIVEN = _MODE in os.environ
+os.environ.setdefault(_MODE, "1")
+
+import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,6 +20,9 @@ from tests.subscriptions.stores import memory_url
 
 from headrace.matching.warm_up import warm_up
 from headrace.telemetry.health import HEALTH, Status
+
+if not _IS_GIVEN:
+    del os.environ[_MODE]
 
 settings.register_profile("headrace", deadline=None)
 settings.load_profile("headrace")
@@ -58,6 +69,7 @@ def pytest_configure(config):
     """Compile the matcher's kernels before the workers start, or each of them and of their services would."""
     if getattr(config.option, "numprocesses", None):
         warm_up()
+        subprocess.run([sys.executable, "-m", "headrace.matching.warm_up"], check=True)
 
 
 def pytest_xdist_auto_num_workers():

@@ -32,7 +32,13 @@ DEFAULTS = Path(__file__).with_name("defaults.toml")
 PREFIX = "HEADRACE_"
 FILE_VARIABLE = "HEADRACE_CONFIG"
 # Variables of this prefix that are no settings.
-_NOT_SETTINGS = {FILE_VARIABLE, "HEADRACE_URL", "HEADRACE_TOKEN", "HEADRACE_TOKEN_FILE"}
+_NOT_SETTINGS = {
+    FILE_VARIABLE,
+    "HEADRACE_CHECKED_KERNELS",
+    "HEADRACE_URL",
+    "HEADRACE_TOKEN",
+    "HEADRACE_TOKEN_FILE",
+}
 _SECRET = {"store.secrets_keys", "auth.admin_keys"}
 
 

@@ -18,7 +18,6 @@ from headrace.matching.bloom.watch import BloomState
 from headrace.matching.extraction.extractor import Extract
 from headrace.matching.extraction.fields import Fields
 from headrace.matching.index.bloom import OFF
-from headrace.matching.index.kernels.arguments import ASKED, FOUND, PASSED
 from headrace.matching.levels import level_of
 from headrace.matching.rules.catalogue import Catalogue
 from headrace.matching.settings import BloomSettings
@@ -30,15 +29,14 @@ from headrace_bench.match.workloads.table import WORKLOADS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    import numpy.typing as npt
-
     from headrace.matching.index.level import Level
 
-    Counts = npt.NDArray[np.int64]
+    Counts = Mapping[str, int]
     Say = Callable[[str], None]
 
 SIZES = (100_000, 1_000_000)
 _WORKLOAD = "citylots"
+_COUNTED = ("asked", "passed", "found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +116,12 @@ def _pass(level: Level, extracts: Sequence[Extract]) -> _Walk:
     columns = np.arange(len(level.operands_of(0)))
     began = time.perf_counter()
     counts = [level.walk(extract, 0, columns).counts for extract in extracts]
-    return _Walk(time.perf_counter() - began, np.sum(counts, axis=0))
+    seconds = time.perf_counter() - began
+    return _Walk(seconds, {name: sum(int(each[name]) for each in counts) for name in _COUNTED})
 
 
 def _row(rules: int, kind: str, level: Level, with_filter: _Walk, without: _Walk) -> dict[str, Any]:
-    asked, passed, found = (int(with_filter.counts[each]) for each in (ASKED, PASSED, FOUND))
+    asked, passed, found = (with_filter.counts[name] for name in _COUNTED)
     return {
         "rules": rules,
         "values": kind,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.matching.index.tables import addresses
-from headrace.matching.machine import half_at, kernel, put_half, put_word, word_at
+from headrace.matching.machine import Address, Long, Many, Record, Short, address_of, addresses, kernel
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,16 +36,27 @@ def pairs_of(rows: Numbers | int, members: Numbers | int) -> Numbers:
     return upper | members
 
 
+class _Spread(Record):
+    pairs: Many[Long]
+    positions: Many[Long]
+    found: Many[Long]
+    members: Many[Short]
+
+
 def spread(pairs: Numbers, positions: npt.NDArray[np.int64]) -> tuple[Numbers, Numbers]:
     """Return the position and the member of each pair, given the positions of all rows; in one pass."""
     found, members = np.empty(len(pairs), np.int64), np.empty(len(pairs), np.int32)
     whole = np.ascontiguousarray(positions)
-    _spread(*addresses([pairs, whole, found, members]).tolist(), len(pairs))
+    arrays = addresses(_Spread, (pairs, whole, found, members))
+    _spread(address_of(arrays), len(pairs))
     return found, members
 
 
 @kernel
-def _spread(pairs: Any, positions: Any, found: Any, members: Any, count: Any) -> Any:
+def _spread(arrays: Address, count: int) -> None:
+    a = _Spread(arrays)
+    pairs, positions, found, members = a.pairs, a.positions, a.found, a.members
     for each in range(count):
-        put_word(found + 8 * each, word_at(positions + 8 * (word_at(pairs + 8 * each) >> 32)))
-        put_half(members + 4 * each, half_at(pairs + 8 * each))
+        pair = pairs[each]
+        found[each] = positions[pair >> 32]
+        members[each] = pair

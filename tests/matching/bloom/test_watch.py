@@ -9,15 +9,15 @@ from headrace.events.event import Event
 from headrace.filters import compile_filter
 from headrace.matching import Matcher
 from headrace.matching.bloom.watch import BloomWatch
-from headrace.matching.index.kernels.arguments import ASKED, COUNTS, FOUND, PASSED
+from headrace.matching.index.kernels.records import Counts
 from headrace.matching.settings import BloomSettings
 
 HERE = ("default", "orders")
 
 
 def counts(asked, passed, found):
-    made = np.zeros(COUNTS, np.int64)
-    made[ASKED], made[PASSED], made[FOUND] = asked, passed, found
+    made = np.zeros((), Counts.dtype)
+    made["asked"], made["passed"], made["found"] = asked, passed, found
     return made
 
 

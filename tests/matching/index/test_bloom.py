@@ -8,6 +8,7 @@ import pytest
 
 from headrace.matching.index import bloom
 from headrace.matching.index.kernels.hashes import hash_of, hash_text, hash_word
+from headrace.matching.machine import address_of, longs
 from headrace.matching.settings import BloomSettings
 
 SEED = np.uint64(0x5EED5EED5EED5EED)
@@ -17,14 +18,14 @@ ASKED = 400_000
 @numba.njit
 def insert_all(words, blocks, hashes, bits):
     for each in hashes:
-        bloom.insert(words, 0, blocks, each, bits)
+        bloom.insert(longs(words), 0, blocks, each, bits)
 
 
 @numba.njit
 def passing(words, blocks, hashes, bits):
     count = 0
     for each in hashes:
-        count += bloom.may_contain(words, 0, blocks, each, bits)
+        count += bloom.may_contain(longs(words), 0, blocks, each, bits)
     return count
 
 
@@ -44,7 +45,7 @@ def of_texts(texts):
     text = np.frombuffer(b"".join(texts), np.uint8)
     ends = np.concatenate(([0], np.cumsum([len(each) for each in texts]))).astype(np.int64)
     hashes = np.empty(len(texts), np.uint64)
-    hash_texts(text.ctypes.data, ends, SEED, hashes)
+    hash_texts(address_of(text), ends, SEED, hashes)
     return hashes
 
 
@@ -59,9 +60,9 @@ def measured(inserted, others, fp_rate, capacity=1):
     bits = bloom.bits_per_key(settings)
     blocks = int(bloom.blocks_for(np.array([len(inserted)]), settings)[0])
     words = bloom.empty_blocks(blocks)
-    insert_all(words.ctypes.data, blocks, inserted, bits)
-    assert passing(words.ctypes.data, blocks, inserted, bits) == len(inserted)
-    return passing(words.ctypes.data, blocks, others, bits) / len(others)
+    insert_all(address_of(words), blocks, inserted, bits)
+    assert passing(address_of(words), blocks, inserted, bits) == len(inserted)
+    return passing(address_of(words), blocks, others, bits) / len(others)
 
 
 def assert_at_most(rate, fp_rate):
@@ -150,5 +151,5 @@ def test_blocks_begin_at_cache_lines():
     for count in (1, 3, 1_000, 100_000):
         words = bloom.empty_blocks(count)
         assert len(words) == 8 * count
-        assert words.ctypes.data % 64 == 0
+        assert address_of(words) % 64 == 0
         assert not words.any()

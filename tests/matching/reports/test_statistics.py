@@ -10,20 +10,16 @@ from headrace.events.event import Event
 from headrace.events.recorded import Arrival
 from headrace.filters import compile_filter
 from headrace.matching import Matcher
-from headrace.matching.index.kernels.arguments import ASKED, CANDIDATES, COUNTS, FOUND, PASSED, VISITED
+from headrace.matching.index.kernels.records import Counts
 from headrace.matching.reports.statistics import Accounts, Statistics
 from headrace.matching.settings import CelSettings
 from headrace_bench.match.statistics import candidates_per_event
 
 
 def counts(**places):
-    array = np.zeros(COUNTS, np.int64)
+    array = np.zeros((), Counts.dtype)
     for name, number in places.items():
-        array[
-            {"asked": ASKED, "passed": PASSED, "found": FOUND, "visited": VISITED, "candidates": CANDIDATES}[
-                name
-            ]
-        ] = number
+        array[name] = number
     return array
 
 

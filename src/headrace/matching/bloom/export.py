@@ -19,6 +19,7 @@ from headrace.filters.upstream.key_hash import field_seed
 from headrace.matching.index.bloom import bits_per_key, blocks_for, empty_blocks, insert_all
 from headrace.matching.index.build.grams import GRAM_TAG
 from headrace.matching.index.kernels.keys import hash_keys, owner_seeds
+from headrace.matching.index.kernels.records import TablePointers
 from headrace.matching.index.tables import (
     ELEMENT_SPACE,
     END_SPACE,
@@ -26,8 +27,8 @@ from headrace.matching.index.tables import (
     GRAM_SPACE,
     SPACES,
     START_SPACE,
-    addresses,
 )
+from headrace.matching.machine import address_of, addresses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,7 +71,7 @@ def export_bloom(
     else:
         blocks, bits = like.blocks, like.bits
     words = empty_blocks(blocks)
-    insert_all(words.ctypes.data, 0, blocks, hashes, bits)
+    insert_all(address_of(words, "words"), 0, blocks, hashes, bits)
     header = Header(
         channel=channel,
         seed=f"{seed:016x}",
@@ -99,8 +100,8 @@ def new_seed() -> int:
 
 def _hashes(level: Level, keys: Numbers, seeds: list[int]) -> npt.NDArray[np.uint64]:
     hashes = np.empty(len(keys), np.uint64)
-    there = addresses(level.tables)
-    hash_keys(there.ctypes.data, keys, owner_seeds(np.array(seeds, np.uint64)), hashes)
+    there = addresses(TablePointers, level.tables)
+    hash_keys(address_of(there), keys, owner_seeds(np.array(seeds, np.uint64)), hashes)
     return np.unique(hashes)
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.matching.index.bloom import OFF
-from headrace.matching.index.kernels.arguments import ASKED, FOUND, PASSED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,8 +84,8 @@ class BloomWatch:
         `removed` is the share of the level's members who were removed since it was built: as large a share of
         what was found is taken to be theirs.
         """
-        asked, passed = int(counts[ASKED]), int(counts[PASSED])
-        wanted = int(counts[FOUND]) * (1.0 - removed)
+        asked, passed = int(counts["asked"]), int(counts["passed"])
+        wanted = int(counts["found"]) * (1.0 - removed)
         with self._lock:
             watched = self._of(channel)
             watched.total = watched.total.plus(asked, passed, wanted)

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.matching.index.kernels.hashes import mix
-from headrace.matching.machine import inlined, kernel, put_word, word_at
+from headrace.matching.machine import Address, Long, Many, inlined, kernel, longs, signed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from headrace.matching.index.kernels.hashes import Hash
     from headrace.matching.settings import BloomSettings
 
     Numbers = npt.NDArray[Any]
@@ -97,38 +98,38 @@ def _keys_per_block(bits: int, fp_rate: float) -> float:
 
 
 @inlined
-def block_of(hash_: Any, first: Any, last: Any) -> Any:
-    """Return how far from the first word a hash's block lies, in bytes, of the blocks from first to last."""
+def block_of(hash_: Hash, first: int, last: int) -> int:
+    """Return the first word of a hash's block, of the blocks from first to last."""
     upper = hash_ >> np.uint64(32)
-    return (first + np.int64((upper * np.uint64(last - first)) >> np.uint64(32))) * 64
+    return (first + signed((upper * np.uint64(last - first)) >> np.uint64(32))) * _WORDS
 
 
 @inlined
-def insert(words: Any, first: Any, last: Any, hash_: Any, bits: Any) -> Any:
-    """Set the bits of a hash in the words at an address."""
-    base = words + block_of(hash_, first, last)
+def insert(words: Many[Long], first: int, last: int, hash_: Hash, bits: int) -> None:
+    """Set the bits of a hash."""
+    block = block_of(hash_, first, last)
     rest = mix(hash_)
     for _ in range(bits):
-        word = base + np.int64((rest >> np.uint64(6)) & np.uint64(7)) * 8
-        put_word(word, np.int64(np.uint64(word_at(word)) | (np.uint64(1) << (rest & np.uint64(63)))))
+        word = block + signed((rest >> np.uint64(6)) & np.uint64(7))
+        words[word] |= signed(np.uint64(1) << (rest & np.uint64(63)))
         rest >>= np.uint64(9)
 
 
 @kernel
-def insert_all(words: Any, first: Any, last: Any, hashes: Any, bits: Any) -> Any:
-    """Set the bits of many hashes."""
+def insert_all(words: Address, first: int, last: int, hashes: npt.NDArray[np.uint64], bits: int) -> None:
+    """Set the bits of many hashes in the words at an address."""
     for each in hashes:
-        insert(words, first, last, each, bits)
+        insert(longs(words), first, last, each, bits)
 
 
 @inlined
-def may_contain(words: Any, first: Any, last: Any, hash_: Any, bits: Any) -> Any:
+def may_contain(words: Many[Long], first: int, last: int, hash_: Hash, bits: int) -> bool:
     """Say whether the hash may have been inserted; false is certain."""
-    base = words + block_of(hash_, first, last)
+    block = block_of(hash_, first, last)
     rest = mix(hash_)
     found = np.uint64(1)
     for _ in range(bits):
-        word = np.uint64(word_at(base + np.int64((rest >> np.uint64(6)) & np.uint64(7)) * 8))
+        word = np.uint64(words[block + signed((rest >> np.uint64(6)) & np.uint64(7))])
         found &= word >> (rest & np.uint64(63))
         rest >>= np.uint64(9)
-    return found != np.uint64(0)
+    return bool(found != np.uint64(0))

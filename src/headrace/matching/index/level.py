@@ -11,30 +11,21 @@ import numpy as np
 
 from headrace.matching.extraction.cells import STRING
 from headrace.matching.index.build.ragged import indices
-from headrace.matching.index.kernels.arguments import (
-    CANDIDATE_ROOM,
-    CANDIDATES,
-    COLUMN_OF_SLOTS,
-    COUNTS,
-    EPOCH,
-    LENIENT,
-    LISTS_AT,
-    LOOKUP_WORDS,
-    LOOKUPS_AT,
-    MASK,
-    MATCHES,
-    NEXT_ROW,
-    ROOM,
-    ROW_BYTES,
-    ROWS,
-    ROWS_UNDER_WAY,
-    WIDTH,
-)
 from headrace.matching.index.kernels.memo import new_memo
+from headrace.matching.index.kernels.records import (
+    COLUMN_OF_SLOTS,
+    ROWS_UNDER_WAY,
+    CellPointers,
+    Counts,
+    Lookup,
+    RoomPointers,
+    Row,
+    TablePointers,
+)
 from headrace.matching.index.kernels.walk import match_rows
 from headrace.matching.index.limits import Limits, lists_beyond
 from headrace.matching.index.patterns import PatternSet
-from headrace.matching.index.tables import addresses
+from headrace.matching.machine import address_of, addresses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,8 +49,8 @@ class _Room:
     """Room for what a walk finds, and its memory of what an event has met already. Belongs to one walk at a time."""
 
     pairs: list[Numbers]  # matches, candidates
-    seen: list[Numbers]  # forms, grams, the memo, rows under way
-    parts: tuple[int, int, int]  # where the lists and look-ups of a row under way begin and end, in bytes
+    seen: list[Numbers]  # forms, grams, the memo
+    under_way: list[Numbers]  # rows, and what these point to: keys, lists, look-ups
     epoch: int = 0
 
     def widen(self) -> None:
@@ -102,7 +93,7 @@ class Level:
     _rooms: deque[_Room] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_addresses", addresses(self.tables))
+        object.__setattr__(self, "_addresses", addresses(TablePointers, self.tables))
         object.__setattr__(self, "_limits", Limits.of(self.tables, self.legend))
         object.__setattr__(self, "groups", {each: group for group, each in enumerate(self.legend.channels)})
         by_slot: dict[int, list[tuple[Pattern, int]]] = {}
@@ -160,23 +151,23 @@ class Level:
         """
         room = self._rooms.pop() if self._rooms else self._new_room()
         arrays = self._input(extract, group, columns, leniently=leniently)
-        counts = np.zeros(COUNTS, np.int64)
-        counts[EPOCH] = room.epoch
-        counts[MASK] = len(self.tables.cells) - 1
-        counts[LENIENT] = leniently
-        counts[ROWS], counts[WIDTH] = extract.cells.kind.shape
-        counts[[LISTS_AT, LOOKUPS_AT, ROW_BYTES]] = room.parts
+        cells = addresses(CellPointers, arrays)
+        counts = np.zeros((), Counts.dtype)
+        counts["epoch"], counts["mask"] = room.epoch, len(self.tables.cells) - 1
+        counts["rows"], counts["width"] = extract.cells.kind.shape
+        counts["lenient"] = leniently
         while True:
-            counts[ROOM], counts[CANDIDATE_ROOM] = len(room.pairs[0]), len(room.pairs[1])
-            there = [addresses(each) for each in (arrays, [*room.pairs, *room.seen, room.seen[-1]])]
-            match_rows(*map(_address, (self._addresses, *there)), group, _address(counts))
-            if counts[NEXT_ROW] >= counts[ROWS]:
+            counts["room"], counts["candidate_room"] = map(len, room.pairs)
+            there = addresses(RoomPointers, (*room.pairs, *room.seen, *room.under_way[:2]))
+            tables = address_of(self._addresses)
+            match_rows(tables, address_of(cells), address_of(there), group, address_of(counts))
+            if counts["next_row"] >= counts["rows"]:
                 break
             room.widen()
         found = Found(
-            room.pairs[0][: counts[MATCHES]].copy(), room.pairs[1][: counts[CANDIDATES]].copy(), counts
+            room.pairs[0][: counts["matches"]].copy(), room.pairs[1][: counts["candidates"]].copy(), counts
         )
-        room.epoch = int(counts[EPOCH])
+        room.epoch = int(counts["epoch"])
         self._rooms.append(room)
         return found
 
@@ -185,14 +176,12 @@ class Level:
         grams = int(self.tables.gram_mark.max(initial=-1)) + 1
         slots = int(np.diff(self.tables.group_at).max(initial=0))
         lookups = slots + len(self.tables.start_length) + len(self.tables.end_length)
-        lists = 1 + COLUMN_OF_SLOTS + lookups
-        parts = 8 * lists, 8 * (lists + slots), 8 * (lists + slots + lookups * LOOKUP_WORDS)
-        of_marks, of_grams, under_way = (
-            np.zeros(size, np.int64) for size in (marks, grams, parts[-1] // 8 * ROWS_UNDER_WAY)
-        )
+        of_marks, of_grams = np.zeros(marks, np.int64), np.zeros(grams, np.int64)
         memo = new_memo() if grams else [of_grams, of_grams]
         pairs = [np.empty(_ROOM, np.int64) for _ in range(2)]
-        return _Room(pairs, [of_marks, of_grams, *memo, under_way], parts)
+        return _Room(
+            pairs, [of_marks, of_grams, *memo], _under_way(COLUMN_OF_SLOTS + lookups, slots, lookups)
+        )
 
     def _slots(self, group: int) -> slice:
         return slice(*self.tables.group_at[group : group + 2].tolist())
@@ -250,6 +239,12 @@ class Level:
         return found
 
 
-def _address(array: Numbers) -> int:
-    place: int = array.__array_interface__["data"][0]
-    return place
+def _under_way(columns: int, slots: int, lookups: int) -> list[Numbers]:
+    """Make room for the rows under way, the first of what is returned, in the arrays behind it."""
+    keys = np.zeros((ROWS_UNDER_WAY, columns), np.int64)
+    lists = np.zeros((ROWS_UNDER_WAY, slots), np.int64)
+    sought = np.zeros((ROWS_UNDER_WAY, lookups), Lookup.dtype)
+    rows = np.zeros(ROWS_UNDER_WAY, Row.dtype)
+    for name, array in (("keys", keys), ("lists", lists), ("lookups", sought)):
+        rows[name] = address_of(array, f"Row.{name}") + np.arange(ROWS_UNDER_WAY) * array[0].nbytes
+    return [rows, keys, lists, sought]

@@ -16,13 +16,10 @@ What is read together lies together: a walk through 100,000 filters waits for me
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    import numpy as np
     import numpy.typing as npt
 
     Bytes = npt.NDArray[np.uint8]
@@ -92,54 +89,3 @@ class Tables(NamedTuple):
 
     form_at: Longs  # forms + 1, into members
     form_member: Shorts
-
-
-# The places of the tables in an array of their addresses, for kernels.
-(
-    TEXT,
-    TEXT_AT,
-    CELLS,
-    KEYS,
-    BLOOM,
-    BLOOM_AT,
-    BLOOM_BITS,
-    GROUP_AT,
-    GROUP_LIST,
-    SEED,
-    SLOT_HAS_KEYS,
-    SLOT_LIST,
-    SLOT_ELEMENTS,
-    SLOT_VISITED,
-    SLOT_GRAMS,
-    SLOT_START_AT,
-    START_LENGTH,
-    SLOT_END_AT,
-    END_LENGTH,
-    SLOT_TREE,
-    GRAM_AT,
-    GRAM_TEXT,
-    GRAM_OFFSET,
-    GRAM_LIST,
-    GRAM_MARK,
-    GRAM_FIRST,
-    TREE_AT,
-    CUTS,
-    LEAF_LIST,
-    TREE_LIST,
-    LIST_ABOVE,
-    LIST_AT,
-    POSTS,
-    ALTERNATIVES,
-    CHECKS,
-    SET_AT,
-    SET_KEY,
-    INTERVAL,
-    SPAN,
-    FORM_AT,
-    FORM_MEMBER,
-) = range(len(Tables._fields))
-
-
-def addresses(arrays: Iterable[npt.NDArray[Any]]) -> Longs:
-    """Return where arrays lie in memory. They must outlive every use of it."""
-    return np.array([array.__array_interface__["data"][0] for array in arrays], np.int64)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 from operator import attrgetter, sub
 from typing import TYPE_CHECKING, Any
 
-from headrace.matching.index.kernels.arguments import ASKED, CANDIDATES, FOUND, PASSED, VISITED
 from headrace.telemetry import metrics
 
 if TYPE_CHECKING:
@@ -68,11 +67,11 @@ class Accounts:
     def walked(self, counts: Numbers, seconds: float) -> None:
         """Add what a walk through a level counted."""
         self._add(
-            lookups=int(counts[ASKED]),
-            passed=int(counts[PASSED]),
-            found=int(counts[FOUND]),
-            visited=int(counts[VISITED]),
-            candidates=int(counts[CANDIDATES]),
+            lookups=int(counts["asked"]),
+            passed=int(counts["passed"]),
+            found=int(counts["found"]),
+            visited=int(counts["visited"]),
+            candidates=int(counts["candidates"]),
             walk_seconds=seconds,
         )
 

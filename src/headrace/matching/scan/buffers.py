@@ -2,84 +2,99 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import numpy as np
-import numpy.typing as npt
+from typing import NamedTuple
 
 from headrace.matching.extraction.cells import NOWHERE
-from headrace.matching.machine import inlined, put_byte, word_at
-from headrace.matching.scan.trie import FIELD, WORDS
+from headrace.matching.machine import Address, Byte, Long, Many, Record, Short, inlined
+from headrace.matching.scan.trie import Node, Slot
 
 FULL = -2
 """There is no room for another element."""
 
 
+class ScanPointers(Record):
+    """The arrays of a scan: text, documents, the `PathTrie`, cells, elements, when nodes were seen, odd documents."""
+
+    text: Address
+    starts: Many[Long]
+    ends: Many[Long]
+    rows: Many[Long]
+    nodes: Many[Node]
+    slots: Many[Slot]
+    keys: Address
+    kind: Many[Byte]
+    number: Many[Long]
+    start: Many[Long]
+    length: Many[Short]
+    element_kind: Many[Byte]
+    element_number: Many[Long]
+    element_start: Many[Long]
+    element_length: Many[Short]
+    seen: Many[Long]
+    odd: Many[Byte]
+
+
+class State(Record):
+    """The document that is scanned, elements in use, whether a wanted string had an escape; then sizes, as told."""
+
+    document: Long
+    used: Long
+    escapes: Long
+    capacity: Long
+    documents: Long
+    text_size: Long
+    nodes: Long
+    last_slot: Long
+    fields: Long
+    cells: Long
+
+
 class Text(NamedTuple):
-    """Where the text lies: `limit` is the last address from which a whole block may be loaded.
+    """Where the text lies: `limit` is the last address from which a whole block may be loaded."""
 
-    `escapes` is the address of a number that isn't 0 once a wanted string had an escape.
-    """
-
-    base: int
-    limit: int
-    escapes: int
+    base: Address
+    limit: Address
+    state: State
 
 
 class Tree(NamedTuple):
-    """The addresses of a `PathTrie`, and of the last document in which each node was seen."""
+    """A `PathTrie`, and the last document in which each node was seen."""
 
-    nodes: int
-    slots: int
+    nodes: Many[Node]
+    slots: Many[Slot]
     last_slot: int
-    keys: int
-    seen: int
+    keys: Address
+    seen: Many[Long]
 
 
 class Columns(NamedTuple):
-    """The addresses of cells: those of a row, or the elements'."""
+    """Cells: from a row's first one on, from a single one on, or the elements'."""
 
-    kind: int
-    number: int
-    start: int
-    length: int
+    kind: Many[Byte]
+    number: Many[Long]
+    start: Many[Long]
+    length: Many[Short]
 
 
 class Room(NamedTuple):
-    """The elements' cells: `used` is the address of how many are in use."""
+    """The elements' cells, of which the state says how many there are and are in use."""
 
     columns: Columns
-    capacity: int
-    used: int
-
-
-@inlined
-def address_of(array: npt.NDArray[Any]) -> int:
-    """Return where an array begins. It must outlive what is done there."""
-    return np.int64(array.ctypes.data)  # type: ignore[return-value]
-
-
-@inlined
-def entry(table: int, row: int, column: int) -> int:
-    """Look into a table of the tree."""
-    return word_at(table + (row * WORDS + column) * 8)
+    state: State
 
 
 @inlined
 def cell_of(columns: Columns, number: int) -> Columns:
-    """Return the addresses of one cell among several."""
+    """Return one cell among several."""
     return Columns(
-        columns.kind + number,
-        columns.number + 8 * number,
-        columns.start + 8 * number,
-        columns.length + 4 * number,
+        columns.kind + number, columns.number + number, columns.start + number, columns.length + number
     )
 
 
 @inlined
-def forget(nodes: int, count: int, kind: int) -> None:
+def forget(nodes: Many[Node], count: int, kind: Many[Byte]) -> None:
     """Make all wanted cells of a row NOWHERE."""
     for node in range(count):
-        field = entry(nodes, node, FIELD)
+        field = nodes[node].field
         if field >= 0:
-            put_byte(kind + field, NOWHERE)
+            kind[field] = NOWHERE

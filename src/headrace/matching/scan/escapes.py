@@ -8,15 +8,24 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.matching.extraction.cells import STRING
-from headrace.matching.machine import byte_at, compiled, kernel, put_byte
-from headrace.matching.scan.buffers import address_of
+from headrace.matching.machine import (
+    Address,
+    Long,
+    Many,
+    Record,
+    address_of,
+    addresses,
+    byte_at,
+    compiled,
+    kernel,
+    put_byte,
+)
 from headrace.matching.scan.strings import code_at
 
 if TYPE_CHECKING:
     from headrace.matching.extraction.cells import Cells, Elements
 
 _Bytes: TypeAlias = npt.NDArray[np.uint8]
-_Ints: TypeAlias = npt.NDArray[np.int64]
 
 
 def unescape(text: _Bytes, cells: Cells) -> _Bytes:
@@ -33,20 +42,30 @@ def _unescape_all(text: _Bytes, cells: Cells | Elements, rows: int, behind: int)
     lengths = -length[escaped].astype(np.int64)
     plain = np.empty(int(lengths.sum()), np.uint8)  # an escape is longer than what it stands for
     ends = np.zeros(len(escaped) + 1, np.int64)
-    _unescape_each(text, start[escaped], lengths, plain, ends)
+    arrays = text, start[escaped], lengths, plain, ends
+    strings = addresses(_Strings, arrays)
+    _unescape_each(address_of(strings), len(escaped))
     start[escaped] = ends[:-1] + behind
     length[escaped] = np.diff(ends)
     return plain[: ends[-1]]
 
 
+class _Strings(Record):
+    text: Address
+    starts: Many[Long]
+    lengths: Many[Long]
+    plain: Address
+    ends: Many[Long]
+
+
 @kernel
-def _unescape_each(text: _Bytes, starts: _Ints, lengths: _Ints, plain: _Bytes, ends: _Ints) -> None:
+def _unescape_each(strings: Address, count: int) -> None:
     """Write strings, all of whose escapes are whole, one after the other; note where each of them ends."""
-    base, first = address_of(text), address_of(plain)
-    to = first
-    for each in range(len(starts)):
-        at = base + starts[each]
-        end = at + lengths[each]
+    s = _Strings(strings)
+    to = s.plain
+    for each in range(count):
+        at = s.text + s.starts[each]
+        end = at + s.lengths[each]
         while at < end:
             byte = byte_at(at)
             if byte != 0x5C:
@@ -62,7 +81,7 @@ def _unescape_each(text: _Bytes, starts: _Ints, lengths: _Ints, plain: _Bytes, e
                     code = 0x10000 + ((code - 0xD800) << 10) + code_at(at, end) - 0xDC00
                     at += 6
                 to = _put_character(to, code)
-        ends[each + 1] = to - first
+        s.ends[each + 1] = to - s.plain
 
 
 @compiled
@@ -80,7 +99,7 @@ def _meant(letter: int) -> int:
 
 
 @compiled
-def _put_character(to: int, code: int) -> int:
+def _put_character(to: Address, code: int) -> Address:
     """Write a character in UTF-8; return where the next one goes."""
     if code < 0x80:
         put_byte(to, code)

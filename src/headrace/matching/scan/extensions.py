@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace.matching.extraction.cells import ABSENT, FALSE, INT, STRING, TRUE
-from headrace.matching.machine import compiled, kernel
+from headrace.matching.machine import (
+    Address,
+    Byte,
+    Long,
+    Many,
+    Record,
+    Short,
+    address_of,
+    addresses,
+    compiled,
+    kernel,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from headrace.matching.extraction.cells import Cells
 
-    Numbers = npt.NDArray[Any]
+    Bytes = npt.NDArray[np.uint8]
+    Longs = npt.NDArray[np.int64]
 
 _BOOLEAN, _JSON, _T, _MINUS, _ZERO = b"bjt-0"  # of types and texts the first byte tells all
 _SHORT = 18
@@ -26,125 +38,133 @@ _SHORT = 18
 class Map:
     """A column of maps: row i has the names and texts from rows[i] to rows[i + 1]."""
 
-    rows: Numbers
-    name_ends: Numbers
-    names: Numbers
-    text_ends: Numbers
-    texts: Numbers
+    rows: Longs
+    name_ends: Longs
+    names: Bytes
+    text_ends: Longs
+    texts: Bytes
+
+
+class _Map(Record):
+    """The arrays of a `Map`."""
+
+    rows: Many[Long]
+    name_ends: Many[Long]
+    names: Many[Byte]
+    text_ends: Many[Long]
+    texts: Many[Byte]
+
+
+class _To(Record):
+    """The names that are wanted, the columns of their cells, the cells, and which rows must be read otherwise."""
+
+    names: Many[Byte]
+    ends: Many[Long]
+    columns: Many[Long]
+    kind: Many[Byte]
+    number: Many[Long]
+    start: Many[Long]
+    length: Many[Short]
+    untold: Many[Byte]
+
+
+class _Sizes(Record):
+    """How many rows there are, columns in each, and names; and where the cells begin to count texts."""
+
+    rows: Long
+    width: Long
+    wanted: Long
+    origin: Long
 
 
 def read_extensions(
     extensions: Map, types: Map, wanted: tuple[tuple[int, str], ...], start: int, cells: Cells
-) -> Numbers:
+) -> Longs:
     """Fill the columns of the wanted names, whose texts the cells know from `start` on.
 
     Returns the rows that must be read otherwise: those that have JSON, or an integer that isn't short.
     """
     encoded = [name.encode(errors="surrogatepass") for _, name in wanted]
-    ends = np.cumsum([0, *map(len, encoded)]).astype(np.int64)
+    names, ends = (
+        np.frombuffer(b"".join(encoded), np.uint8),
+        np.cumsum([0, *map(len, encoded)]).astype(np.int64),
+    )
     columns = np.array([column for column, _ in wanted], np.int64)
-    sought = np.frombuffer(b"".join(encoded), np.uint8), ends, columns
-    frozen = [_frozen(each) for each in (*_arrays(extensions), *sought)]
-    _read_texts(*frozen, start, cells.kind, cells.start, cells.length)
-    untold = np.zeros(len(extensions.rows) - 1, np.bool_)
-    frozen = [_frozen(each) for each in (*_arrays(types), *sought, extensions.texts)]
-    _read_types(*frozen, start, cells.kind, cells.number, cells.start, cells.length, untold)
+    rows, width = cells.kind.shape
+    untold = np.zeros(rows, np.bool_)
+    to = addresses(_To, (names, ends, columns, cells.kind, cells.number, cells.start, cells.length, untold))
+    sizes = np.array([rows, width, len(wanted), start], np.int64)
+    texts, others = addresses(_Map, _arrays(extensions)), addresses(_Map, _arrays(types))
+    _read_texts(address_of(texts), address_of(to), address_of(sizes))
+    _read_types(address_of(others), address_of(texts), address_of(to), address_of(sizes))
     return np.flatnonzero(untold)
 
 
-def _arrays(column: Map) -> tuple[Numbers, ...]:
+def _arrays(column: Map) -> tuple[npt.NDArray[np.uint8] | npt.NDArray[np.int64], ...]:
     return column.rows, column.name_ends, column.names, column.text_ends, column.texts
 
 
-def _frozen(array: Numbers) -> Numbers:
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
 @compiled
-def _column_of(name_ends: Any, names: Any, entry: Any, sought: Any, ends: Any, columns: Any) -> Any:
+def _column_of(map_: _Map, entry: int, to: _To, wanted: int) -> int:
     """Return the column of an entry's name, or -1 where nobody wants it."""
-    first = name_ends[entry]
-    size = name_ends[entry + 1] - first
-    for each in range(len(columns)):
-        if ends[each + 1] - ends[each] != size:
+    first = map_.name_ends[entry]
+    size = map_.name_ends[entry + 1] - first
+    for each in range(wanted):
+        start = to.ends[each]
+        if to.ends[each + 1] - start != size:
             continue
         offset = 0
-        while offset < size and names[first + offset] == sought[ends[each] + offset]:
+        while offset < size and map_.names[first + offset] == to.names[start + offset]:
             offset += 1
         if offset == size:
-            return columns[each]
+            return to.columns[each]
     return -1
 
 
 @kernel
-def _read_texts(
-    rows: Any,
-    name_ends: Any,
-    names: Any,
-    text_ends: Any,
-    _texts: Any,
-    sought: Any,
-    ends: Any,
-    columns: Any,
-    origin: Any,
-    kind: Any,
-    start: Any,
-    length: Any,
-) -> Any:
+def _read_texts(texts: Address, cells: Address, sizes: Address) -> None:
     """Read every extension as if it were a string."""
-    for row in range(len(rows) - 1):
-        for each in range(len(columns)):
-            kind[row, columns[each]] = ABSENT
+    map_, to, n = _Map(texts), _To(cells), _Sizes(sizes)
+    rows, ends, width, wanted, origin = map_.rows, map_.text_ends, n.width, n.wanted, n.origin
+    columns, kind, start, length = to.columns, to.kind, to.start, to.length
+    for row in range(n.rows):
+        for each in range(wanted):
+            kind[row * width + columns[each]] = ABSENT
         for entry in range(rows[row], rows[row + 1]):
-            column = _column_of(name_ends, names, entry, sought, ends, columns)
+            column = _column_of(map_, entry, to, wanted)
             if column >= 0:
-                kind[row, column] = STRING
-                start[row, column] = origin + text_ends[entry]
-                length[row, column] = text_ends[entry + 1] - text_ends[entry]
+                cell = row * width + column
+                kind[cell] = STRING
+                start[cell] = origin + ends[entry]
+                length[cell] = ends[entry + 1] - ends[entry]
 
 
 @kernel
-def _read_types(
-    rows: Any,
-    name_ends: Any,
-    names: Any,
-    type_ends: Any,
-    types: Any,
-    sought: Any,
-    ends: Any,
-    columns: Any,
-    texts: Any,
-    origin: Any,
-    kind: Any,
-    number: Any,
-    start: Any,
-    length: Any,
-    untold: Any,
-) -> Any:
+def _read_types(types: Address, texts: Address, cells: Address, sizes: Address) -> None:
     """Go over those that are no strings, once their texts are in the cells."""
-    for row in range(len(rows) - 1):
-        for entry in range(rows[row], rows[row + 1]):
-            type_ = types[type_ends[entry]]
-            column = _column_of(name_ends, names, entry, sought, ends, columns)
+    map_, text, to, n = _Map(types), _Map(texts).texts, _To(cells), _Sizes(sizes)
+    for row in range(n.rows):
+        for entry in range(map_.rows[row], map_.rows[row + 1]):
+            type_ = map_.texts[map_.text_ends[entry]]
+            column = _column_of(map_, entry, to, n.wanted)
             if type_ == _JSON:
-                untold[row] = True
+                to.untold[row] = True
             elif column >= 0:
-                first = start[row, column] - origin
+                cell = row * n.width + column
+                first, length = to.start[cell] - n.origin, to.length[cell]
                 if type_ == _BOOLEAN:
-                    kind[row, column] = TRUE if texts[first] == _T else FALSE
-                elif length[row, column] <= _SHORT:
-                    kind[row, column] = INT
-                    number[row, column] = _integer(texts, first, first + length[row, column])
+                    to.kind[cell] = TRUE if text[first] == _T else FALSE
+                elif length <= _SHORT:
+                    to.kind[cell] = INT
+                    to.number[cell] = _integer(text, first, first + length)
                 else:
-                    untold[row] = True
+                    to.untold[row] = True
 
 
 @compiled
-def _integer(texts: Any, first: Any, last: Any) -> Any:
-    negative = texts[first] == _MINUS
-    value = np.int64(0)
-    for offset in range(first + negative, last):
-        value = 10 * value + np.int64(texts[offset]) - _ZERO
+def _integer(text: Many[Byte], first: int, last: int) -> int:
+    negative = text[first] == _MINUS
+    value = 0
+    for offset in range(first + int(negative), last):
+        value = 10 * value + text[offset] - _ZERO
     return -value if negative else value

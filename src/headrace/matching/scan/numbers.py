@@ -8,20 +8,24 @@ beyond the largest.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
 from headrace.matching.extraction.cells import DOUBLE, INT
 from headrace.matching.machine import (
+    Address,
     byte_at,
     compiled,
     high_product,
     inlined,
     leading_zeros,
-    put_byte,
-    put_word,
 )
 from headrace.matching.scan.strings import FAULT
+
+if TYPE_CHECKING:
+    from headrace.matching.scan.buffers import Columns
 
 _LEAST, _MOST = -342, 308  # powers of ten that a normal double of 19 digits can have
 _LONGEST = 200
@@ -51,7 +55,7 @@ _HIDDEN = np.uint64(1 << 52)
 
 
 @inlined
-def after_digits(at: int, end: int) -> int:
+def after_digits(at: Address, end: Address) -> int:
     """Pass digits, if there are any."""
     while at < end and 0x30 <= byte_at(at) <= 0x39:
         at += 1
@@ -59,7 +63,7 @@ def after_digits(at: int, end: int) -> int:
 
 
 @inlined
-def after_whole(at: int, end: int) -> int:
+def after_whole(at: Address, end: Address) -> int:
     """Pass the digits before a point: at least one, and none after a leading zero."""
     if at >= end:
         return FAULT
@@ -70,7 +74,7 @@ def after_whole(at: int, end: int) -> int:
 
 
 @inlined
-def skip_number(at: int, end: int) -> int:
+def skip_number(at: Address, end: Address) -> int:
     """Pass a number that nobody wants. One that may be beyond the doubles is a `FAULT`, since it is read otherwise."""
     start = at
     at = after_whole(at + (byte_at(at) == 0x2D), end)
@@ -93,15 +97,15 @@ def skip_number(at: int, end: int) -> int:
 
 
 @compiled
-def read_number(at: int, end: int, kind: int, number: int) -> int:
-    """Put a number and its kind at two addresses; return where it ends, or `FAULT`."""
+def read_number(at: Address, end: Address, cell: Columns) -> int:
+    """Put a number and its kind into a cell; return where it ends, or `FAULT`."""
     negative = byte_at(at) == 0x2D
     first = at + negative
     at = after_whole(first, end)
     if at < 0:
         return FAULT
     if at >= end or (byte_at(at) != 0x2E and byte_at(at) | 0x20 != 0x65):
-        return _read_integer(first, at, negative, kind, number)
+        return _read_integer(first, at, negative, cell)
     digits = _value(0, first, at)
     count = at - first
     fraction = 0
@@ -130,13 +134,13 @@ def read_number(at: int, end: int, kind: int, number: int) -> int:
         bits = _nearest_of_many(first, last, exponent)
     if bits < 0:
         return FAULT
-    put_byte(kind, DOUBLE)
-    put_word(number, bits | (negative << 63))
+    cell.kind[0] = DOUBLE
+    cell.number[0] = bits | (negative << 63)
     return at
 
 
 @inlined
-def _value(value: int, at: int, end: int) -> int:
+def _value(value: int, at: Address, end: Address) -> int:
     """Append digits to a number; beyond 64 bits it wraps."""
     while at < end:
         value = value * 10 + (byte_at(at) - 0x30)
@@ -145,19 +149,19 @@ def _value(value: int, at: int, end: int) -> int:
 
 
 @inlined
-def _read_integer(first: int, at: int, negative: bool, kind: int, number: int) -> int:
+def _read_integer(first: Address, at: Address, negative: bool, cell: Columns) -> int:
     if at - first > _DIGITS:
         return FAULT
     value = _value(0, first, at)
     if value < 0:  # 19 digits wrap at most once, and then to a negative number
         return FAULT
-    put_byte(kind, INT)
-    put_word(number, -value if negative else value)
+    cell.kind[0] = INT
+    cell.number[0] = -value if negative else value
     return at
 
 
 @compiled
-def _nearest_of_many(at: int, end: int, power: int) -> int:
+def _nearest_of_many(at: Address, end: Address, power: int) -> int:
     """Do what `_nearest` does for digits (with a point) that 64 bits can't hold.
 
     Cut after 19 of them, the number lies between two; if both have the same double, that is its double too.

@@ -7,13 +7,23 @@ beyond what `numbers` can round; it is deeper than the reference surely takes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from headrace.matching.machine import WIDTH, kernel
-from headrace.matching.scan.buffers import FULL, Columns, Room, Text, Tree, address_of, cell_of, forget
+from headrace.matching.machine import WIDTH, Address, address_of, addresses, kernel
+from headrace.matching.scan.buffers import (
+    FULL,
+    Columns,
+    Room,
+    ScanPointers,
+    State,
+    Text,
+    Tree,
+    cell_of,
+    forget,
+)
 from headrace.matching.scan.escapes import unescape
 from headrace.matching.scan.walk import walk
 
@@ -25,9 +35,6 @@ _BROKEN = -3
 _NOTHING = np.empty(0, np.uint8)
 
 _T = TypeVar("_T", bound=np.generic)
-_Bytes: TypeAlias = npt.NDArray[np.uint8]
-_Ints: TypeAlias = npt.NDArray[np.int64]
-_Shorts: TypeAlias = npt.NDArray[np.int32]
 
 
 def scan(
@@ -49,87 +56,59 @@ def scan(
             f"{len(starts)} starts, {len(ends)} ends, {len(rows)} rows; {trie.width} columns wanted"
         )
     odd = np.zeros(len(starts), np.bool_)
-    elements = cells.elements
-    state = np.array(
-        [0, elements.used, 0], np.int64
-    )  # the next document, elements in use, whether some escape
     seen = np.full(len(trie.nodes), -1, np.int64)
-    taken = (
-        _frozen(text, np.uint8),
-        *(_frozen(array, np.int64) for array in (starts, ends, rows)),
-        *(trie.nodes, trie.slots, trie.keys, cells.kind.shape[1]),
-        *(array.ravel() for array in (cells.kind, cells.number, cells.start, cells.length)),
+    elements, fields = cells.elements, cells.kind.shape[1]
+    taken: tuple[npt.NDArray[Any], ...] = (
+        _whole(text, np.uint8),
+        *(_whole(array, np.int64) for array in (starts, ends, rows)),
+        *(trie.nodes, trie.slots, trie.keys),
+        *(cells.kind, cells.number, cells.start, cells.length),
     )
+    state = np.zeros((), State.dtype)
+    state["documents"], state["text_size"], state["fields"] = len(starts), len(text), fields
+    state["nodes"], state["last_slot"], state["cells"] = len(trie.nodes), len(trie.slots) - 1, cells.kind.size
+    state["used"] = elements.used
     while True:
+        state["capacity"] = elements.capacity
         room = elements.kind, elements.number, elements.start, elements.length
-        verdict = _scan_all(*taken, *room, state, seen, odd)
-        elements.used = int(state[1])
+        arrays = addresses(ScanPointers, (*taken, *room, seen, odd))
+        verdict = _scan_all(address_of(arrays), address_of(state))
+        elements.used = int(state["used"])
         if verdict != FULL:
             break
         elements.grow()
+        seen[:] = -1
     if verdict == _BROKEN:
-        raise IndexError(f"document {state[0]} or its row lies outside of the text or the cells")
-    return odd, unescape(taken[0], cells) if state[2] else _NOTHING
+        raise IndexError(f"document {state['document']} or its row lies outside of the text or the cells")
+    return odd, unescape(taken[0], cells) if state["escapes"] else _NOTHING
 
 
-def _frozen(array: npt.NDArray[Any], kind: type[_T]) -> npt.NDArray[_T]:
-    """Make a view that can't be written: then the kernel is compiled once, for arrays from anywhere."""
-    view = np.ascontiguousarray(array, kind).view()
-    view.flags.writeable = False
-    return view
+def _whole(array: npt.NDArray[Any], kind: type[_T]) -> npt.NDArray[_T]:
+    return np.ascontiguousarray(array, kind)
 
 
 @kernel
-def _scan_all(
-    text: _Bytes,
-    starts: _Ints,
-    ends: _Ints,
-    rows: _Ints,
-    nodes: _Ints,
-    slots: _Ints,
-    keys: _Bytes,
-    fields: int,
-    kind: _Bytes,
-    number: _Ints,
-    start: _Ints,
-    length: _Shorts,
-    element_kind: _Bytes,
-    element_number: _Ints,
-    element_start: _Ints,
-    element_length: _Shorts,
-    state: _Ints,
-    seen: _Ints,
-    odd: npt.NDArray[np.bool_],
-) -> int:
-    """Scan from the document in `state` on, to the last one or to the one that finds no room for elements."""
-    source = Text(address_of(text), address_of(text) + text.size - WIDTH, address_of(state) + 16)
-    tree = Tree(address_of(nodes), address_of(slots), len(slots) - 1, address_of(keys), address_of(seen))
-    columns = Columns(address_of(kind), address_of(number), address_of(start), address_of(length))
-    room = Room(
-        Columns(
-            address_of(element_kind),
-            address_of(element_number),
-            address_of(element_start),
-            address_of(element_length),
-        ),
-        element_kind.size,
-        address_of(state) + 8,
-    )
-    for document in range(state[0], starts.size):
-        state[0] = document
-        first, end = starts[document], ends[document]
-        cell = rows[document] * fields
-        if not (0 <= first <= end <= text.size and 0 <= cell <= kind.size - fields):
+def _scan_all(arrays: Address, sizes: Address) -> int:
+    """Scan from the document in the state on, to the last one or to the one that finds no room for elements."""
+    a, state = ScanPointers(arrays), State(sizes)
+    text = Text(a.text, a.text + state.text_size - WIDTH, state)
+    tree = Tree(a.nodes, a.slots, state.last_slot, a.keys, a.seen)
+    columns = Columns(a.kind, a.number, a.start, a.length)
+    room = Room(Columns(a.element_kind, a.element_number, a.element_start, a.element_length), state)
+    for document in range(state.document, state.documents):
+        state.document = document
+        first, end = a.starts[document], a.ends[document]
+        cell = a.rows[document] * state.fields
+        if not (0 <= first <= end <= state.text_size and 0 <= cell <= state.cells - state.fields):
             return _BROKEN
         cells = cell_of(columns, cell)
-        used = state[1]
-        forget(tree.nodes, len(nodes), cells.kind)
-        verdict = walk(source.base + first, source.base + end, document, source, tree, cells, room)
+        used = state.used
+        forget(tree.nodes, state.nodes, cells.kind)
+        verdict = walk(text.base + first, text.base + end, document, text, tree, cells, room)
         if verdict < 0:
-            state[1] = used
-            forget(tree.nodes, len(nodes), cells.kind)
+            state.used = used
+            forget(tree.nodes, state.nodes, cells.kind)
             if verdict == FULL:
-                seen[:] = -1
                 return FULL
-            odd[document] = True
+            a.odd[document] = True
     return 0

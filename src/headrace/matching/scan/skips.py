@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.matching.machine import byte_at, compiled, inlined
+from headrace.matching.machine import Address, byte_at, compiled, inlined
 from headrace.matching.scan.numbers import skip_number
 from headrace.matching.scan.strings import FAULT, string_end
 
@@ -11,7 +11,7 @@ DEEPEST = 60
 
 
 @inlined
-def after_space(at: int, end: int) -> int:
+def after_space(at: Address, end: Address) -> int:
     """Pass white space."""
     while at < end:
         byte = byte_at(at)
@@ -22,7 +22,7 @@ def after_space(at: int, end: int) -> int:
 
 
 @inlined
-def after_colon(at: int, end: int) -> int:
+def after_colon(at: Address, end: Address) -> int:
     """Go from the end of a key to its value; return the address of its first byte, or `FAULT`."""
     at = after_space(at, end)
     if at >= end or byte_at(at) != 0x3A:
@@ -32,7 +32,7 @@ def after_colon(at: int, end: int) -> int:
 
 
 @compiled
-def literal_end(at: int, end: int) -> int:
+def literal_end(at: Address, end: Address) -> int:
     """Pass `null`, `true` or `false`."""
     byte = byte_at(at)
     if byte == 0x6E and end - at >= 4:
@@ -49,7 +49,7 @@ def literal_end(at: int, end: int) -> int:
 
 
 @inlined
-def _after_key(at: int, end: int, limit: int) -> int:
+def _after_key(at: Address, end: Address, limit: Address) -> int:
     """Pass a key and its colon; `at` may be the end."""
     if at >= end or byte_at(at) != 0x22:
         return FAULT
@@ -58,7 +58,7 @@ def _after_key(at: int, end: int, limit: int) -> int:
 
 
 @compiled
-def skip_value(at: int, end: int, limit: int) -> int:  # noqa: C901, PLR0911, PLR0912 - one loop, no calls back
+def skip_value(at: Address, end: Address, limit: Address) -> int:  # noqa: C901, PLR0911, PLR0912 - one loop, no calls back
     """Pass a value of any kind; `at` is its first byte. Return where it ends, or `FAULT`."""
     depth = 0
     objects = 0  # a bit per level, the innermost lowest: whether it is an object

@@ -6,7 +6,16 @@ from which a whole block may be loaded. `FAULT` says that the text isn't certain
 
 from __future__ import annotations
 
-from headrace.matching.machine import WIDTH, byte_at, compiled, inlined, striking, trailing_zeros, word_at
+from headrace.matching.machine import (
+    WIDTH,
+    Address,
+    byte_at,
+    compiled,
+    inlined,
+    striking,
+    trailing_zeros,
+    word_at,
+)
 
 FAULT = -1
 
@@ -15,7 +24,7 @@ _MIX = -7046029254386353131  # 2**64 / golden ratio, odd
 
 
 @inlined
-def string_end(at: int, end: int, limit: int) -> int:
+def string_end(at: Address, end: Address, limit: Address) -> int:
     """Find the quote that closes a string; `at` is past the one that opens it.
 
     Returns twice the address of that quote, plus 1 if there was an escape before it; or `FAULT`.
@@ -48,7 +57,7 @@ def string_end(at: int, end: int, limit: int) -> int:
 
 
 @compiled
-def _after_escape(at: int, end: int) -> int:
+def _after_escape(at: Address, end: Address) -> int:
     if end - at < 2:
         return FAULT
     byte = byte_at(at + 1)
@@ -60,7 +69,7 @@ def _after_escape(at: int, end: int) -> int:
 
 
 @compiled
-def _after_code(at: int, end: int) -> int:
+def _after_code(at: Address, end: Address) -> int:
     """Pass `\\uXXXX`, or two of them if the first is the upper half of a pair."""
     code = code_at(at, end)
     if code < 0 or 0xDC00 <= code < 0xE000:
@@ -72,7 +81,7 @@ def _after_code(at: int, end: int) -> int:
 
 
 @compiled
-def code_at(at: int, end: int) -> int:
+def code_at(at: Address, end: Address) -> int:
     """Return the number in `\\uXXXX`, or `FAULT`."""
     if end - at < 6 or byte_at(at) != 0x5C or byte_at(at + 1) != 0x75:
         return FAULT
@@ -90,7 +99,7 @@ def code_at(at: int, end: int) -> int:
 
 
 @compiled
-def _after_wide(at: int, end: int) -> int:  # noqa: PLR0911 - each return is a rule of UTF-8
+def _after_wide(at: Address, end: Address) -> int:  # noqa: PLR0911 - each return is a rule of UTF-8
     """Pass a run of characters beyond ASCII, which must be well-formed UTF-8."""
     while at < end:
         lead = byte_at(at)
@@ -125,7 +134,7 @@ def _is_out_of_range(lead: int, second: int) -> bool:
 
 
 @inlined
-def hash_of(at: int, length: int, limit: int, seed: int) -> int:
+def hash_of(at: Address, length: int, limit: Address, seed: int) -> int:
     """Mix the bytes, eight at a time; `hash_of_bytes` is the same for Python's bytes."""
     mixed = seed ^ length
     while length > 0:
@@ -146,7 +155,7 @@ def hash_of_bytes(text: bytes, seed: int) -> int:
 
 
 @inlined
-def is_same(at: int, other: int, length: int, limit: int) -> bool:
+def is_same(at: int, other: Address, length: int, limit: Address) -> bool:
     """Compare bytes; those at `other` are followed by at least eight bytes of zeros."""
     while length > 0:
         if _word(at, length, limit) != word_at(other):
@@ -158,7 +167,7 @@ def is_same(at: int, other: int, length: int, limit: int) -> bool:
 
 
 @inlined
-def _word(at: int, length: int, limit: int) -> int:
+def _word(at: Address, length: int, limit: Address) -> int:
     """Load up to eight bytes, zeros after the last."""
     if length >= 8:
         return word_at(at)

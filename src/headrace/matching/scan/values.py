@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.matching.extraction.cells import FALSE, LIST, MAP, NULL, STRING, TRUE
-from headrace.matching.machine import byte_at, compiled, inlined, put_byte, put_half, put_word, word_at
+from headrace.matching.machine import Address, byte_at, compiled, inlined
 from headrace.matching.scan.buffers import FULL, Columns, Room, Text, cell_of
 from headrace.matching.scan.numbers import read_number
 from headrace.matching.scan.skips import after_colon, after_space, literal_end, skip_value
@@ -11,12 +11,12 @@ from headrace.matching.scan.strings import FAULT, string_end
 
 
 @inlined
-def read_value(at: int, end: int, text: Text, wants_elements: int, cell: Columns, room: Room) -> int:
+def read_value(at: Address, end: Address, text: Text, wants_elements: int, cell: Columns, room: Room) -> int:
     """Put a value into its cell, with its elements if they are wanted."""
     byte = byte_at(at)
     if byte not in (0x7B, 0x5B):
         return _read_scalar(at, end, text, cell)
-    put_byte(cell.kind, MAP if byte == 0x7B else LIST)
+    cell.kind[0] = MAP if byte == 0x7B else LIST
     if not wants_elements:
         return skip_value(at, end, text.limit)
     if byte == 0x7B:
@@ -25,43 +25,43 @@ def read_value(at: int, end: int, text: Text, wants_elements: int, cell: Columns
 
 
 @inlined
-def _read_scalar(at: int, end: int, text: Text, cell: Columns) -> int:
+def _read_scalar(at: Address, end: Address, text: Text, cell: Columns) -> int:
     byte = byte_at(at)
     if byte == 0x22:
         return _read_string(at, end, text, cell)
     if byte == 0x2D or 0x30 <= byte <= 0x39:
-        return read_number(at, end, cell.kind, cell.number)
-    put_byte(cell.kind, NULL if byte == 0x6E else TRUE if byte == 0x74 else FALSE)
+        return read_number(at, end, cell)
+    cell.kind[0] = NULL if byte == 0x6E else TRUE if byte == 0x74 else FALSE
     return literal_end(at, end)
 
 
 @inlined
-def _read_string(at: int, end: int, text: Text, cell: Columns) -> int:
+def _read_string(at: Address, end: Address, text: Text, cell: Columns) -> int:
     """Put a string into its cell; the length of one with escapes is negative, until they are taken out."""
     close = string_end(at + 1, end, text.limit)
     if close < 0:
         return FAULT
     length = (close >> 1) - at - 1
     if close & 1:
-        put_word(text.escapes, 1)
+        text.state.escapes = 1
         length = -length
-    put_byte(cell.kind, STRING)
-    put_word(cell.start, at + 1 - text.base)
-    put_half(cell.length, length)
+    cell.kind[0] = STRING
+    cell.start[0] = at + 1 - text.base
+    cell.length[0] = length
     return (close >> 1) + 1
 
 
 @compiled
-def _read_list(at: int, end: int, text: Text, cell: Columns, room: Room) -> int:
+def _read_list(at: Address, end: Address, text: Text, cell: Columns, room: Room) -> int:
     """Put each element of a list into an element's cell; of lists and maps in it the kind alone."""
-    first = used = word_at(room.used)
+    first = used = room.state.used
     at = after_space(at + 1, end)
     closed = at < end and byte_at(at) == 0x5D
     at += closed
     while not closed:
         if at >= end:
             return FAULT
-        if used == room.capacity:
+        if used == room.state.capacity:
             return FULL
         at = _read_element(at, end, text, cell_of(room.columns, used))
         if at < 0:
@@ -72,25 +72,25 @@ def _read_list(at: int, end: int, text: Text, cell: Columns, room: Room) -> int:
 
 
 @compiled
-def _read_element(at: int, end: int, text: Text, cell: Columns) -> int:
+def _read_element(at: Address, end: Address, text: Text, cell: Columns) -> int:
     byte = byte_at(at)
     if byte not in (0x7B, 0x5B):
         return _read_scalar(at, end, text, cell)
-    put_byte(cell.kind, MAP if byte == 0x7B else LIST)
+    cell.kind[0] = MAP if byte == 0x7B else LIST
     return skip_value(at, end, text.limit)
 
 
 @compiled
-def read_keys(at: int, end: int, text: Text, cell: Columns, room: Room) -> int:
+def read_keys(at: Address, end: Address, text: Text, cell: Columns, room: Room) -> int:
     """Put each key of a map into an element's cell."""
-    first = used = word_at(room.used)
+    first = used = room.state.used
     at = after_space(at + 1, end)
     closed = at < end and byte_at(at) == 0x7D
     at += closed
     while not closed:
         if at >= end or byte_at(at) != 0x22:
             return FAULT
-        if used == room.capacity:
+        if used == room.state.capacity:
             return FULL
         at = _read_string(at, end, text, cell_of(room.columns, used))
         if at < 0:
@@ -107,7 +107,7 @@ def read_keys(at: int, end: int, text: Text, cell: Columns, room: Room) -> int:
 
 
 @compiled
-def _after_comma(at: int, end: int, closing: int) -> tuple[int, bool]:
+def _after_comma(at: Address, end: Address, closing: int) -> tuple[int, bool]:
     """Go from an element to the next one, or past the end of the list or map; to `end` if neither is there."""
     at = after_space(at, end)
     if at >= end:
@@ -119,8 +119,8 @@ def _after_comma(at: int, end: int, closing: int) -> tuple[int, bool]:
 
 
 @compiled
-def _note_elements(at: int, cell: Columns, room: Room, first: int, used: int) -> int:
-    put_word(cell.start, first)
-    put_half(cell.length, used - first)
-    put_word(room.used, used)
+def _note_elements(at: Address, cell: Columns, room: Room, first: int, used: int) -> int:
+    cell.start[0] = first
+    cell.length[0] = used - first
+    room.state.used = used
     return at

@@ -9,6 +9,7 @@ import pytest
 
 from headrace.filters.upstream import key_hash
 from headrace.matching.index.kernels import hashes as hashing
+from headrace.matching.machine import address_of
 
 PAGE = mmap.PAGESIZE
 
@@ -27,20 +28,19 @@ def page():
     libc = ctypes.CDLL(None, use_errno=True)
     assert libc.mprotect(ctypes.c_void_p(start + PAGE), ctypes.c_size_t(PAGE), 0) == 0
     ctypes.memset(start, 0xFF, PAGE)
-    yield start
+    yield np.frombuffer(room, np.uint8)[:PAGE]
     assert (
         libc.mprotect(ctypes.c_void_p(start + PAGE), ctypes.c_size_t(PAGE), mmap.PROT_READ | mmap.PROT_WRITE)
         == 0
     )
     del held
-    room.close()
 
 
 @pytest.mark.parametrize("length", range(20))
 def test_nothing_is_read_behind_a_page(page, length):
     text = bytes(range(65, 65 + length))
     for behind in range(12):
-        start = page + PAGE - behind - length
-        ctypes.memmove(start, text, length)
-        assert hash_at(start, length, 7) == key_hash.hash_text(text, 7)
-        ctypes.memset(start, 0xFF, length)
+        start = PAGE - behind - length
+        page[start : start + length] = list(text)
+        assert hash_at(address_of(page) + start, length, 7) == key_hash.hash_text(text, 7)
+        page[start:] = 0xFF

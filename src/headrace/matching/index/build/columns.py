@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.matching.index.build.ragged import ends_of
-from headrace.matching.index.kernels.arguments import ALWAYS, COLUMN_OF_SLOTS
+from headrace.matching.index.kernels.records import ALWAYS, COLUMN_OF_SLOTS
 from headrace.matching.rules.checks import ENDS, EQUAL, STARTS
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from headrace.matching.index.build.check_groups import Questions
     from headrace.matching.index.build.source import Draft
+    from headrace.matching.index.tables import Bytes, Longs
 
     Numbers = npt.NDArray[Any]
 
@@ -72,7 +73,7 @@ _NONE = Grams(_NOTHING, _NOTHING, _NOTHING, _NOTHING, np.zeros(1, np.int64), _NO
 
 
 @compiled
-def gram(text: Any, position: Any, length: Any) -> Any:
+def gram(text: Bytes, position: int, length: int) -> np.int64:
     """Return a gram as a number, the first byte lowest."""
     value = np.int64(0)
     for each in range(length):
@@ -81,7 +82,9 @@ def gram(text: Any, position: Any, length: Any) -> Any:
 
 
 @kernel
-def choose_grams(text: Any, text_at: Any, texts: Any, seen: Any, offset: Any, value: Any) -> Any:
+def choose_grams(
+    text: Bytes, text_at: Longs, texts: Longs, seen: Longs, offset: Longs, value: Longs
+) -> None:
     """Count all grams, then take of each text the one that was counted least."""
     mask = len(seen) - 1
     for phase in range(2):

@@ -8,7 +8,7 @@ import numpy as np
 
 from headrace.matching.index.build.ragged import ends_of, picked, indices
 from headrace.matching.index.build.source import HIGH, LOW, LOW_DOUBLE
-from headrace.matching.index.kernels.arguments import ALWAYS
+from headrace.matching.index.kernels.records import ALWAYS
 from headrace.matching.rules.checks import (
     BETWEEN,
     EQUAL,

@@ -18,6 +18,7 @@ from headrace.matching.index.build.ragged import picked, indices
 from headrace.matching.index.build.source import HIGH, LOW
 from headrace.matching.index.kernels.hashes import hash_of
 from headrace.matching.index.kernels.keys import INLINE, fill, owner_seeds
+from headrace.matching.index.kernels.records import TablePointers
 from headrace.matching.index.tables import (
     ELEMENT_SPACE,
     END_SPACE,
@@ -26,8 +27,8 @@ from headrace.matching.index.tables import (
     SPACES,
     START_SPACE,
     Tables,
-    addresses,
 )
+from headrace.matching.machine import address_of, addresses
 from headrace.matching.rules.checks import ENDS, EQUAL, INCLUDES, STARTS, STRING_KEY
 
 if TYPE_CHECKING:
@@ -72,8 +73,8 @@ def build(
         **laid_out,
     )
     slot_group = questions.slot_group.astype(np.int32)
-    t, groups = addresses(tables), addresses([slot_group])
-    fill(t.ctypes.data, len(tables.keys), len(tables.cells) - 1, groups.ctypes.data)
+    t = addresses(TablePointers, tables)
+    fill(address_of(t), len(tables.keys), len(tables.cells) - 1, slot_group)
     for array in tables:
         array.flags.writeable = False
     return tables, questions, filing.patterns

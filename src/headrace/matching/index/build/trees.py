@@ -6,15 +6,18 @@ filed under the few nodes that together cover its leaves, so that a walk meets i
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace.matching.machine import kernel
 
+if TYPE_CHECKING:
+    from headrace.matching.index.tables import Longs, Shorts
+
 
 @kernel
-def cover(first: Any, last: Any, leaves: Any, nodes: Any, owner: Any) -> Any:
+def cover(first: Longs, last: Longs, leaves: int, nodes: Longs, owner: Longs) -> int:
     """List the nodes that cover the leaves first..last of every interval; return how many these are.
 
     With empty arrays it only counts.
@@ -41,7 +44,7 @@ def cover(first: Any, last: Any, leaves: Any, nodes: Any, owner: Any) -> Any:
     return count
 
 
-def filed(first: Any, last: Any, leaves: Any) -> Any:
+def filed(first: Longs, last: Longs, leaves: int) -> tuple[Longs, Longs]:
     """Return the nodes that intervals are filed under, and for each of these the interval's number."""
     nothing = np.empty(0, np.int64)
     first, last = first.astype(np.int64), last.astype(np.int64)
@@ -51,7 +54,7 @@ def filed(first: Any, last: Any, leaves: Any) -> Any:
     return nodes, owner
 
 
-def nearest_above(used: Any, first: Any, leaves: Any) -> Any:
+def nearest_above(used: Longs, first: int, leaves: int) -> Shorts:
     """Return for each node of a tree the list of the nearest used one at or above it; -1: there is none.
 
     The lists of used nodes, which are sorted, have the numbers from `first` on.
@@ -63,7 +66,7 @@ def nearest_above(used: Any, first: Any, leaves: Any) -> Any:
 
 
 @kernel
-def _hand_down(nearest: Any) -> Any:
+def _hand_down(nearest: Shorts) -> None:
     for node in range(2, len(nearest)):
         if nearest[node] < 0:
             nearest[node] = nearest[node >> 1]

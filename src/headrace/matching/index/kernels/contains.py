@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from headrace.matching.index import tables as T  # noqa: N812 -- a name for each table
 from headrace.matching.index.build.grams import GRAM_TAG
-from headrace.matching.index.kernels.arguments import EPOCH, GRAM_SEEN
 from headrace.matching.index.kernels.checks import is_too_long
 from headrace.matching.index.kernels.memo import (
     begin_keeping,
@@ -16,14 +14,18 @@ from headrace.matching.index.kernels.memo import (
     keep,
     visit_kept,
 )
-from headrace.matching.index.kernels.memory import byte, is_same, long, put_long, short
+from headrace.matching.index.kernels.texts import is_same
 from headrace.matching.index.kernels.values import constant_text, key_of
 from headrace.matching.index.kernels.visits import visit
-from headrace.matching.machine import byte_at, compiled, inlined, word_at
+from headrace.matching.index.tables import GRAM_SPACE
+from headrace.matching.machine import Address, byte_at, compiled, inlined
+
+if TYPE_CHECKING:
+    from headrace.matching.index.kernels.records import CellPointers, Counts, RoomPointers, TablePointers
 
 
 @inlined
-def _gram(text: Any, size: Any) -> Any:
+def _gram(text: Address, size: int) -> int:
     value = byte_at(text)
     for offset in range(1, size):
         value |= byte_at(text + offset) << (8 * offset)
@@ -32,24 +34,32 @@ def _gram(text: Any, size: Any) -> Any:
 
 @compiled
 def _visit_gram(
-    t: Any, c: Any, o: Any, group: Any, key: Any, text: Any, offset: Any, length: Any, row: Any, n: Any
-) -> Any:
+    t: TablePointers,
+    c: CellPointers,
+    o: RoomPointers,
+    group: int,
+    key: int,
+    text: Address,
+    offset: int,
+    length: int,
+    row: int,
+    n: Counts,
+) -> bool:
     """Compare every text that has this gram with the one around it; what is found counts once per event."""
-    entry = key - short(t, T.GRAM_FIRST, 0)
-    epoch = word_at(n + 8 * EPOCH)
-    for each in range(short(t, T.GRAM_AT, entry), short(t, T.GRAM_AT, entry + 1)):
-        mark = short(t, T.GRAM_MARK, each)
-        at = offset - short(t, T.GRAM_OFFSET, each)
-        other, size = constant_text(t, short(t, T.GRAM_TEXT, each))
+    entry = key - t.gram_first[0]
+    for each in range(t.gram_at[entry], t.gram_at[entry + 1]):
+        mark = t.gram_mark[each]
+        at = offset - t.gram_offset[each]
+        other, size = constant_text(t, t.gram_text[each])
         if (
-            long(o, GRAM_SEEN, mark) == epoch
+            o.gram_seen[mark] == n.epoch
             or at < 0
             or at + size > length
             or not is_same(text + at, other, size)
         ):
             continue
-        put_long(o, GRAM_SEEN, mark, epoch)
-        list_ = short(t, T.GRAM_LIST, each)
+        o.gram_seen[mark] = n.epoch
+        list_ = t.gram_list[each]
         keep(t, o, list_, n)
         if not visit(t, c, o, group, list_, row, n):
             return False
@@ -58,13 +68,21 @@ def _visit_gram(
 
 @compiled
 def _visit_grams(
-    t: Any, c: Any, o: Any, group: Any, slot: Any, text: Any, length: Any, row: Any, n: Any
-) -> Any:
+    t: TablePointers,
+    c: CellPointers,
+    o: RoomPointers,
+    group: int,
+    slot: int,
+    text: Address,
+    length: int,
+    row: int,
+    n: Counts,
+) -> bool:
     for size in range(1, 5):
-        if not (byte(t, T.SLOT_GRAMS, slot) >> size) & 1:
+        if not (t.slot_grams[slot] >> size) & 1:
             continue
         for offset in range(length - size + 1):
-            key = key_of(t, group, slot, T.GRAM_SPACE, _gram(text + offset, size), -(GRAM_TAG + size), n)
+            key = key_of(t, group, slot, GRAM_SPACE, _gram(text + offset, size), -(GRAM_TAG + size), n)
             if key >= 0 and not _visit_gram(t, c, o, group, key, text, offset, length, row, n):
                 return False
     return True
@@ -72,10 +90,18 @@ def _visit_grams(
 
 @inlined
 def visit_contained(
-    t: Any, c: Any, o: Any, group: Any, slot: Any, text: Any, length: Any, row: Any, n: Any
-) -> Any:
+    t: TablePointers,
+    c: CellPointers,
+    o: RoomPointers,
+    group: int,
+    slot: int,
+    text: Address,
+    length: int,
+    row: int,
+    n: Counts,
+) -> bool:
     """Visit the lists of the texts that a text contains."""
-    if not byte(t, T.SLOT_GRAMS, slot) or is_too_long(text, length):
+    if not t.slot_grams[slot] or is_too_long(text, length):
         return True
     entry = entry_of(t, o, slot, text, length)
     if is_kept(o, entry, text, length):

@@ -11,11 +11,22 @@ A number hashes as its 8 bytes. The seed of a key is `mix(hash of the slot's nam
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
-from headrace.matching.machine import byte_at, high_product, inlined, kernel, word_at
+from headrace.matching.machine import (
+    CHECKED,
+    Address,
+    address_of,
+    byte_at,
+    high_product,
+    inlined,
+    kernel,
+    word_at,
+)
+
+Hash: TypeAlias = np.uint64
 
 _M = np.uint64(0x9E3779B97F4A7C15)
 _EIGHT = np.uint64(8)
@@ -25,22 +36,26 @@ _WITHIN_PAGE, _LAST_WORD = 4095, 4088
 
 
 @inlined
-def mix(value: Any) -> Any:
+def mix(value: Hash) -> Hash:
     """Spread 64 bits."""
-    return (value * _M) ^ high_product(value, _M)
+    mixed: Hash = (value * _M) ^ high_product(value, _M)
+    return mixed
 
 
 @inlined
-def hash_word(word: Any, seed: Any) -> Any:
+def hash_word(word: np.uint64, seed: Hash) -> Hash:
     """Hash 64 bits."""
     return mix(mix(seed ^ word) ^ _EIGHT)
 
 
 @inlined
-def _rest(position: Any, end: Any) -> Any:
+def _rest(position: Address, end: Address) -> np.uint64:
     """Return the last bytes, fewer than eight, padded with zeros."""
-    if position & _WITHIN_PAGE <= _LAST_WORD:  # what lies behind the end may be read there, and is cut off
-        return np.uint64(word_at(position)) & ((_ONE << np.uint64(8 * (end - position))) - _ONE)
+    if (
+        not CHECKED and position & _WITHIN_PAGE <= _LAST_WORD
+    ):  # what lies behind the end may be read there, and is cut off
+        mask: np.uint64 = (_ONE << np.uint64(8 * (end - position))) - _ONE
+        return np.uint64(word_at(position)) & mask
     word = np.uint64(0)
     shift = np.uint64(0)
     while position < end:
@@ -51,7 +66,7 @@ def _rest(position: Any, end: Any) -> Any:
 
 
 @inlined
-def hash_text(text: Any, length: Any, seed: Any) -> Any:
+def hash_text(text: Address, length: int, seed: Hash) -> Hash:
     """Hash the bytes at an address."""
     value = seed
     position = text
@@ -67,9 +82,9 @@ def hash_text(text: Any, length: Any, seed: Any) -> Any:
 def hash_of(text: bytes, seed: int) -> int:
     """Hash bytes."""
     array = np.frombuffer(text, np.uint8)
-    return int(_hash_at(array.__array_interface__["data"][0], len(text), np.uint64(seed)))
+    return int(_hash_at(address_of(array, "text"), len(text), np.uint64(seed)))
 
 
 @kernel
-def _hash_at(text: Any, length: Any, seed: Any) -> Any:
+def _hash_at(text: Address, length: int, seed: Hash) -> Hash:
     return hash_text(text, length, seed)

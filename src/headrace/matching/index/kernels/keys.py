@@ -1,62 +1,57 @@
 """The hash table of keys: filled once, then only asked. A hit is verified, so that equal hashes change nothing.
 
-A cell is the upper half of the hash and the key's number. A key is four words, so that a look at one cache line tells
-all about it: owner and, above it, the tag; first and, above it, last post of its list; then a text of up to 16 bytes,
-a longer one's place among the texts and number of characters, or a number. The tag of a text is its length; others are
-negative.
+A cell is the upper half of the hash and the key's number. A look at one cache line tells all about a `Key`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace.matching.index.bloom import insert
 from headrace.matching.index.kernels.hashes import hash_text, hash_word, mix
-from headrace.matching.index.kernels.memory import address, is_same, long, put_long, short
-from headrace.matching.index.tables import BLOOM, BLOOM_AT, BLOOM_BITS, CELLS, KEYS, SEED, SPACES, TEXT
-from headrace.matching.machine import inlined, kernel, word_at
+from headrace.matching.index.kernels.records import Key, TablePointers
+from headrace.matching.index.kernels.texts import is_same
+from headrace.matching.index.tables import SPACES
+from headrace.matching.machine import Address, address, inlined, kernel, signed, word_at
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Numbers = npt.NDArray[Any]
+    from headrace.matching.index.kernels.hashes import Hash
+    from headrace.matching.index.tables import Longs, Shorts, Words
 
 INLINE = 16
+INLINE_AT = Key.dtype.fields["value"][1]  # type: ignore[index]
 _UPPER = np.uint64(0xFFFFFFFF00000000)
-_LOWER = np.int64(0xFFFFFFFF)
+_LOWER = 0xFFFFFFFF
 
 
 @kernel
-def fill(t: Any, keys: Any, mask: Any, groups: Any) -> Any:
-    """Put every key into the table, and into the Bloom filter of its group.
-
-    `t` are the tables' addresses; `groups` is where the address of the slots' groups lies.
-    """
-    bits = short(t, BLOOM_BITS, 0)
-    for key in range(keys):
-        first = long(t, KEYS, 4 * key)
-        owner, tag = first & _LOWER, first >> 32
-        hash_ = _hash(t, key, tag, np.uint64(long(t, SEED, owner)))
-        cell = np.int64(hash_) & mask
-        while long(t, CELLS, cell) != -1:
+def fill(tables: Address, keys: int, mask: int, groups: Shorts) -> None:
+    """Put every key into the table, and into the Bloom filter of its group, given the groups of the slots."""
+    t = TablePointers(tables)
+    bits = t.bloom_bits[0]
+    for number in range(keys):
+        key = t.keys[number]
+        hash_ = _hash(t, key, np.uint64(t.seed[key.owner]))
+        cell = signed(hash_) & mask
+        while t.cells[cell] != -1:
             cell = (cell + 1) & mask
-        put_long(t, CELLS, cell, np.int64(hash_ & _UPPER) | key)
-        group = short(groups, 0, owner // SPACES)
-        insert(address(t, BLOOM), long(t, BLOOM_AT, group), long(t, BLOOM_AT, group + 1), hash_, bits)
+        t.cells[cell] = signed(hash_ & _UPPER) | number
+        group = groups[key.owner // SPACES]
+        insert(t.bloom, t.bloom_at[group], t.bloom_at[group + 1], hash_, bits)
 
 
 @kernel
-def hash_keys(t: Any, keys: Any, seeds: Any, hashes: Any) -> Any:
+def hash_keys(tables: Address, keys: Longs, seeds: Words, hashes: Words) -> None:
     """Hash some keys once more, with other seeds of their owners."""
+    t = TablePointers(tables)
     for each in range(len(keys)):
-        first = long(t, KEYS, 4 * keys[each])
-        owner, tag = first & _LOWER, first >> 32
-        hashes[each] = _hash(t, keys[each], tag, seeds[owner])
+        key = t.keys[keys[each]]
+        hashes[each] = _hash(t, key, seeds[key.owner])
 
 
-def owner_seeds(slots: Numbers) -> Numbers:
+def owner_seeds(slots: Words) -> Words:
     """Return the seeds of owners, made from those of slots."""
     owners = np.empty(len(slots) * SPACES, np.uint64)
     _seed_owners(slots, owners)
@@ -64,49 +59,46 @@ def owner_seeds(slots: Numbers) -> Numbers:
 
 
 @kernel
-def _seed_owners(slots: Any, owners: Any) -> Any:
+def _seed_owners(slots: Words, owners: Words) -> None:
     for slot in range(len(slots)):
         for space in range(SPACES):
             owners[slot * SPACES + space] = mix(slots[slot] ^ np.uint64(space))
 
 
 @inlined
-def _hash(t: Any, key: Any, tag: Any, seed: Any) -> Any:
-    return hash_text(_text_of(t, key, tag), tag, seed) if tag >= 0 else hash_word(_word_of(t, key, tag), seed)
+def _hash(t: TablePointers, key: Key, seed: Hash) -> Hash:
+    tag = key.tag
+    return (
+        hash_text(_text_of(t, key, tag), tag, seed) if tag >= 0 else hash_word(tagged(key.value, tag), seed)
+    )
 
 
 @inlined
-def _text_of(t: Any, key: Any, length: Any) -> Any:
-    start = address(t, KEYS) + 32 * key + 16
-    return start if length <= INLINE else address(t, TEXT) + word_at(start)
+def _text_of(t: TablePointers, key: Key, length: int) -> Address:
+    return address(key) + INLINE_AT if length <= INLINE else t.text + key.value
 
 
 @inlined
-def _word_of(t: Any, key: Any, tag: Any) -> Any:
-    return tagged(long(t, KEYS, 4 * key + 2), tag)
-
-
-@inlined
-def tagged(value: Any, tag: Any) -> Any:
+def tagged(value: int, tag: int) -> np.uint64:
     """Tell the numbers 0, 1, 2 from null, false and true, and grams of one length from those of another."""
     return np.uint64(value) ^ (np.uint64(tag & 255) << np.uint64(56))
 
 
 @inlined
-def find(t: Any, mask: Any, owner: Any, tag: Any, hash_: Any, value: Any) -> Any:
+def find(t: TablePointers, mask: int, owner: int, tag: int, hash_: Hash, value: int) -> int:
     """Return the key of a text at an address, where the tag is its length, or of a number; -1: there is none."""
-    wanted = owner | np.int64(tag) << 32
-    cells, keys = address(t, CELLS), address(t, KEYS)
-    cell = np.int64(hash_) & mask
+    wanted = owner | tag << 32  # the first two fields of a key, in one look
+    cells, keys = t.cells, t.keys
+    cell = signed(hash_) & mask
     while True:
-        found = word_at(cells + 8 * cell)
+        found = cells[cell]
         if found == -1:
-            return np.int64(-1)
+            return -1
         if (np.uint64(found) ^ hash_) & _UPPER == np.uint64(0):
-            key = found & _LOWER
-            if word_at(keys + 32 * key) == wanted:
+            key = keys[found & _LOWER]
+            if word_at(address(key)) == wanted:
                 if tag >= 0 and is_same(value, _text_of(t, key, tag), tag):
-                    return key
-                if tag < 0 and word_at(keys + 32 * key + 16) == value:
-                    return key
+                    return found & _LOWER
+                if tag < 0 and key.value == value:
+                    return found & _LOWER
         cell = (cell + 1) & mask
