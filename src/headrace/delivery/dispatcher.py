@@ -112,12 +112,12 @@ class Dispatcher:
         self._mailboxes = Mailboxes(
             self._ledger, self._changes, self._queues, self._progress, settings.flush_seconds
         )
-        queue_intake = QueueIntake(
+        self._queue_intake = QueueIntake(
             self._events, self._changes, self._queues, self._settlement, self._progress, KeptAtStart(self._ledger)
         )  # fmt: skip
         replay_intake = ReplayIntake(self._changes, self._mailboxes, self._queues, self._settlement)
         self._outbox = OutboxSource(
-            outbox, self._events, self._mailboxes, queue_intake, self._progress, settings.poll_seconds
+            outbox, self._events, self._mailboxes, self._queue_intake, self._progress, settings.poll_seconds
         )
         self._replays = ReplaySource(
             replays, self._ledger, self._changes, replay_intake, self._progress, shares
