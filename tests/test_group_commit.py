@@ -146,6 +146,19 @@ async def test_nobody_waits_for_ever_when_the_commit_itself_is_cancelled():
     assert [type(each) for each in outcomes] == [asyncio.CancelledError] * 3
 
 
+async def test_what_was_cancelled_is_not_committed_with_what_comes_after_it(ledger):
+    group = GroupCommit(ledger.commit, Room(3, Full), 9)
+    first = group.submit(1, 3)
+    await ledger.entered.acquire()
+    assert group._committing is not None
+    group._committing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    ledger.let()
+    assert await group.submit(2, 3) == 20, "and its room is free"
+    assert ledger.groups == [[2]]
+
+
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=20), st.integers(1, 100))
 def test_groups_keep_the_order_and_stay_below_their_size(sizes, at_once):
     async def commit_all():

@@ -84,8 +84,10 @@ class GroupCommit(Generic[_Work, _Result]):
                 self._room.give_back(sum(piece.size for piece in group))
         finally:
             self._committing = None
-            for piece in self._waiting:  # there are some only if this was cancelled
+            cancelled, self._waiting = self._waiting, []  # there are some only if this was cancelled
+            for piece in cancelled:
                 piece.done.cancel()
+                self._room.give_back(piece.size)
 
     def _next_group(self) -> list[_Piece[_Work, _Result]]:
         sizes = accumulate(piece.size for piece in self._waiting)

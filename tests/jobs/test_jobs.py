@@ -85,12 +85,13 @@ def test_a_worker_that_lives_keeps_its_job(jobs):
     assert jobs.take(LONG).job.id == claim.job.id
 
 
-def test_a_released_job_waits_for_its_time_or_for_ever(jobs):
+def test_a_released_job_waits_for_its_time_or_for_ever(jobs, monkeypatch):
     jobs.add(Job("replay", {}))
-    jobs.take(LONG).release(1.0)
+    jobs.take(LONG).release(30.0)
     assert jobs.take(LONG) is None
-    while (claim := jobs.take(LONG)) is None:
-        time.sleep(0.05)
+    real = CLOCK.time
+    monkeypatch.setattr(type(CLOCK), "time", lambda _: real() + 31.0)
+    claim = jobs.take(LONG)
     claim.release(None)
     assert jobs.take(LONG) is None
 
@@ -111,6 +112,34 @@ def test_a_job_that_was_added_by_a_clock_since_set_back_is_taken(jobs):
     with jobs.database.writing() as connection:
         connection.execute(update(JOBS).values(due=CLOCK.time() + 3600))
     assert jobs.take(LONG).job == replace(job, state=State.RUNNING)
+
+
+def test_a_job_is_due_by_everybody_s_clock_when_it_is_added(jobs, monkeypatch):
+    job = jobs.add(Job("replay", {}))
+    real = CLOCK.time
+    monkeypatch.setattr(type(CLOCK), "time", lambda _: real() - 30.0)
+    assert jobs.take(LONG).job.id == job.id
+
+
+def test_jobs_that_are_due_alike_are_taken_in_the_order_in_which_they_were_asked_for(jobs):
+    asked = [jobs.add(Job("seek", {}, asked=f"2026-01-01T00:00:0{n}.000Z")) for n in (2, 0, 1)]
+    assert [jobs.take(LONG).job.id for _ in asked] == [asked[n].id for n in (1, 2, 0)]
+
+
+def test_of_two_whose_clocks_differ_neither_takes_the_other_s_job_while_it_is_extended(jobs, monkeypatch):
+    jobs.add(Job("replay", {}))
+    claim = jobs.take(LONG)
+    claim.extend(3600.0)  # as a process writes it whose clock is ahead by as much
+    now = time.monotonic()
+    for later in range(0, 300, 20):
+        monkeypatch.setattr(time, "monotonic", lambda later=later: now + later)
+        assert jobs.take(LONG) is None
+        claim.extend(3600.0)
+    for later in range(300, 360, 20):
+        monkeypatch.setattr(time, "monotonic", lambda later=later: now + later)
+        assert jobs.take(LONG) is None
+    monkeypatch.setattr(time, "monotonic", lambda: now + 370)
+    assert jobs.take(LONG) is not None, "nobody has extended it for as long as a job is held"
 
 
 def test_a_cancelled_job_is_lost_to_its_worker(jobs):

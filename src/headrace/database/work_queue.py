@@ -87,14 +87,16 @@ class WorkQueue(ABC, Generic[_Work]):
         return self.from_row(self._row(work_id))
 
     def _take(
-        self, limit: int, order: ColumnElement[Any], *free: ColumnElement[bool], **values: Any
+        self, limit: int, order: Sequence[ColumnElement[Any]], *free: ColumnElement[bool], **values: Any
     ) -> Sequence[Row[Any]]:
         """Claim work that is free, each piece for one taker; what another one is just taking is passed over."""
-        found = select(self.table.c.id).where(*free).order_by(order).limit(limit)
+        found = select(self.table.c.id).where(*free).order_by(*order).limit(limit)
         with self.database.reading() as connection:  # who looks in vain locks nothing
             if connection.execute(found).first() is None:
                 return []
-        taking = update(self.table).where(self.table.c.id.in_(found.with_for_update(skip_locked=True)))
+        # As a table of its own: PostgreSQL may run a subquery anew for each row that was claimed, and claim them all.
+        free_now = found.with_for_update(skip_locked=True).cte("free_now")
+        taking = update(self.table).where(self.table.c.id.in_(select(free_now.c.id)))
         claimed = taking.values(claim=str(uuid.uuid4()), **values).returning(self.table)
         with self.database.writing() as connection:
             return connection.execute(claimed).all()
@@ -140,11 +142,11 @@ class ListedWorkQueue(WorkQueue[_Work]):
     def end(cls, connection: Connection, state: State, *which: ColumnElement[bool], **values: Any) -> int:
         """End what has not ended, of the work that the conditions name; return how many pieces that are."""
         is_open = cls.table.c.state.in_(OPEN)
-        ending = update(cls.table).where(*which, is_open).values(cls.ended(state) | values)
+        ending = update(cls.table).where(*which, is_open).values(cls.end_values(state) | values)
         return connection.execute(ending).rowcount
 
     @classmethod
-    def ended(cls, state: State) -> dict[str, Any]:
-        """Return what a row says of work that has ended: nobody has it, and nobody may take it."""
+    def end_values(cls, state: State) -> dict[str, Any]:
+        """Return the values of a row whose work has ended: nobody has it, and nobody may take it."""
         free = {name: None for name in ("claim", "due") if name in cls.table.c}
         return {"state": state, "ended": cls.now(), **free}

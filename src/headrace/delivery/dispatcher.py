@@ -15,7 +15,7 @@ from headrace.delivery.intake.kept import KeptAtStart
 from headrace.delivery.intake.mailboxes import Mailboxes
 from headrace.delivery.intake.outbox import OutboxSource
 from headrace.delivery.intake.progress import DeliveryProgress
-from headrace.delivery.intake.queues import QueueIntake
+from headrace.delivery.intake.queue_intake import QueueIntake
 from headrace.delivery.intake.replays import ReplayIntake, ReplaySource
 from headrace.delivery.intake.standstill import Standstill
 from headrace.delivery.intake.subscribers import Subscribers, SubscriptionChanges
@@ -105,13 +105,14 @@ class Dispatcher:
         self._queues = SubscriptionQueues(
             self._subscribers, spec_of or self._spec_of, senders, self._occupancy, self._schedule, context
         )
+        # Before the follower: a subscription that changed has no direct way to its mailbox until it is looked at again.
+        self._mailboxes = Mailboxes(
+            self._ledger, self._changes, self._queues, self._progress, settings.flush_seconds
+        )
         self._follower = QueueFollower(
             self._changes, self._queues, self._schedule, self._settlement, self._credentials, self._ledger, on_gone
         )  # fmt: skip
         self._unsaved = Unsaved(self._queues, self._settlement, settings.memory_seconds)
-        self._mailboxes = Mailboxes(
-            self._ledger, self._changes, self._queues, self._progress, settings.flush_seconds
-        )
         self._queue_intake = QueueIntake(
             self._events, self._changes, self._queues, self._settlement, self._progress, KeptAtStart(self._ledger)
         )  # fmt: skip

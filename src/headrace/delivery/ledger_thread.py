@@ -1,4 +1,4 @@
-"""The ledger, and the one thread in which calls that block are made: the event loop never waits for a database."""
+"""The ledger, and the thread in which its and the store's calls are made: the event loop waits for no database."""
 
 from __future__ import annotations
 

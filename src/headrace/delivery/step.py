@@ -3,7 +3,7 @@
 A delivery goes from a source (the outbox, a replay, the ledger) through mailboxes or queues to its settlement. Each of
 these steps lives the same life: it is polled until the dispatcher stops, then closed, then joined. Steps that take in
 what others hand on have a `submit`, which answers False when there is no room: who is refused keeps what it has and
-submits it again. That is all the back-pressure there is; memory stays bounded because nobody may ignore it.
+submits it again, so that memory stays bounded.
 """
 
 from __future__ import annotations

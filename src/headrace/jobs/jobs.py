@@ -7,11 +7,12 @@ that was only slow can't undo what its successor did.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import delete, or_, update
+from sqlalchemy import delete, or_, select, update
 
 from headrace.clock import CLOCK
 from headrace.database.patience import once, repeatable
@@ -42,18 +43,35 @@ class Jobs(ListedWorkQueue[Job]):
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         database.bring_up(FAMILY)
+        self._misdated_since: dict[tuple[str, str | None, float], float] = {}
 
     @repeatable
     def take(self, hold_seconds: float) -> Claim | None:
-        """Take the job that is due longest, and hold it for so many seconds; None where there is none.
-
-        Nobody holds a job for longer: where one is due much later, the clock was set back since.
-        """
+        """Take the job that is due longest, and hold it for so many seconds; None where there is none."""
         now = CLOCK.time()
         until = now + hold_seconds
-        is_due = or_(JOBS.c.due <= now, JOBS.c.due > until + _LENIENCE)
-        taken = self._take(1, JOBS.c.due, JOBS.c.state.in_(OPEN), is_due, state=State.RUNNING, due=until)
+        is_due = or_(JOBS.c.due <= now, JOBS.c.id.in_(self._misdated(until + _LENIENCE, hold_seconds)))
+        order = JOBS.c.due, JOBS.c.asked
+        taken = self._take(1, order, JOBS.c.state.in_(OPEN), is_due, state=State.RUNNING, due=until)
         return next((Claim(self.database, self.from_row(row), row.claim) for row in taken), None)
+
+    def _misdated(self, latest: float, hold_seconds: float) -> list[str]:
+        """Return the jobs that are due later than anybody puts one off: another clock wrote that, ahead of ours.
+
+        Of those that somebody holds only such as were not extended for as long as a job is held, by this process's
+        own time: whoever took them is gone.
+        """
+        columns = JOBS.c.id, JOBS.c.claim, JOBS.c.due
+        with self.database.reading() as connection:
+            found = connection.execute(select(*columns).where(JOBS.c.due > latest)).all()
+        now = time.monotonic()
+        seen = [(row.id, row.claim, row.due) for row in found]
+        self._misdated_since = {each: self._misdated_since.get(each, now) for each in seen}
+        return [
+            job
+            for (job, claim, _), since in self._misdated_since.items()
+            if claim is None or now - since >= hold_seconds
+        ]
 
     @repeatable
     def prune(self, ended_before: str) -> int:
@@ -75,7 +93,7 @@ class Jobs(ListedWorkQueue[Job]):
             "memory": _encode(job.memory),
             "asked": job.asked,
             "namespace": job.namespace,
-            "due": CLOCK.time(),
+            "due": 0.0,  # now, by everybody's clock
         }
 
     @staticmethod
@@ -121,11 +139,11 @@ class Claim:
 
     def finish(self, result: Mapping[str, Any], connection: Connection | None = None) -> None:
         """The work is done."""
-        self._write(Jobs.ended(State.DONE) | done(result), connection)
+        self._write(Jobs.end_values(State.DONE) | done_values(result), connection)
 
     def fail(self, error: str) -> None:
         """The work can't be done."""
-        self._write(Jobs.ended(State.FAILED) | {"error": error})
+        self._write(Jobs.end_values(State.FAILED) | {"error": error})
 
     def release(self, seconds: float | None = 0.0, connection: Connection | None = None) -> None:
         """Let go of it, to be taken up again after so many seconds; never with None: somebody else ends it."""
@@ -146,8 +164,8 @@ class Claim:
             self._write(values, own)
 
 
-def done(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a row says of a job that is done."""
+def done_values(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the row of a job that is done, besides those of its end."""
     return {"progress": 1.0, "note": "", "result": _encode(result)}
 
 

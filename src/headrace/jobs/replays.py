@@ -17,7 +17,7 @@ from headrace.database.patience import once, repeatable
 from headrace.database.work_queue import State
 from headrace.events.batch import from_batch
 from headrace.events.event import Event
-from headrace.jobs.jobs import Jobs, done
+from headrace.jobs.jobs import Jobs, done_values
 from headrace.jobs.tables import CHUNKS, JOBS, REPLAYS
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ class Replays:
             connection.execute(
                 update(REPLAYS).where(REPLAYS.c.job == job_id).values(delivered=delivered, dead=dead)
             )
-            Jobs.end(connection, State.DONE, JOBS.c.id == job_id, **done(result))
+            Jobs.end(connection, State.DONE, JOBS.c.id == job_id, **done_values(result))
 
 
 def _encode(events: pa.RecordBatch) -> bytes:

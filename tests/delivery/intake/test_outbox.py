@@ -56,8 +56,15 @@ class Events:
 
 
 class Mailboxes:
+    """What is for subscriptions named so is mailed."""
+
+    def __init__(self):
+        self.mailed: Counter[tuple[int, str]] = Counter()
+
     async def sort_out(self, pairs):
-        return pairs
+        rows = list(zip(pairs["position"].to_pylist(), pairs["subscription"].to_pylist(), strict=True))
+        self.mailed.update(row for row in rows if row[1].startswith("mail"))
+        return table([row for row in rows if not row[1].startswith("mail")])
 
 
 @dataclass
@@ -92,8 +99,9 @@ class Queues:
         self.recovered_at.append("all")
 
 
-def source_of(outbox, queues):
-    source = OutboxSource(outbox, Events(), Mailboxes(), queues, queues.progress, 0.0)  # type: ignore[arg-type]
+def source_of(outbox, queues, mailboxes=None):
+    mailboxes = mailboxes or Mailboxes()
+    source = OutboxSource(outbox, Events(), mailboxes, queues, queues.progress, 0.0)  # type: ignore[arg-type]
     queues.source = source
     return source
 
@@ -134,6 +142,36 @@ async def test_an_outbox_with_a_hole_is_waited_for(queues):
     assert "all" not in queues.recovered_at
 
 
+async def test_a_stop_while_mailboxes_are_filled_repeats_nothing_of_it(queues):
+    """A consumer may have acknowledged its mail by the next start."""
+
+    class Closing(Mailboxes):
+        async def sort_out(self, pairs):
+            left = await super().sort_out(pairs)
+            source.close()
+            return left
+
+    pairs = [(position, each) for position in range(4) for each in ("mail", "sink")]
+    mailboxes = Closing()
+    source = source_of(Outbox((4, pairs), (8, [(7, "mail")])), queues, mailboxes)
+    await source.poll()
+    assert queues.begun + mailboxes.mailed == Counter(pairs)
+    assert queues.progress.log.read() == LogPosition.at(4)
+
+
+async def test_a_stop_while_the_outbox_is_read_leaves_that_for_the_next_start(queues):
+    mailboxes = Mailboxes()
+    source = source_of(Outbox((4, [(1, "mail"), (2, "sink")])), queues, mailboxes)
+    source.close()
+    await source.poll()
+    assert (queues.begun, mailboxes.mailed, queues.progress.log.read()) == (
+        Counter(),
+        Counter(),
+        LogPosition(),
+    )
+    assert "all" not in queues.recovered_at, "there is more to read"
+
+
 async def test_a_stop_waits_for_no_broker(queues):
     source = source_of(Outbox(), queues)
     source.close()
@@ -146,9 +184,14 @@ async def test_a_stop_waits_for_no_broker(queues):
     cuts=st.sets(st.integers(1, 7)),
     answers=st.lists(st.booleans(), max_size=12),
     close_at=st.none() | st.integers(1, 15),
+    mailed=st.sets(st.integers(0, 6)),
 )
-def test_each_pair_begins_once_and_before_it_is_passed(counts, cuts, answers, close_at):
-    pairs = [(position, f"s{number}") for position, count in enumerate(counts) for number in range(count)]
+def test_each_pair_begins_once_and_before_it_is_passed(counts, cuts, answers, close_at, mailed):
+    pairs = [
+        (position, f"{'mail' if number in mailed else 'sink'}{number}")
+        for position, count in enumerate(counts)
+        for number in range(count)
+    ]
     ends = sorted({each for each in cuts if each < len(counts)} | {len(counts)})
     files = [
         (end, [pair for pair in pairs if begin <= pair[0] < end])
@@ -156,12 +199,15 @@ def test_each_pair_begins_once_and_before_it_is_passed(counts, cuts, answers, cl
     ]
 
     async def run():
-        queues = Queues(DeliveryProgress(LogPosition()), list(answers), close_at=close_at)
-        await source_of(Outbox(*files), queues).poll()
-        return queues
+        queues, mailboxes = (
+            Queues(DeliveryProgress(LogPosition()), list(answers), close_at=close_at),
+            Mailboxes(),
+        )
+        await source_of(Outbox(*files), queues, mailboxes).poll()
+        return queues, mailboxes
 
-    queues = asyncio.run(run())
+    queues, mailboxes = asyncio.run(run())
     read = queues.progress.log.read().get(0, 0)
-    assert queues.begun == Counter(pair for pair in pairs if pair[0] < read)
+    assert queues.begun + mailboxes.mailed == Counter(pair for pair in pairs if pair[0] < read)
     if close_at is None or queues.asked < close_at:
         assert read == len(counts)

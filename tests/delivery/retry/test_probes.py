@@ -98,6 +98,15 @@ async def test_one_dispatcher_takes_a_test_and_nobody_takes_one_that_is_late(har
     assert records.probes.outcome(late.id) is None
 
 
+async def test_closed_it_takes_no_test_from_the_others(harness, records, sink):
+    probing = ProbeWorker(records, harness.store, {}, NoCredentials(), default_spec(delivery_settings()))
+    probing.close()
+    records.probes.add(Probe(event(1), soon(), subscription=harness.subscribe(sink.url)))
+    await probing.poll()
+    await probing.join()
+    assert len(records.probes.take(9)) == 1
+
+
 async def test_a_stop_doesn_t_wait_for_a_sink_that_hangs(harness, records, sink):
     hanging = asyncio.Event()
 

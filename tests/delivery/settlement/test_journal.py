@@ -101,6 +101,22 @@ async def test_a_flush_of_nothing_does_not_touch_the_ledger(desk, monkeypatch):
     await desk.journal.flush()
 
 
+async def test_it_is_full_too_while_much_that_was_settled_is_committed(desk, monkeypatch):
+    monkeypatch.setattr(journal_module, "_MAX_COLLECTED", 3)
+    desk.progress.log.begin(0)
+    desk.progress.log.read_to(LogPosition.at(9))
+    for position in range(3):
+        desk.journal.settle(Key("a", position))
+    assert desk.journal.is_full
+    desk.gate.clear()
+    flushing = asyncio.create_task(desk.journal.flush())
+    await asyncio.sleep(0)
+    assert desk.journal.is_full
+    desk.gate.set()
+    await flushing
+    assert not desk.journal.is_full
+
+
 async def test_it_is_full_when_much_is_collected_until_that_is_durable(desk, monkeypatch):
     monkeypatch.setattr(journal_module, "_MAX_COLLECTED", 3)
     desk.wait(1, "1")

@@ -34,6 +34,9 @@ class KeptAtStart:
         """Return what the ledger held of these."""
         if not self._before or not any(map(self._before.is_behind, positions)):
             return set()
+        within = min(positions), max(positions)
+        if partition_of(within[0]) == partition_of(within[1]):
+            return await self._look_up(within)
         kept: set[tuple[str, int]] = set()
         for partition in {partition_of(each) for each in positions}:
             own = [each for each in positions if partition_of(each) == partition]

@@ -86,7 +86,7 @@ class Mailboxes(PolledStep):
         """Put what is to be pulled into its mailboxes, and return the other pairs."""
         names = pairs["subscription"].unique().to_pylist()
         await self._changes.learn(names)
-        pulled = [each for each in names if await self._is_direct(each)]
+        pulled = [each for each in names if self._subscribers.is_pulled(each) and await self._is_direct(each)]
         if not pulled:
             return pairs
         is_pulled = pc.is_in(pairs["subscription"].cast(pa.string()), value_set=pa.array(pulled))

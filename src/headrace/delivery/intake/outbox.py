@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from headrace.delivery.intake.mailboxes import Mailboxes
     from headrace.delivery.intake.progress import DeliveryProgress
-    from headrace.delivery.intake.queues import QueueIntake
+    from headrace.delivery.intake.queue_intake import QueueIntake
     from headrace.delivery.retry.events import EventSource
     from headrace.eventlog.outbox import OutboxReader
 
@@ -58,9 +58,12 @@ class OutboxSource(PolledStep):
         began = self._position
         self._queues.recover_to(began)
         parts = gathered(self._outbox.read(began), _PAIRS_AT_A_TIME)
-        while not self._is_closed and (part := await self._events.read(next, parts, None)) is not None:
+        while (part := await self._events.read(next, parts, None)) is not None and not self._is_closed:
             end, planned = part
-            await self._hand_on(await self._mailboxes.sort_out(planned), end)
+            pairs = await self._mailboxes.sort_out(planned)
+            await self._hand_on(pairs, end, is_begun=pairs.num_rows < planned.num_rows)
+        if self._is_closed:
+            return self._seconds
         if self._position != began:
             self._last_read = time.monotonic()
             return 0.0
@@ -77,14 +80,17 @@ class OutboxSource(PolledStep):
         self._is_closed = True
         self._events.stop_waiting()
 
-    async def _hand_on(self, pairs: pa.Table, end: LogPosition) -> None:
+    async def _hand_on(self, pairs: pa.Table, end: LogPosition, *, is_begun: bool) -> None:
+        """Submit a part slice by slice. Closed in between, it is broken off, unless mailboxes have some of it."""
         begun = 0
         while begun < pairs.num_rows and not self._is_closed:
             if await self._queues.submit(pairs.slice(begun, _PAIRS_AT_A_TIME)):
                 begun += _PAIRS_AT_A_TIME
             else:
                 await asyncio.sleep(self._seconds)
-        if begun < pairs.num_rows:
+        if begun < pairs.num_rows and is_begun:
+            await self._begin(pairs.slice(begun))
+        elif begun < pairs.num_rows:
             end = await self._break_off(pairs, begun, end)
         self._position = end
         self._progress.read_to(end)
@@ -92,16 +98,16 @@ class OutboxSource(PolledStep):
         HEALTH.working(_PART, f"read what is planned up to position {end}", _SILENT_AFTER)
 
     async def _break_off(self, pairs: pa.Table, begun: int, end: LogPosition) -> LogPosition:
-        """Begin what is left of events that have begun for some; return where the next start goes on, behind these.
-
-        It costs little: queues that are closed take nothing, and the ledger is given whole columns.
-        """
+        """Begin what is left of events that have begun for some; return where the next start goes on, behind these."""
         positions = pairs["position"].to_numpy()
         is_left = np.isin(positions[begun:], positions[:begun])
-        rest = pairs.slice(begun).filter(pa.array(is_left))
-        for offset in range(0, rest.num_rows, _PAIRS_AT_A_TIME):
-            await self._queues.begin(rest.slice(offset, _PAIRS_AT_A_TIME))
+        await self._begin(pairs.slice(begun).filter(pa.array(is_left)))
         return _cut_before(positions[begun:][~is_left], end)
+
+    async def _begin(self, pairs: pa.Table) -> None:
+        """Begin pairs at the end, refused or not: closed queues take nothing, and the ledger gets whole columns."""
+        for offset in range(0, pairs.num_rows, _PAIRS_AT_A_TIME):
+            await self._queues.begin(pairs.slice(offset, _PAIRS_AT_A_TIME))
 
 
 def _cut_before(positions: npt.NDArray[np.int64], end: LogPosition) -> LogPosition:

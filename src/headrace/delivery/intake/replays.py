@@ -123,13 +123,20 @@ class ReplaySource:
 
     async def join(self) -> None:
         """Wait until nothing is fed any more."""
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        for job in list(self._tasks):
+            await self._end_feeding(job)
 
     async def _end(self, job: str) -> None:
-        if task := self._tasks.pop(job, None):
-            task.cancel()
-            await asyncio.wait([task])
+        await self._end_feeding(job)
         feed = self._feeds.pop(job)
         self._intake.end(feed.replay)
         await self._in_thread(self._ledger.forget_replay, job)
         await self._in_thread(self._replays.drop, job)
+
+    async def _end_feeding(self, job: str) -> None:
+        """Stop a feed; what it failed of is raised here."""
+        if task := self._tasks.pop(job, None):
+            task.cancel()
+            await asyncio.wait([task])
+            if not task.cancelled():
+                task.result()

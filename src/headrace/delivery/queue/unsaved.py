@@ -38,7 +38,7 @@ class Unsaved(PolledStep):
     async def join(self) -> None:
         """Let the ledger have everything: then nothing holds the cursor."""
         self._save(inf, inf)
-        await self._settlement.join()
+        await self._settlement.commit_all()
 
     def _save(self, before: float, most: float) -> None:
         for queue in self._queues.busy():

@@ -52,16 +52,22 @@ class ProbeWorker(PolledStep):
         self._credentials = credentials
         self._defaults = defaults
         self._under_way: set[asyncio.Task[None]] = set()
+        self._is_closed = False
 
-    async def join(self) -> None:
-        """Give up the attempts under way."""
+    def close(self) -> None:
+        """Begin no attempts, and give up those under way."""
+        self._is_closed = True
         for task in self._under_way:
             task.cancel()
+
+    async def join(self) -> None:
+        """Wait until the attempts under way have ended, also one that was begun at the last moment."""
+        self.close()
         await asyncio.gather(*self._under_way, return_exceptions=True)
 
     async def poll(self) -> float:
         """Begin the attempts that are asked for."""
-        room = _AT_A_TIME - len(self._under_way)
+        room = 0 if self._is_closed else _AT_A_TIME - len(self._under_way)
         try:
             probes = await asyncio.to_thread(self._records.probes.take, room) if room > 0 else []
         except StoreUnavailable as error:

@@ -64,6 +64,13 @@ class Retries(PolledStep):
 
     async def poll(self) -> float:
         """Take up what is due, or what somebody asks for at once."""
+        if self._is_closed:
+            return _LOOK_SECONDS
+        await self._take_up_all()
+        await self._schedule.wait()
+        return 0.0
+
+    async def _take_up_all(self) -> None:
         if self._look_at is None:
             await self._bring_forward()
             self._look_at = time.monotonic()
@@ -71,10 +78,8 @@ class Retries(PolledStep):
             self._look_at = await self._look()
         for queue_id in self._schedule.take_due():
             if self._is_closed:
-                return 0.0
+                return
             await self._take_up(queue_id)
-        await self._schedule.wait()
-        return 0.0
 
     def close(self) -> None:
         """Take up no more."""

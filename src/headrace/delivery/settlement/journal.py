@@ -39,7 +39,7 @@ class Journal:
         self._unpassed = Unpassed(*self._ledger.settled())
         self._cursor = self._ledger.cursor()
         self._replay_cursors: Mapping[str, int] = {}
-        self._is_relieved_later = False  # much is being committed
+        self._is_committing_much = False
 
     def wait(self, wait: Wait, then: Callable[[], None]) -> None:
         """Keep a delivery for another attempt."""
@@ -78,7 +78,7 @@ class Journal:
     def is_full(self) -> bool:
         """Whether so much is collected, or being committed, that nothing should be added."""
         most = max(self._unpassed.count, len(self._attempts), len(self._callbacks))
-        return self._is_relieved_later or most >= _MAX_COLLECTED or self._in_batches >= _MAX_IN_BATCHES
+        return self._is_committing_much or most >= _MAX_COLLECTED or self._in_batches >= _MAX_IN_BATCHES
 
     async def flush(self) -> None:
         """Commit what was collected and how far the outbox and the replays are settled."""
@@ -88,6 +88,7 @@ class Journal:
         is_new = bool(self._callbacks or self._attempts or self._unpassed.count)
         if not is_new and cursor == self._cursor and not moved:
             return
+        self._is_committing_much = self.is_full
         changes = Changes(
             list(self._waits.values()),
             list(self._burials.values()),
@@ -98,13 +99,12 @@ class Journal:
             self._batches,
             *self._unpassed.take(cursor, replays),
         )
-        self._is_relieved_later = self.is_full
         callbacks, self._callbacks = self._callbacks, []
         self._waits, self._burials, self._finished, self._attempts = {}, {}, {}, []
         self._batches, self._in_batches = [], 0
         await self._in_thread(self._ledger.commit, changes)
         self._cursor, self._replay_cursors = cursor, numbers
-        self._is_relieved_later = False
+        self._is_committing_much = False
         for callback in callbacks:
             callback()
 

@@ -92,10 +92,14 @@ class Settlement(PolledStep):
         HEALTH.idle("ledger", "what came of attempts is committed", _COMMITS_WITHIN)
         return self._settings.flush_seconds
 
-    async def join(self) -> None:
+    async def commit_all(self) -> None:
         """Commit twice: what the first commit settled moves the cursor."""
         await self.poll()
         await self.poll()
+
+    async def join(self) -> None:
+        """Let the ledger have the rest."""
+        await self.commit_all()
 
     def attempted(
         self,

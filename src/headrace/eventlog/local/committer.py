@@ -52,10 +52,10 @@ class GroupCommitter:
         arrivals = [arrival for request in requests for arrival in request]
         if not self._is_failing:  # trying again isn't success yet
             HEALTH.working(PART, f"storing {len(arrivals):,} events")
-        self._is_failing = True
         try:
             first = await self._loop.run_in_executor(self._thread, self._writer.append, arrivals)
         except Exception as error:
+            self._is_failing = True
             HEALTH.blocked(PART, f"{first_line(error)}; check that its disk works and has free space")
             raise
         self._is_failing = False

@@ -67,7 +67,7 @@ class Probes(WorkQueue[Probe]):
     def take(self, limit: int) -> list[Probe]:
         """Take those that nobody has taken yet and that are still waited for."""
         is_free = PROBES.c.claim.is_(None), PROBES.c.deadline > time.time()
-        return [self.from_row(row) for row in self._take(limit, PROBES.c.deadline, *is_free)]
+        return [self.from_row(row) for row in self._take(limit, [PROBES.c.deadline], *is_free)]
 
     @repeatable
     def tell(self, probe_id: str, outcome: ProbeOutcome) -> None:

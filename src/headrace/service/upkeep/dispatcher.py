@@ -193,7 +193,7 @@ async def _drain(
             async with asyncio.TaskGroup() as loops:
                 # A reader is for one thread, and the dispatcher's is in use.
                 redriving = RedriveWorker(records, store, open_log(location), shares)
-                loops.create_task(run_steps([redriving, probing], stop))
+                loops.create_task(run_steps([probing, redriving], stop))
                 loops.create_task(dispatcher.run(stop))
         finally:
             clearing.cancel()

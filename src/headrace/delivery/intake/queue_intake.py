@@ -1,4 +1,4 @@
-"""From the outbox and the replays into the queues.
+"""From the outbox into the queues.
 
 What a queue can't take goes to the ledger, so that a slow sink never holds up the reading for the others.
 """
@@ -69,7 +69,7 @@ class QueueIntake:
         self._queues.is_recovering = False
 
     async def begin(self, pairs: pa.Table) -> None:
-        """Begin the deliveries of these pairs, also where there is little room."""
+        """Begin the deliveries of these pairs, also where the ledger is behind: for what can't be left at a stop."""
         planned = Planned(pairs)
         await self._changes.learn(planned.subscriptions)
         kept = await self._kept.of(planned.positions.tolist())
