@@ -132,7 +132,7 @@ async def test_a_redrive_is_counted_begun_and_done(api, subscription):
     assert (begun.status, begun.json["found"], begun.json["state"]) == (202, 2, "running")
     place = begun.headers["location"]
     assert (await api.call("GET", place)).json == begun.json
-    while redriving(api).step():
+    while redriving(api).move():
         pass
     ended = (await api.call("GET", place, {"prefer": "wait=5"})).json
     assert (ended["state"], ended["moved"]) == ("done", 2)
@@ -147,7 +147,7 @@ async def test_a_redrive_is_cancelled(api, subscription):
     begun = await api.send_json("POST", "/api/redrive", {"subscription": subscription})
     cancelled = await api.call("DELETE", begun.headers["location"])
     assert (cancelled.status, cancelled.json["state"]) == (200, "cancelled")
-    redriving(api).step()
+    redriving(api).move()
     assert len((await api.call("GET", "/api/dead-letters")).json["deadLetters"]) == 1
     assert (await api.call("GET", "/api/redrives/none")).status == 404
 
@@ -205,7 +205,7 @@ async def test_one_attempt_is_retried(api, subscription):
     [made] = (await api.call("GET", "/api/attempts")).json["attempts"]
     begun = await api.call("POST", f"/api/attempts/{made['id']}/retry")
     assert (begun.status, begun.json["request"]) == (202, {"subscription": subscription, "position": 7})
-    redriving(api).step()
+    redriving(api).move()
     assert (await api.call("GET", begun.headers["location"])).json["state"] == "done"
     assert (await api.call("GET", "/api/dead-letters")).json["deadLetters"] == []
     assert (await api.call("POST", "/api/attempts/99/retry")).status == 404
