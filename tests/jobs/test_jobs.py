@@ -6,6 +6,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, rule
 from sqlalchemy import update
+from tests.passing_time import pass_seconds
 from tests.subscriptions.stores import memory_url
 
 from headrace.clock import CLOCK
@@ -89,8 +90,7 @@ def test_a_released_job_waits_for_its_time_or_for_ever(jobs, monkeypatch):
     jobs.add(Job("replay", {}))
     jobs.take(LONG).release(30.0)
     assert jobs.take(LONG) is None
-    real = CLOCK.time
-    monkeypatch.setattr(type(CLOCK), "time", lambda _: real() + 31.0)
+    pass_seconds(monkeypatch, 31.0)
     claim = jobs.take(LONG)
     claim.release(None)
     assert jobs.take(LONG) is None
@@ -116,8 +116,7 @@ def test_a_job_that_was_added_by_a_clock_since_set_back_is_taken(jobs):
 
 def test_a_job_is_due_by_everybody_s_clock_when_it_is_added(jobs, monkeypatch):
     job = jobs.add(Job("replay", {}))
-    real = CLOCK.time
-    monkeypatch.setattr(type(CLOCK), "time", lambda _: real() - 30.0)
+    pass_seconds(monkeypatch, -30.0)
     assert jobs.take(LONG).job.id == job.id
 
 

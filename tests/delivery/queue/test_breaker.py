@@ -71,7 +71,7 @@ async def test_an_open_breaker_spares_the_sink_and_the_attempts(harness):
     down.set()
     async with (
         RawSink(lambda _: answer(503 if down.is_set() else 200)) as sink,
-        harness.delivering(retries=4, breaker_failures=3, breaker_seconds=0.3, concurrency=1),
+        harness.delivering(retries=4, breaker_failures=3, breaker_seconds=1.0, concurrency=1),
     ):
         subscription = harness.subscribe(sink.url)
         harness.send([sample(number) for number in range(20)], subscription)

@@ -5,6 +5,7 @@ import time
 
 import pytest
 from tests.opening import opening
+from tests.passing_time import pass_seconds
 
 from headrace.events.positions import LogPosition, position_at
 from headrace.ledger.ledger import Changes, Key, Ledger, Wait
@@ -84,22 +85,22 @@ def test_the_danger_of_numbers_that_come_late(ledger, leases):
     assert positions(take(leases, "one")) == [3]
 
 
-def test_what_is_not_acknowledged_comes_again(ledger, leases):
+def test_what_is_not_acknowledged_comes_again(ledger, leases, monkeypatch):
     fill(ledger, [1, 2])
-    assert positions(take(leases, "one", lease=0.05)) == [1, 2]
+    assert positions(take(leases, "one", lease=30.0)) == [1, 2]
     assert take(leases, "two") == []
-    time.sleep(0.06)
+    pass_seconds(monkeypatch, 31.0)
     again = take(leases, "two")
     assert [(each.position, each.handed) for each in again] == [(1, 2), (2, 2)]
     assert leases.acknowledge("a", "one", LEASE, again[-1].number) == 0  # too late: they are another's
     assert leases.acknowledge("a", "two", LEASE, again[-1].number) == 2
 
 
-def test_a_consumer_that_acknowledges_keeps_the_rest(ledger, leases):
+def test_a_consumer_that_acknowledges_keeps_the_rest(ledger, leases, monkeypatch):
     fill(ledger, [1, 2])
-    messages = take(leases, "one", lease=0.05)
+    messages = take(leases, "one", lease=10.0)
     leases.acknowledge("a", "one", LEASE, messages[0].number)
-    time.sleep(0.06)
+    pass_seconds(monkeypatch, 11.0)
     assert take(leases, "two") == []
     held, until = leases.held("a", "one")
     assert held == 1
