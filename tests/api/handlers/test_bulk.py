@@ -120,7 +120,7 @@ async def test_imports_take_turns(api):
 
 
 async def test_who_is_slow_keeps_no_other_tenant_waiting_and_is_given_up(open_api):
-    api, coming = open_api(auth=True, import_idle_seconds=0.5), asyncio.Event()
+    api, coming = open_api(auth=True, import_idle_seconds=2.0), asyncio.Event()
     for namespace in ("shop", "other"):
         api.store.create_channel(ChannelName(namespace, "orders"))
     slow, quick = await api.key(shop=["subscribe"]), await api.key(other=["subscribe"])
