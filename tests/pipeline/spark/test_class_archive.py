@@ -1,5 +1,7 @@
 """The archive of the JVM's classes, without a JVM; the route's tests use it with one."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 from headrace.pipeline.spark.class_archive import ClassArchive, cache_folder
@@ -44,3 +46,14 @@ def test_without_a_place_for_it_the_jvm_starts_without(tmp_path):
 def test_the_cache_follows_the_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_folder() == tmp_path / "headrace"
+
+
+def test_what_killed_services_left_is_removed_and_what_living_ones_write_is_not(tmp_path):
+    written = _written_to(ClassArchive(_JAVA, tmp_path).options())
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left = written.with_suffix(f".{ended.pid}")
+    for each in (written, left):
+        each.write_bytes(b"classes")
+    ClassArchive(_JAVA, tmp_path).options()
+    assert (written.exists(), left.exists()) == (True, False)

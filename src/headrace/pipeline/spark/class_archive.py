@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import pyspark
 
+from headrace.telemetry.readiness import is_alive
+
 if TYPE_CHECKING:
     from headrace.pipeline.spark.java import Java
 
@@ -35,6 +37,7 @@ class ClassArchive:
 
     def options(self) -> str:
         """Return the JVM's options."""
+        self._remove_leftovers()
         if self._path.exists():
             return f"-XX:SharedArchiveFile={self._path} {_QUIET}"
         try:
@@ -42,6 +45,14 @@ class ClassArchive:
         except OSError:
             return ""
         return f"-XX:ArchiveClassesAtExit={self._fresh} {_QUIET}"
+
+    def _remove_leftovers(self) -> None:
+        """Remove what JVMs wrote whose service was killed before it could keep it: each is 160 MB."""
+        for path in self._path.parent.glob(f"{self._path.stem}.*"):
+            process = path.suffix.removeprefix(".")
+            if process.isdigit() and not is_alive(int(process)):
+                with suppress(OSError):
+                    path.unlink()
 
     def keep(self) -> None:
         """Make what the ended JVM wrote the archive of the next starts; a JVM that was killed wrote nothing."""
